@@ -7,19 +7,23 @@ before it begins, and written last.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from typing import Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.cli import convert_back, convert_frozen
 from migrate.cli.convert_arguments import check_way, configure, named_inputs, planned
-from migrate.cli.convert_text import of_manifest, of_model, of_plan
+from migrate.cli.convert_text import of_forecast, of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
+from migrate.conversion.forecast import forecast
+from migrate.conversion.uploads import beside
 from migrate.launcher.environment import from_environment
-from migrate.model.load import Written, read_meta_graph, write_model, write_source
+from migrate.model.load import SOURCE, Written, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint
+from migrate.storage.remote import is_remote
 from migrate.targets.work_directory import refuse_existing
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
@@ -35,20 +39,23 @@ def run(args: argparse.Namespace) -> int:
         return convert_back.run(args)
     rank = from_environment(args.deadline)
     if rank.number and not args.dry_run:
-        parts = ranks.assist(args.out, rank, args.workers)
+        parts = ranks.assist(args.out, rank, args.workers, args.scratch)
         print(f"rank {rank.number} of {rank.size} wrote {parts} parts")
         return 0
     if args.model and frozen_graph(args.prefix) is not None:
         return convert_frozen.run(args)
     if not args.dry_run:
-        refuse_existing(args.out)  # before the reading, which may take long
-        check_writable(args.out)
+        refuse_existing(args.out, args.scratch)  # before the reading, which may take long
+        if not is_remote(args.out):
+            check_writable(args.out)
     with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
         plan = planned(args, checkpoint)
         model = _source(args, checkpoint)
-    if args.dry_run:
-        print(plan.to_yaml(), end="")
-        return 0
+        if args.dry_run:
+            print(plan.to_yaml(), end="")
+            work = (args.out, args.target, rank.size, args.workers, args.scratch)
+            print(of_forecast(forecast(plan, checkpoint, *work), rank.size), file=sys.stderr)
+            return 0
     print(of_plan(plan))
     try:
         with ByteProgress() as progress:
@@ -61,16 +68,19 @@ def run(args: argparse.Namespace) -> int:
                 resume=args.resume,
                 verify=not args.no_verify,
                 rank=rank,
+                scratch=args.scratch,
             )
     except KeyboardInterrupt:
         print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
         raise
     print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
     if model is not None:
-        print(f"wrote {write_model(model, args.out)}: {of_model(model)}")
         from migrate.conversion.model_names import add_model_names  # torch, for this alone
 
-        add_model_names(args.out, model.parameters)
+        with beside(args.out) as folder:
+            write_model(model, folder)
+            add_model_names(args.out, model.parameters, folder)
+        print(f"wrote {os.path.join(args.out, SOURCE)}: {of_model(model)}")
     return 0
 
 

@@ -20,6 +20,7 @@ _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted
   semisync convert model.ckpt-1 converted --model
   semisync convert frozen.pb converted --model
+  semisync convert s3://bucket/model.ckpt-1 s3://bucket/converted
   semisync convert model.ckpt-1 converted --model --input age=deep/Log:0 --output logits
   semisync convert model.ckpt-1 converted --dry-run > plan.yaml
   semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors
@@ -38,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a checkpoint without .index, or its directory; a SavedModel's directory; with "
         "--model the file of a frozen graph",
     )
-    parser.add_argument("out", metavar="OUT", help="directory to write; a new or an empty one")
+    parser.add_argument(
+        "out", metavar="OUT", help="directory to write, or a URL; a new or empty one"
+    )
     parser.add_argument(
         "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
     )
@@ -142,6 +145,12 @@ def _configure_work(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--resume", action="store_true", help="go on with a conversion that was interrupted"
+    )
+    group.add_argument(
+        "--scratch",
+        metavar="DIR",
+        help="with a URL as OUT: folder for the job and the files that are not uploaded yet, some "
+        "of 64 MiB at a time, the same for all ranks; default the current directory",
     )
     group.add_argument(
         "--no-verify", action="store_true", help="do not read and compare both sides at the end"

@@ -15,6 +15,7 @@ from migrate.model.outputs import find_outputs
 from migrate.open import open_model
 from migrate.targets.work_directory import work_directory
 from semisync.common.errors import UsageError
+from semisync.common.files import check_writable
 
 _OF_VARIABLES = (
     "cast drop duplicates ids meta newer partition_strategy plan rename resume static tables"
@@ -27,6 +28,8 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name):
             option = "--" + name.replace("_", "-")
             raise UsageError(f"{args.prefix} is a frozen graph, without variables: drop {option}")
+    if not args.dry_run:
+        check_writable(args.out)
     checkpoint = open_model(args.prefix)
     found = read_meta_graph(checkpoint, None, named_inputs(args.input))
     model = write_source(found, checkpoint, find_outputs(found.graph, args.output))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from migrate.conversion.forecast import Forecast
 from migrate.manifest.manifest import Manifest
 from migrate.manifest.transforms import named
 from migrate.model.load import Written
@@ -31,6 +32,22 @@ def _of_table(table: Table) -> str:
     if table.static:
         line += f", static {table.static}"
     return f"  {line}"
+
+
+def of_forecast(work: Forecast, ranks: int) -> str:
+    """What --dry-run says of the work."""
+    lines = [
+        f"reads {work.read:,} bytes (files: {work.shards}), writes {work.written:,} "
+        f"(files: about {work.files:,}, parts: {work.parts:,})"
+    ]
+    if ranks > 1:
+        lines.append(f"each of {ranks} ranks {work.share:,} parts of {work.share_bytes:,} bytes")
+    lines.append(f"{work.threads} threads take at most {work.memory >> 20:,} MiB of memory")
+    if work.hashed:
+        lines.append(f"hash tables take {work.hashed:,} bytes of disk at most")
+    lack = "" if work.disk <= work.free else ", too little"
+    lines.append(f"{work.place} needs {work.disk:,} bytes and has {work.free:,} free{lack}")
+    return "\n".join(lines)
 
 
 def of_model(model: Written) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import Any, Dict, List
 
 from migrate.manifest.manifest import FILE, read_manifest
 from migrate.planning.static import savings, static_bytes
+from migrate.storage.files import size_of
+from migrate.storage.folders import absolute, joined
 
 SCHEMA = "semisync.inspect-converted/1"
 COLUMNS = ("table", "dtype", "shape", "pooling", "optimizer", "static", "placement", "bytes")
@@ -15,7 +16,7 @@ COLUMNS = ("table", "dtype", "shape", "pooling", "optimizer", "static", "placeme
 
 def is_converted(path: str) -> bool:
     """Whether a conversion's manifest stands in `path`."""
-    return os.path.isfile(os.path.join(path, FILE))
+    return size_of(joined(path, FILE)) is not None
 
 
 def describe(path: str) -> Dict[str, Any]:
@@ -30,7 +31,7 @@ def describe(path: str) -> Dict[str, Any]:
         tables.append({**asdict(table), **sizes})
     return {
         "schema": SCHEMA,
-        "directory": os.path.abspath(path),
+        "directory": absolute(path),
         "source": manifest.source,
         "target": manifest.target,
         "tables": tables,

@@ -16,22 +16,23 @@ whatever the size of a table, for nothing is kept that has been written:
 5. When all parts are there, the crc32c of every stored piece is put together from those of its
    ranges and compared with the index; the target's own index and the manifest are written; both
    sides are read once more and compared (`migrate.verification`), unless the caller says no.
-6. The directory gets its name when it is whole (`migrate.targets.work_directory`).
+6. The directory gets its name when it is whole (`migrate.targets.work_directory`). Files for an
+   object store are uploaded one by one, the manifest last (`migrate.conversion.uploads`).
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import job as jobs
 from migrate.conversion import ranks
 from migrate.conversion.items import Hashed, check_names, items
 from migrate.conversion.job import Job
-from migrate.conversion.layout import lay_out, prepare
+from migrate.conversion.layout import format_of, lay_out, needed_on_disk, parts_of
 from migrate.conversion.manifest import manifest_of
+from migrate.conversion.uploads import begin, place_of
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
 from migrate.launcher.environment import ALONE, Rank
@@ -40,10 +41,11 @@ from migrate.manifest.manifest import FILE, Manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
 from migrate.planning.plan import Plan
+from migrate.storage.remote import is_remote
 from migrate.storage.threads import default_count
 from migrate.stream.item import Item
-from migrate.stream.regions import only_tensors, parts
-from migrate.stream.writing import Record, Run, check_source, write_parts
+from migrate.stream.regions import only_tensors
+from migrate.stream.writing import Place, Record, Run, check_source, write_parts
 from migrate.targets import TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError
@@ -60,12 +62,14 @@ def convert(
     resume: bool = False,
     verify: bool = True,
     rank: Rank = ALONE,
+    scratch: Optional[str] = None,
 ) -> Manifest:
     """Writes the torch checkpoint that `plan` describes into the directory `out`.
 
     Args:
         plan: from `migrate.plan`.
-        out: absent or an empty directory; it appears when it is complete.
+        out: absent or an empty directory, which appears when it is complete; or a URL that fsspec
+            serves, where the manifest appears last.
         target: "dcp" or "safetensors".
         progress: called with (bytes done, bytes in all) as the work goes on.
         workers: threads that read, write and compare; by default one per CPU, at most four, and
@@ -74,6 +78,8 @@ def convert(
         verify: read both sides again and compare them.
         rank: rank 0 of several processes that share the work; the others call
             `migrate.conversion.ranks.assist`.
+        scratch: where `out` is a URL: a folder on disk for the files that are not uploaded yet, by
+            default the current directory.
 
     Returns:
         The `Manifest` of what was written.
@@ -96,30 +102,34 @@ def convert(
     if workers is not None and workers < 1:
         raise UsageError(f"workers is {workers}, expected at least 1")
     out = os.fspath(out)
-    refuse_existing(out)
+    refuse_existing(out, scratch)
     with open_checkpoint(plan.source, newer=plan.newer) as checkpoint:
         sources = open_hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
         check_plan(plan, checkpoint, sources)
-        needed = sum(item.nbytes for item in items(plan, checkpoint, {}))
+        threads = workers or default_count(checkpoint.prefix, out)
+        needed = needed_on_disk(items(plan, checkpoint, {}), target, out, threads * rank.size)
         needed += sorted_tables.room(plan.hash_tables, sources)
-        with work_directory(out, needed, resume) as directory:
-            threads = workers or default_count(checkpoint.prefix)
-            work = _Work(checkpoint, directory, threads, rank, progress)
+        with work_directory(out, needed, resume, scratch) as directory:
+            work = _Work(checkpoint, directory, out, threads, rank, progress)
             files = jobs.source_files(checkpoint, _other_files(plan, sources))
             hashed = _sort(plan, sources, files, directory, threads)
-            manifest = _write(work, plan, target, files, hashed)
+            manifest, place = _write(work, plan, target, files, hashed)
+            place.finish(FILE)
             if verify:
-                _verify(work, manifest)
+                _verify(work, place, manifest)
+            place.publish(FILE)
             sorted_tables.remove(directory)
             jobs.remove(directory)
             return manifest
 
 
 class _Work(NamedTuple):
-    """What a conversion reads and where it writes, in how many threads and as which rank."""
+    """What a conversion reads, where its job stands and what it writes, in how many threads and as
+    which rank."""
 
     checkpoint: Checkpoint
     directory: str
+    out: str
     threads: int
     rank: Rank
     progress: Optional[Progress]
@@ -131,30 +141,30 @@ def _write(
     target: str,
     files: List[List[Any]],
     hashed: Mapping[str, Hashed],
-) -> Manifest:
-    """Writes everything that the plan names into the directory, and the manifest."""
+) -> Tuple[Manifest, Place]:
+    """Writes everything that the plan names, and the manifest; returns that, and where they are."""
     todo = _todo(plan, work.checkpoint, hashed)
-    format_ = importlib.import_module(f"migrate.targets.{target}")
-    layout = lay_out(format_, todo, work.checkpoint)
+    layout = lay_out(target, todo, work.checkpoint, work.out)
     job = Job(
         source=work.checkpoint.prefix,
         newer=plan.newer,
         files=files,
         target=target,
         items=todo,
-        parts=parts(layout.regions, todo),
+        parts=parts_of(layout, todo, work.out),
     )
     jobs.begin(work.directory, job)
     ranks.take_in(work.directory)
-    prepare(work.directory, layout)
-    runs = _carry_out(work, job)
+    place = place_of(work.out, work.directory, layout)
+    begin(place, layout)
+    runs = _carry_out(work, job, place)
     check_source(work.checkpoint, todo, runs)
     tensors = [item for item in todo if not item.is_file]
-    format_.finish(work.directory, tensors, only_tensors(layout, len(tensors)))
+    format_of(target).finish(place.folder, tensors, only_tensors(layout, len(tensors)))
     manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
-    _write_text(work.directory, FILE, manifest.to_json())
-    _write_text(work.directory, model_json.FILE, model_json.to_json(manifest))
-    return manifest
+    _write_text(place.folder, FILE, manifest.to_json())
+    _write_text(place.folder, model_json.FILE, model_json.to_json(manifest))
+    return manifest, place
 
 
 def _sort(
@@ -195,27 +205,30 @@ def _write_text(directory: str, name: str, text: str) -> None:
         file.write(text)
 
 
-def _verify(work: _Work, manifest: Manifest) -> None:
+def _verify(work: _Work, place: Place, manifest: Manifest) -> None:
     from migrate.verification import compare
 
-    result = compare(work.checkpoint, manifest, work.directory, workers=work.threads)
+    threads = work.threads
+    result = compare(work.checkpoint, manifest, place.out, workers=threads, beside=place.folder)
     if not result.verified:
+        kept = "" if is_remote(work.out) else "nothing was kept; "
         raise SemisyncError(
             f"what was written is not what {work.checkpoint.prefix} holds: "
-            f"{result.differences[0]}; nothing was kept; check the disk and the memory, and "
-            "convert again"
+            f"{result.differences[0]}; {kept}check the disk and the memory, and convert "
+            "again"
         )
 
 
-def _carry_out(work: _Work, job: Job) -> List[Run]:
-    """Writes what the journal lacks; the runs of all parts, by item and row."""
+def _carry_out(work: _Work, job: Job, place: Place) -> List[Run]:
+    """Writes what the journal or the place lacks; the runs of all parts, by item and row."""
     directory, rank = work.directory, work.rank
     done = jobs.finished(directory)
+    done = {part: record for part, record in done.items() if place.has(job.parts[part])}
     todo = [number for number in range(len(job.parts)) if number not in done]
 
     def write(numbers: List[int]) -> Iterator[Record]:
         numbered = ((number, job.parts[number]) for number in numbers)
-        return write_parts(work.checkpoint, job.items, numbered, directory, work.threads)
+        return write_parts(work.checkpoint, job.items, numbered, directory, place, work.threads)
 
     records = write(todo) if rank.size == 1 else ranks.shared(directory, rank, todo, write)
     total = sum(item.nbytes for item in job.items)

@@ -13,24 +13,58 @@
 from __future__ import annotations
 
 import errno
+import heapq
+import importlib
 import itertools
 import os
 from types import ModuleType
-from typing import BinaryIO, List
+from typing import BinaryIO, Iterator, List
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.storage.remote import is_remote
+from migrate.stream import regions
 from migrate.stream.item import Item
-from migrate.stream.regions import Layout, cuts, with_files
+from migrate.stream.regions import Layout, Part, Region, cuts, with_files
 
 _CANNOT = (errno.EBADF, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
-def lay_out(format_: ModuleType, todo: List[Item], checkpoint: Checkpoint) -> Layout:
-    """The places of all items; files of their own come last in `todo`."""
+def lay_out(target: str, todo: List[Item], checkpoint: Checkpoint, out: str) -> Layout:
+    """The places of all items, which go to the directory or URL `out` in the format `target`; files
+    of their own come last in `todo`."""
+    room = regions.UPLOAD_BYTES if is_remote(out) else regions.FILE_BYTES
     of_items = [list(cuts(item, _source_row_bytes(item, checkpoint))) for item in todo]
     count = sum(not item.is_file for item in todo)
-    layout: Layout = format_.lay_out(todo[:count], of_items[:count])
+    layout: Layout = format_of(target).lay_out(todo[:count], of_items[:count], room)
     return with_files(layout, todo, of_items, count)
+
+
+def regions_of(todo: List[Item], checkpoint: Checkpoint) -> Iterator[Region]:
+    """Those of all items, without their places."""
+    for index, item in enumerate(todo):
+        for first, rows in cuts(item, _source_row_bytes(item, checkpoint)):
+            yield Region(index, first, rows, "", 0)
+
+
+def format_of(target: str) -> ModuleType:
+    """The module of a format (`migrate.targets`), which imports torch."""
+    return importlib.import_module(f"migrate.targets.{target}")
+
+
+def needed_on_disk(todo: List[Item], target: str, out: str, threads: int) -> int:
+    """Bytes on disk that writing `todo` takes: all of them, or, for a URL, the largest files that
+    so many threads have at once."""
+    total = sum(item.nbytes for item in todo)
+    if not is_remote(out):
+        return total
+    whole = [item.nbytes for item in todo] if target == "safetensors" else []
+    files = heapq.nlargest(threads, [*whole, *[regions.UPLOAD_BYTES] * threads])
+    return min(total, sum(files))
+
+
+def parts_of(layout: Layout, todo: List[Item], out: str) -> List[Part]:
+    """What is written, and can be resumed, at a time: of a URL whole files."""
+    return regions.files(layout.regions) if is_remote(out) else regions.parts(layout.regions, todo)
 
 
 def _source_row_bytes(item: Item, checkpoint: Checkpoint) -> int:

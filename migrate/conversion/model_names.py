@@ -18,7 +18,6 @@ import pickle
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
-from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.filesystem import _StorageInfo
 from torch.distributed.checkpoint.metadata import (
     ChunkStorageMetadata,
@@ -33,25 +32,30 @@ from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.manifest.transforms import CAST, COPY
 from migrate.model.parameters import Parameter
 from migrate.targets.reading import open_target
+from migrate.targets.reading.dcp import read_metadata
 from semisync.common.errors import BadInput
 from semisync.common.files import write_bytes, write_text
 
 _FILE = "__model_0.distcp"
 
 
-def add_model_names(directory: str, parameters: Sequence[Parameter]) -> None:
-    """Gives a conversion to DCP the names of model.py, which has `parameters`."""
+def add_model_names(
+    directory: str, parameters: Sequence[Parameter], into: Optional[str] = None
+) -> None:
+    """Gives a conversion to DCP the names of model.py, which has `parameters`. into: the folder to
+    write what changes, by default `directory` itself."""
+    into = into or directory
     manifest = read_manifest(directory)
     if manifest.target != "dcp":
         return
-    metadata = FileSystemReader(directory).read_metadata()
+    metadata = read_metadata(directory)
     for old, new in _rename_tables(manifest, parameters).items():
         _point(metadata, new, old)
         _forget(metadata, old)
     manifest.renamed = list(_renamed(manifest, parameters))
     _refuse_twice(manifest)
     reader = open_target(directory, manifest.target)
-    with open(os.path.join(directory, _FILE), "wb") as file:
+    with open(os.path.join(into, _FILE), "wb") as file:
         for one in manifest.renamed:
             if one.as_written:
                 _point(metadata, one.name, one.fqn, None if one.rows is None else one.rows[1])
@@ -61,8 +65,8 @@ def add_model_names(directory: str, parameters: Sequence[Parameter]) -> None:
             start = file.tell()
             torch.save(value, file)
             _add(metadata, one.name, value, _StorageInfo(_FILE, start, file.tell() - start))
-    write_bytes(os.path.join(directory, ".metadata"), pickle.dumps(metadata))
-    write_text(os.path.join(directory, FILE), manifest.to_json())
+    write_bytes(os.path.join(into, ".metadata"), pickle.dumps(metadata))
+    write_text(os.path.join(into, FILE), manifest.to_json())
 
 
 def _refuse_twice(manifest: Manifest) -> None:

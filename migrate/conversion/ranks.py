@@ -1,4 +1,5 @@
-"""One conversion by several processes, on one host or on several with a shared file system.
+"""One conversion by several processes, on one host or on several with a shared file system: that of
+the output or, where the output is an object store, of the scratch folder.
 
 Rank 0
   1. takes into the journal what ranks of an interrupted run have left, and writes `ranks.json`: the
@@ -29,14 +30,20 @@ import uuid
 from contextlib import suppress
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
+from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import job as jobs
+from migrate.conversion.job import Job
+from migrate.conversion.layout import lay_out, parts_of
+from migrate.conversion.uploads import place_of
 from migrate.launcher.environment import Rank
 from migrate.open import open_checkpoint
+from migrate.storage.remote import is_remote
 from migrate.storage.threads import default_count
 from migrate.stream.columns import FOLDER
-from migrate.stream.writing import Record, write_parts
+from migrate.stream.writing import Place, Record, write_parts
 from migrate.targets.work_directory import (
     Unfinished,
+    appeared,
     cannot_write,
     is_passing,
     partial_path,
@@ -111,20 +118,24 @@ def _others(directory: str, rank: Rank, announced: _Announcement) -> Iterator[Re
             )
 
 
-def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
+def assist(
+    out: str, rank: Rank, workers: Optional[int] = None, scratch: Optional[str] = None
+) -> int:
     """Any rank but 0: writes its share of the conversion into `out`; returns its parts.
+
+    scratch: the same folder as that of rank 0.
 
     Raises UsageError where the ranks disagree on how many they are, SemisyncError where rank 0 does
     not come or gives up, BadInput where the checkpoint is damaged.
     """
-    refuse_existing(out)
-    directory, written = partial_path(out), 0
+    refuse_existing(out, scratch)
+    directory, written = partial_path(out, scratch), 0
     watch = _Watch(directory, rank.deadline)
     joined = None
     while True:
         announced = _read(directory)
         if announced is None and joined and not os.path.exists(directory):
-            if os.path.exists(out):
+            if appeared(out):
                 return written
             raise SemisyncError(_GIVEN_UP)
         if announced is not None and announced.size == rank.size:
@@ -135,7 +146,8 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
             if announced.run != joined and not announced.over:
                 joined = announced.run
                 mine = announced.todo[rank.number :: rank.size]
-                written = _join(out, f"journal-{joined}-{rank.number}", mine, workers)
+                journal = f"journal-{joined}-{rank.number}"
+                written = _join(out, directory, journal, mine, workers)
                 watch = _Watch(directory, rank.deadline)
         if watch.timed_out():
             if announced is not None and announced.size != rank.size:
@@ -147,15 +159,16 @@ def assist(out: str, rank: Rank, workers: Optional[int] = None) -> int:
             )
 
 
-def _join(out: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
-    directory, opened = partial_path(out), False
+def _join(out: str, directory: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
+    opened = False
     try:
         job = jobs.read(directory)
         parts = ((number, job.parts[number]) for number in mine)
         with open_checkpoint(job.source, newer=job.newer) as checkpoint:
             opened = True
-            count = workers or default_count(job.source)
-            records = write_parts(checkpoint, job.items, parts, directory, count)
+            count = workers or default_count(job.source, out)
+            place = _place(out, directory, job, checkpoint)
+            records = write_parts(checkpoint, job.items, parts, directory, place, count)
             return sum(1 for _ in jobs.append(directory, records, journal))
     except (OSError, SemisyncError) as error:
         sentence = cannot_write(out, error) if isinstance(error, OSError) else str(error)
@@ -163,6 +176,15 @@ def _join(out: str, journal: str, mine: List[int], workers: Optional[int]) -> in
         with suppress(OSError):  # on a full disk rank 0 waits in vain, and names this rank
             jobs.fail(directory, journal, sentence, passing)
         raise SemisyncError(sentence) from error
+
+
+def _place(out: str, directory: str, job: Job, checkpoint: Checkpoint) -> Place:
+    if not is_remote(out):
+        return Place(directory)
+    layout = lay_out(job.target, job.items, checkpoint, out)
+    if parts_of(layout, job.items, out) != job.parts:
+        raise UsageError("rank 0 has laid out other files; run the same version as every rank")
+    return place_of(out, directory, layout)
 
 
 class _Announcement(NamedTuple):

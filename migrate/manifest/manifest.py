@@ -17,6 +17,8 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 from migrate.manifest.naming import ids_of
 from migrate.manifest.transforms import Loss, named
 from migrate.manifest.typed import build
+from migrate.storage.files import read_whole
+from migrate.storage.remote import Unreachable
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.manifest/2"
@@ -281,13 +283,11 @@ def read_manifest(directory: str) -> Manifest:
     """
     path = os.path.join(directory, FILE)
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except OSError as error:
-        raise BadInput(
-            f"{path} cannot be read ({error.strerror}); give a directory that "
-            "`semisync convert` wrote"
-        ) from error
+        data = json.loads(read_whole(path))
+    except Unreachable:
+        raise
+    except BadInput as error:
+        raise BadInput(f"{error}; give a directory that `semisync convert` wrote") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
@@ -302,8 +302,7 @@ def read_manifest(directory: str) -> Manifest:
 def is_intact(directory: str) -> bool:
     """Whether the manifest is as it was written, white space aside. Those of earlier versions have
     no hash of their own, and pass."""
-    with open(os.path.join(directory, FILE), encoding="utf-8") as file:
-        data = json.load(file)
+    data = json.loads(read_whole(os.path.join(directory, FILE)))
     written = data.pop(_DIGEST, None)
     return written is None or written == _digest(data)
 

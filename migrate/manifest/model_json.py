@@ -20,6 +20,8 @@ from typing import Any, Dict, List, Mapping, Optional, Set, TypedDict
 from migrate.manifest.manifest import Ids, Manifest, TableSummary
 from migrate.manifest.typed import build
 from migrate.optimizers.registry import OPTIMIZERS
+from migrate.storage.files import read_whole
+from migrate.storage.remote import Unreachable
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.model/1"
@@ -144,9 +146,10 @@ def read_model(directory: str) -> ModelConfig:
     """
     path = os.path.join(os.fspath(directory), FILE)
     try:
-        with open(path, encoding="utf-8") as file:
-            config = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+        config = json.loads(read_whole(path))
+    except Unreachable:
+        raise
+    except (BadInput, ValueError, RecursionError) as error:
         raise BadInput(
             f"{path} cannot be read ({error}); give a directory that `semisync convert` wrote"
         ) from error

@@ -47,6 +47,12 @@ def open_file(path: str) -> StoredFile:
     return RemoteFile(path) if remote.is_remote(path) else StoredFile(path)
 
 
+def read_whole(path: str) -> bytes:
+    """All bytes of a small file at a path or URL; BadInput as `open_file`."""
+    with open_file(path) as file:
+        return file.read(0, file.size, path)
+
+
 class StoredFile:
     """Positional reads from one regular file; `size` in bytes.
 

@@ -1,8 +1,8 @@
-"""Files behind a URL (s3://, gs://, hdfs://, memory://, ...), read through fsspec.
+"""Files behind a URL (s3://, gs://, hdfs://, memory://, ...), read and written through fsspec.
 
 A protocol's file system may be a package of its own, such as s3fs; a message names it. A range is
 one request. Requests that continue where the last one ended read ahead, so that many small ones do
-not cost a round trip each.
+not cost a round trip each. A file is uploaded whole: a store can neither move nor change one.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 
-from semisync.common.errors import BadInput, MissingExtra
-from semisync.common.extras import extra
+from semisync.common.errors import BadInput, MissingExtra, UsageError
+from semisync.common.extras import extra, not_installed
 
 _AHEAD = 8 << 20  # bytes
+_IN_EXTRA = "s3fs"
 _LONGEST = 300  # characters of a file system's own message; libhdfs names every path it tried
 _VERSIONS = (
     "ETag",
@@ -42,6 +43,9 @@ def file_system(url: str) -> Tuple[Any, str]:
     try:
         return fsspec.core.url_to_fs(url)
     except ImportError as error:
+        missing = getattr(error.__cause__, "name", None)
+        if missing == _IN_EXTRA:
+            raise MissingExtra(not_installed(missing, "stores", f"to reach {url}")) from error
         raise MissingExtra(f"{url} needs one more package: {error}") from error
     except Exception as error:  # every file system has exceptions of its own
         raise BadInput(f"{url} cannot be reached: {_line(error)}") from error
@@ -93,6 +97,41 @@ def starting_with(prefix: str) -> List[str]:
     except Exception as error:
         raise Unreachable(f"{prefix} cannot be listed: {_line(error)}") from error
     return [name for name in names if name.rpartition("/")[2].startswith(start)]
+
+
+def sizes_below(folder: str) -> Dict[str, int]:
+    """Every file below the URL `folder`, by its name there, and its bytes; as it is now, whatever
+    was listed before."""
+    fs, path = file_system(folder)
+    try:
+        fs.invalidate_cache()
+        found = fs.find(path, detail=True)
+    except Exception as error:
+        raise Unreachable(f"{folder} cannot be listed: {_line(error)}") from error
+    start = len(path.rstrip("/")) + 1
+    return {name[start:]: int(info["size"]) for name, info in found.items()}
+
+
+def check_writable(folder: str) -> None:
+    """UsageError where nothing can be written below the URL `folder`."""
+    fs, path = file_system(folder)
+    probe = path.rstrip("/") + "/.writable"
+    try:
+        fs.pipe_file(probe, b"")
+        fs.rm_file(probe)
+    except Exception as error:
+        raise UsageError(
+            f"{folder} cannot be written: {_line(error)}; name another place"
+        ) from error
+
+
+def upload(path: str, url: str) -> None:
+    """Writes the file at `path` on disk to `url`, in place of what is there."""
+    fs, inner = file_system(url)
+    try:
+        fs.put_file(path, inner)
+    except Exception as error:
+        raise Unreachable(f"{url} cannot be written: {_line(error)}") from error
 
 
 class Ranges:

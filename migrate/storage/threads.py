@@ -33,10 +33,10 @@ _OF_SERVER = 8  # the farther a server is, the longer each thread waits
 _AHEAD = 4  # calls per thread, unless the caller says how many
 
 
-def default_count(source: str) -> int:
-    """Threads for reading `source`, a path or URL: one per CPU from disk, at most four; eight from
-    a server."""
-    return _OF_SERVER if is_remote(source) else min(os.cpu_count() or 1, _OF_DISK)
+def default_count(*places: str) -> int:
+    """Threads for reading and writing at paths or URLs: one per CPU on disk, at most four; eight
+    where one of them is a server."""
+    return _OF_SERVER if any(map(is_remote, places)) else min(os.cpu_count() or 1, _OF_DISK)
 
 
 def in_threads(

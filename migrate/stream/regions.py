@@ -5,11 +5,13 @@
    can write any region, in any order, twice if need be.
 2. What stands between the regions (headers, padding) is a `Frame`; the target knows its bytes.
 3. A `Part` is a list of regions, PART_BYTES in all: the unit that one worker writes, syncs and
-   reports, and that an interrupted conversion need not write again.
+   reports, and that an interrupted conversion need not write again. For an object store it is a
+   whole file of UPLOAD_BYTES, which a put request takes at once.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from migrate.stream.item import Item
@@ -17,6 +19,7 @@ from migrate.stream.item import Item
 CHUNK_BYTES = 16 << 20
 PART_BYTES = 64 << 20
 FILE_BYTES = 4 << 30
+UPLOAD_BYTES = 65 << 20  # four chunks and what stands around them
 
 
 class Region(NamedTuple):
@@ -39,11 +42,12 @@ class Frame(NamedTuple):
 
 class Layout(NamedTuple):
     """files: name -> size in bytes; regions: in the order of the files; those of an item
-    stand together, in the order of its rows."""
+    stand together, in the order of its rows; room: bytes at which a new file begins."""
 
     files: Dict[str, int]
     frames: List[Frame]
     regions: List[Region]
+    room: int
 
 
 Part = List[Region]
@@ -70,6 +74,11 @@ def parts(regions: Sequence[Region], items: Sequence[Item]) -> List[Part]:
         grouped[-1].append(region)
         room -= size
     return grouped
+
+
+def files(regions: Sequence[Region]) -> List[Part]:
+    """`regions` grouped by their files, which are uploaded whole."""
+    return [list(of_file) for _, of_file in groupby(regions, key=lambda region: region.file)]
 
 
 def with_files(

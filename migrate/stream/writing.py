@@ -2,7 +2,8 @@
 
 1. A part is worked on by one thread, in blocks that stay in the CPU's cache while they are
    read, checked, transformed, hashed and written.
-2. A part is reported (`Record`) when its files are synced to the disk, while others are worked on.
+2. A part is reported (`Record`) when its files are synced to the disk, or uploaded (`Place`), while
+   others are worked on.
 3. A record has the SHA-256 of each run of rows, for the manifest, and the crc32c of the bytes read
    of each stored piece: the pieces are checked when all their ranges are in (`check_source`), for
    no reader of a part of a piece can.
@@ -59,20 +60,48 @@ class Record(NamedTuple):
     runs: List[Run]
 
 
+class Place:
+    """The folder of the target's files: they are there in their full sizes, and stay.
+
+    out: where they are read again.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder = self.out = folder
+
+    def has(self, part: Part) -> bool:
+        """Whether a part is still there that was reported."""
+        return True
+
+    def begin(self, part: Part) -> None:
+        """Before a part is written."""
+
+    def end(self, part: Part) -> Set[str]:
+        """When it has been written; the files that are to be synced."""
+        return {region.file for region in part}
+
+    def finish(self, last: str) -> None:
+        """When the folder has all files, but not before `last` may be seen."""
+
+    def publish(self, last: str) -> None:
+        """Lets the file `last` be seen, and with it everything."""
+
+
 def write_parts(
     checkpoint: Checkpoint,
     items: Sequence[Item],
     parts: Iterable[Tuple[int, Part]],
     directory: str,
+    place: Place,
     workers: int = 1,
 ) -> Iterator[Record]:
-    """Writes `parts` (number, regions) into the files of `directory` in `workers` threads; yields
-    each when it is synced, in any order."""
+    """Writes `parts` (number, regions) into the files of `place` in `workers` threads; yields each
+    when it is synced, in any order. directory: of the conversion, with its sorted hash tables."""
     sorting = one_thread_a_sort() if any(item.origins for item in items) else nullcontext()
-    with sorting, PerThread(lambda: _Files(checkpoint, directory)) as files:
-        write = partial(_write_part, files, items)
+    with sorting, PerThread(lambda: _Files(checkpoint, directory, place.folder)) as files:
+        write = partial(_write_part, files, items, place)
         for written in in_threads(write, parts, workers):
-            _sync(directory, {name for _, names in written for name in names})
+            _sync(place.folder, {name for _, names in written for name in names})
             for record, _ in written:
                 yield record
 
@@ -88,15 +117,17 @@ def _sync(directory: str, names: Set[str]) -> None:
 
 
 def _write_part(
-    files: PerThread[_Files], items: Sequence[Item], numbered: Tuple[int, Part]
+    files: PerThread[_Files], items: Sequence[Item], place: Place, numbered: Tuple[int, Part]
 ) -> Tuple[Record, Set[str]]:
     """Writes one part; returns what was done, and the files that are to be synced."""
     number, part = numbered
+    place.begin(part)
     runs = [
         _write_run(files.get(), items, list(run))
         for _, run in groupby(part, key=lambda region: region.item)
     ]
-    return Record(number, runs), {region.file for region in part}
+    files.get().close_written()
+    return Record(number, runs), place.end(part)
 
 
 def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> Run:
@@ -179,10 +210,10 @@ class _Files:
     """What one thread has open: the checkpoint, the sorted hash tables, and the target's files when
     first written to."""
 
-    def __init__(self, checkpoint: Checkpoint, directory: str) -> None:
+    def __init__(self, checkpoint: Checkpoint, directory: str, folder: str) -> None:
         self.checkpoint = checkpoint.reopened()
         self.columns = Columns(os.path.join(directory, FOLDER))
-        self._directory = directory
+        self._folder = folder
         self._open: Dict[str, int] = {}
 
     def __enter__(self) -> _Files:
@@ -191,11 +222,15 @@ class _Files:
     def __exit__(self, *_: object) -> None:
         self.checkpoint.close()
         self.columns.close()
+        self.close_written()
+
+    def close_written(self) -> None:
+        """Closes the target's files."""
         while self._open:
             os.close(self._open.popitem()[1])
 
     def write(self, name: str, offset: int, data: memoryview) -> None:
         """Writes `data` into the file from byte `offset` on."""
         if name not in self._open:
-            self._open[name] = os.open(os.path.join(self._directory, name), os.O_WRONLY)
+            self._open[name] = os.open(os.path.join(self._folder, name), os.O_WRONLY)
         write_at(self._open[name], offset, data)

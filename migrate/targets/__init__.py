@@ -1,6 +1,6 @@
 """Formats of the output, one module each (`dcp`, `safetensors`), with the same two functions:
 
-    lay_out(items, cuts)               -> migrate.stream.regions.Layout: where everything will stand
+    lay_out(items, cuts, room)         -> migrate.stream.regions.Layout: where everything will stand
     finish(directory, items, layout)   writes what makes the directory a checkpoint
 
 The values are written between the two, region by region (`migrate.stream.writing`). `reading` reads

@@ -5,7 +5,7 @@
                     storage_data         (name, offset of a chunk) -> file, position, length
                     planner_data         name -> its path in the nested state dict
     __0_0.distcp    one `torch.save` per chunk of a tensor, one after the other; a new file,
-                    __1_0.distcp and so on, where one would pass FILE_BYTES
+                    __1_0.distcp and so on, where one would pass `room`
 
 torch's own writer keeps every tensor until the file ends (pytorch#195982), so that it needs as
 much memory as the checkpoint. Here `torch.save` makes only the bytes before and after a tensor's
@@ -35,23 +35,23 @@ from torch.distributed.checkpoint.metadata import (
     TensorStorageMetadata,
 )
 
-from migrate.stream import regions
 from migrate.stream.item import Item
 from migrate.stream.regions import Frame, Layout, Region
 
 _METADATA = ".metadata"
 
 
-def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]]) -> Layout:
-    """One region per chunk, with a frame before and after it. cuts: of each item."""
-    layout = Layout({}, [], [])
+def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], room: int) -> Layout:
+    """One region per chunk, with a frame before and after it. cuts: of each item. room: bytes of a
+    file."""
+    layout = Layout({}, [], [], room)
     file, position = "__0_0.distcp", 0
     for index, (item, of_item) in enumerate(zip(items, cuts)):
         for first, rows in of_item:
             shape = (rows, *item.shape[1:]) if item.shape else ()
             head, tail = _frame(item.dtype, shape)
             size = rows * item.row_bytes
-            if position and position + size > regions.FILE_BYTES:
+            if position and position + size > room:
                 file, position = f"__{len(layout.files)}_0.distcp", 0
             start = position + len(head)
             layout.frames.append(Frame(file, position, head))

@@ -6,7 +6,7 @@
 
 Any reader of safetensors reads them, and torch's HuggingFaceStorageReader loads them into sharded
 modules. A tensor is never divided between files, for then only that reader would put it together;
-a new file begins where one would pass FILE_BYTES.
+a new file begins where one would pass `room`.
 Source: https://github.com/huggingface/safetensors, "Format".
 """
 
@@ -16,7 +16,6 @@ import json
 import os
 from typing import Any, Dict, List, Sequence, Tuple
 
-from migrate.stream import regions
 from migrate.stream.item import Item
 from migrate.stream.regions import Frame, Layout, Region
 from semisync.common.errors import BadInput
@@ -42,10 +41,11 @@ DTYPES = {
 }
 
 
-def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]]) -> Layout:
-    """Each item whole in a file. BadInput for a data type that the format lacks."""
-    files = _files(items)
-    layout = Layout({}, [], [])
+def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], room: int) -> Layout:
+    """Each item whole in a file. room: bytes of a file, unless one item takes more. BadInput for a
+    data type that the format lacks."""
+    files = _files(items, room)
+    layout = Layout({}, [], [], room)
     for number, members in enumerate(files, 1):
         file = _name(number, len(files))
         header: Dict[str, Any] = {"__metadata__": {"format": "pt"}}
@@ -74,7 +74,7 @@ def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]]) ->
 
 def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
     """Writes the index."""
-    files = _files(items)
+    files = _files(items, layout.room)
     where = {
         items[index].fqn: _name(number, len(files))
         for number, members in enumerate(files, 1)
@@ -85,16 +85,16 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
         json.dump({"metadata": {"total_size": total}, "weight_map": where}, file, indent=1)
 
 
-def _files(items: Sequence[Item]) -> List[List[int]]:
+def _files(items: Sequence[Item], room: int) -> List[List[int]]:
     """Which items each file holds. The largest types first, so that all values are aligned."""
     files: List[List[int]] = [[]]
-    room = regions.FILE_BYTES
+    left = room
     for index, item in enumerate(items):
-        if files[-1] and item.nbytes > room:
+        if files[-1] and item.nbytes > left:
             files.append([])
-            room = regions.FILE_BYTES
+            left = room
         files[-1].append(index)
-        room -= item.nbytes
+        left -= item.nbytes
     return [sorted(members, key=lambda index: -items[index].itemsize) for members in files]
 
 

@@ -1,7 +1,9 @@
 """A directory that appears whole or not at all.
 
 1. The work goes into a hidden directory beside the final place, on the same file system:
-   `.NAME.partial`. One process at a time holds its lock.
+   `.NAME.partial`. One process at a time holds its lock. Of a URL it is in a scratch folder on
+   disk, and only what is not uploaded yet stands there: step 3 is the manifest's upload
+   (`migrate.conversion.uploads`).
 2. Every file and the directory are synced to the disk.
 3. One rename puts it into place; after it, the parent directory is synced.
 
@@ -14,14 +16,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import shutil
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, Optional
 
-from migrate.storage.remote import Unreachable, is_remote
+from migrate.manifest.manifest import FILE
+from migrate.storage.remote import Unreachable, check_writable, is_remote, sizes_below
 from semisync.common.errors import SemisyncError, UsageError
 
+FILES = "files-"  # begin the names of folders of what is not uploaded yet
 _LOCK = "lock"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, ulimit -f
 
@@ -42,26 +47,35 @@ def cannot_write(out: str, error: OSError) -> str:
     return f"cannot write {out}: {error.strerror or error}"
 
 
-def partial_path(out: str) -> str:
-    """The hidden directory that becomes `out`."""
+def partial_path(out: str, scratch: Optional[str] = None) -> str:
+    """The hidden directory that becomes `out`; of a URL it is in `scratch`, by default the current
+    directory."""
+    if is_remote(out):
+        out = out.rstrip("/")
+        name, number = os.path.basename(out), hashlib.sha256(out.encode()).hexdigest()[:12]
+        return os.path.join(os.path.realpath(scratch or os.curdir), f".{name}-{number}.partial")
     parent, name = os.path.split(os.path.realpath(out))
     return os.path.join(parent, f".{name}.partial")
 
 
 @contextmanager
-def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]:
-    """Yields a directory to fill; moves it to `out` when the block ends without an exception.
+def work_directory(
+    out: str, needed: int, resume: bool = False, scratch: Optional[str] = None
+) -> Iterator[str]:
+    """Yields a directory to fill; moves it to `out` when the block ends without an exception, or,
+    where `out` is a URL, removes it from `scratch`.
 
-    needed: bytes that will be written. resume: go on in what an interruption left, where it left
-    something. Raises UsageError where `out` holds something, where an interrupted conversion is
+    needed: bytes on disk. resume: go on in what an interruption left, where it left something.
+    Raises UsageError where `out` holds something, where an interrupted conversion is
     there and `resume` is false, where another process is at work in it, or where the disk has less
     room than is needed; Unfinished where it fills up or a server goes away, SemisyncError where the
     disk refuses. A UsageError of the block leaves a resumed directory alone.
     """
-    out = os.path.realpath(out)
-    parent = os.path.dirname(out)
-    refuse_existing(out)
-    work = partial_path(out)
+    remote = is_remote(out)
+    out = out if remote else os.path.realpath(out)
+    refuse_existing(out, scratch)
+    work = partial_path(out, scratch)
+    parent = os.path.dirname(work)
     resumed = os.path.isdir(work)
     if resumed and not resume:
         raise UsageError(
@@ -72,23 +86,24 @@ def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]
         os.makedirs(work, exist_ok=True)
         lock = os.open(os.path.join(work, _LOCK), os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        raise SemisyncError(cannot_write(out, error)) from error
+        raise SemisyncError(cannot_write(work if remote else out, error)) from error
     try:
         take_lock(lock, work)
         try:
             _check_room(parent, needed - _written(work))
+            if remote:
+                check_writable(out)
             yield work
-            os.remove(os.path.join(work, _LOCK))
-            _sync_tree(work)
-            refuse_existing(out)
-            os.replace(work, out)
-            sync(parent)
+            if remote:
+                shutil.rmtree(work)
+            else:
+                _move(work, out)
         except Unfinished:
             raise
         except Unreachable as error:
             raise Unfinished(f"{error}; what was done is kept, go on with --resume") from error
         except OSError as error:
-            sentence = cannot_write(out, error)
+            sentence = cannot_write(work if remote else out, error)
             if is_passing(error):
                 raise Unfinished(
                     f"{sentence}; what was done is kept in {work}: make room and go on with "
@@ -98,10 +113,21 @@ def work_directory(out: str, needed: int, resume: bool = False) -> Iterator[str]
             raise SemisyncError(sentence) from error
         except Exception as error:
             if not (resumed and isinstance(error, UsageError)):
+                begun = any(name.startswith(FILES) for name in os.listdir(work))
+                if begun and isinstance(error, SemisyncError):
+                    error.args = (f"{error}; delete what was uploaded to {out}",)
                 shutil.rmtree(work, ignore_errors=True)
             raise
     finally:
         os.close(lock)
+
+
+def _move(work: str, out: str) -> None:
+    os.remove(os.path.join(work, _LOCK))
+    _sync_tree(work)
+    refuse_existing(out)
+    os.replace(work, out)
+    sync(os.path.dirname(out))
 
 
 def take_lock(lock: int, work: str) -> None:
@@ -154,15 +180,31 @@ def begin(path: str, description: str, work: str) -> None:
             )
 
 
-def refuse_existing(out: str) -> None:
-    """UsageError where `out` is anything but absent or an empty directory."""
+def refuse_existing(out: str, scratch: Optional[str] = None) -> None:
+    """UsageError where `out` is anything but absent or an empty directory; a URL may have what an
+    interrupted conversion has uploaded, whose job is in `scratch`."""
     if is_remote(out):
-        raise UsageError(f"{out} is a URL; give a directory on a disk, and copy that when whole")
+        there, work = sizes_below(out), partial_path(out, scratch)
+        if FILE in there:
+            raise UsageError(f"{out} holds a conversion; give a new place")
+        if there and not os.path.isdir(work):
+            raise UsageError(
+                f"{out} is not empty, and {work} is not there, which an interrupted conversion "
+                "would have left; give a new place, or the --scratch folder of that conversion"
+            )
+        return
+    if scratch is not None:
+        raise UsageError(f"scratch is for a URL, and {out} is none; the work is done beside it")
     if os.path.isdir(out):
         if os.listdir(out):
             raise UsageError(f"{out} already exists and is not empty; give a new directory")
     elif os.path.lexists(out):
         raise UsageError(f"{out} already exists and is not a directory; give a new one")
+
+
+def appeared(out: str) -> bool:
+    """Whether the conversion into `out` is whole."""
+    return FILE in sizes_below(out) if is_remote(out) else os.path.exists(out)
 
 
 def _sync_tree(directory: str) -> None:

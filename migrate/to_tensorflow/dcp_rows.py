@@ -8,23 +8,31 @@ read in place where they are contiguous; else the chunk is loaded.
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import struct
 import zipfile
-from contextlib import contextmanager
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    BinaryIO,
+    ContextManager,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy
 import torch
-from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from migrate.checkpoint.pieces import Piece, check_tiling
 from migrate.checkpoint.rows import window
 from migrate.encoding.dtypes import number_type
-from migrate.targets.reading.dcp import PartOfFile
+from migrate.targets.reading.dcp import part_of_file, read_metadata
 from migrate.to_tensorflow.held import BLOCK_BYTES, Held, as_array, dtype_name, rows_of
 from migrate.to_tensorflow.keys import Place
 from semisync.common.errors import BadInput
@@ -53,7 +61,7 @@ class Saved(NamedTuple):
 def read_dcp(directory: str) -> Dict[str, Saved]:
     """The tensors of the DCP in `directory`, by name; BadInput unless it is one."""
     try:
-        metadata = FileSystemReader(directory).read_metadata()
+        metadata = read_metadata(directory)
         return dict(_tensors(metadata, directory))
     except Exception as error:  # what an unpickler raises, or what its result lacks
         raise BadInput(
@@ -183,11 +191,9 @@ class _Open:
         loaded: torch.Tensor = tensor
         return loaded
 
-    @contextmanager
-    def _opened(self) -> Iterator[io.BufferedReader]:
+    def _opened(self) -> ContextManager[BinaryIO]:
         """Its `torch.save`, as a file."""
-        with open(self._chunk.path, "rb", buffering=0) as file:
-            yield io.BufferedReader(PartOfFile(file, self._chunk.offset, self._chunk.length))
+        return part_of_file(self._chunk.path, self._chunk.offset, self._chunk.length)
 
     def _contents(self) -> Optional[int]:
         """Where the values begin; None where the file has them in another way."""

@@ -18,7 +18,6 @@ import shutil
 from contextlib import contextmanager
 from typing import Iterator, List
 
-from migrate.storage.remote import is_remote
 from migrate.targets.work_directory import cannot_write, sync, take_lock
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import check_writable
@@ -29,10 +28,6 @@ _OF_CHECKPOINT = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})")
 
 def refuse_taken(prefix: str, overwrite: bool) -> None:
     """UsageError where a checkpoint cannot be written at `prefix`, or one is there already."""
-    if is_remote(prefix):
-        raise UsageError(
-            f"{prefix} is a URL; give a prefix on a disk, and copy the files when whole"
-        )
     if prefix.endswith(os.sep) or os.path.isdir(prefix):
         raise UsageError(f"{prefix} is a directory; give the prefix of a checkpoint in it")
     taken = _files_of(prefix)

@@ -25,6 +25,10 @@ from torch.distributed.checkpoint.api import CheckpointException
 
 from migrate.manifest.manifest import Manifest, Written, read_manifest
 from migrate.manifest.transforms import INT8
+from migrate.storage.files import size_of
+from migrate.storage.folders import joined
+from migrate.storage.remote import is_remote
+from migrate.targets.safetensors import INDEX
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra
 
@@ -149,7 +153,15 @@ def read(directory: str, state_dict: Dict[str, Any]) -> None:
 
 
 def _reader(directory: str) -> dcp.StorageReader:
-    """torch's reader of the format that stands in `directory`."""
+    """torch's reader of the format that stands in `directory`, or behind a URL, if it is a DCP."""
+    if is_remote(directory):
+        if size_of(joined(directory, INDEX)) is not None:
+            raise UsageError(
+                f"{directory} has safetensors files, which torch loads from disk alone; copy them"
+            )
+        from torch.distributed.checkpoint._fsspec_filesystem import FsspecReader
+
+        return FsspecReader(directory)
     if not glob.glob(os.path.join(glob.escape(directory), "*.safetensors")):
         return dcp.FileSystemReader(directory)
     with extra("torch", f"to read {directory}"):

@@ -71,6 +71,7 @@ def compare(
     directory: str,
     sample: Optional[int] = None,
     workers: Optional[int] = None,
+    beside: Optional[str] = None,
 ) -> Verification:
     """As `verify`, for an open checkpoint.
 
@@ -78,6 +79,7 @@ def compare(
         checkpoint: from `migrate.open_checkpoint`.
         manifest: of the directory.
         directory, sample, workers: as in `verify`.
+        beside: where `manifest.json` and `model.json` stand, if not in `directory`.
 
     Returns:
         A `Verification`.
@@ -92,11 +94,13 @@ def compare(
         True
     """
     result = Verification(checkpoint.prefix, directory, sample)
-    check_beside(directory, manifest, result)
+    check_beside(beside or directory, manifest, result)
     check_accounts(checkpoint, manifest, result)
     check_steps(checkpoint, manifest, result)
     try:
         reader = open_target(directory, manifest.target)
+    except Unreachable:
+        raise
     except BadInput as error:
         result.differs(str(error))
         return result
@@ -118,7 +122,7 @@ def compare(
             shares += shares_of(written, result)
     with PerThread(lambda: Sides(checkpoint, reader)) as sides:
         compare_one = partial(compare_share, sides, result)
-        count = workers or default_count(checkpoint.prefix)
+        count = workers or default_count(checkpoint.prefix, directory)
         compared = in_threads(compare_one, enumerate(shares), count)
         for _, part in sorted(chain.from_iterable(compared), key=itemgetter(0)):
             result.add(part)

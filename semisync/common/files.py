@@ -13,10 +13,13 @@ from semisync.common.errors import UsageError
 
 
 def check_writable(path):
-    """Raises UsageError where nothing can be written at `path`: a file, or a folder to be made.
+    """Raises UsageError where nothing can be written at `path` on disk: a file, or a folder to be
+    made.
 
     Neither `path` nor the folders above it need to exist; they are not made.
     """
+    if "://" in str(path):
+        raise UsageError("{} is a URL; name a place on disk, and copy it when whole".format(path))
     place = pathlib.Path(os.path.realpath(str(path)))
     if not place.is_dir():
         place = next(above for above in place.parents if above.exists())

@@ -136,7 +136,7 @@ def test_what_is_no_side_of_torch_is_refused(folder, tmp_path):
     linear = torch.nn.Linear(2, 2)
     said = refusal(UsageError, linear, tmp_path / "back", original=original)
     assert "does not know its TensorFlow variables" in said
-    assert "cannot be read" in refusal(BadInput, tmp_path, tmp_path / "back", original=original)
+    assert "cannot be opened" in refusal(BadInput, tmp_path, tmp_path / "back", original=original)
     linear.tensorflow_nodes = {}
     said = refusal(UsageError, linear, tmp_path / "back")
     assert "give the checkpoint that it was made from" in said

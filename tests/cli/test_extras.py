@@ -2,6 +2,7 @@
 
 import sys
 
+import fsspec  # noqa: F401  its registry, from which s3fs goes
 import pytest
 
 import migrate
@@ -18,6 +19,7 @@ NEEDS = {  # {what is opened: (package, what opens it, extra)}
     "given.yaml": ("yaml", read_settings_file, "report"),
     "files": ("duckdb", lambda path: Store(), "report"),
     "memory://given": ("fsspec.core", migrate.open_checkpoint, "files"),
+    "s3://given": ("s3fs", migrate.open_checkpoint, "stores"),
     "given": ("safetensors", SafetensorsReader, "torch"),
     "given to load": ("safetensors", lambda path: loading.read(path, {}), "torch"),
 }
@@ -32,6 +34,8 @@ def test_a_missing_package_is_named_with_its_extra(given, tmp_path, monkeypatch)
         (tmp_path / given / "model.safetensors").write_bytes(b"")
     elif ":" not in given:
         (tmp_path / given).write_bytes(b"{}")
+    imported = sys.modules["fsspec.registry"]._registry
+    monkeypatch.delitem(imported, "s3", raising=False)
     for name in {package, package.partition(".")[0]}:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtra) as refusal:

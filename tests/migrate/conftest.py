@@ -74,3 +74,4 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(regions, "CHUNK_BYTES", 96)
     monkeypatch.setattr(regions, "PART_BYTES", 200)
     monkeypatch.setattr(regions, "FILE_BYTES", 3000)
+    monkeypatch.setattr(regions, "UPLOAD_BYTES", 3000)

@@ -125,7 +125,9 @@ def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
     monkeypatch.setattr(
         "migrate.targets.work_directory.fcntl.flock", lambda *_: (work / "lock").unlink()
     )
-    with pytest.raises(UsageError, match="has just ended"), work_directory(tmp_path / "out", 0):
+    with pytest.raises(UsageError, match="has just ended"), work_directory(
+        str(tmp_path / "out"), 0
+    ):
         raise AssertionError("two would work in one directory")
 
 

@@ -127,7 +127,7 @@ def test_a_sample_finds_what_differs_in_every_row(tf2_checkpoints, converted):
 
 
 def test_a_directory_without_a_manifest_is_bad_input(tf2_checkpoints, tmp_path):
-    with pytest.raises(BadInput, match=r"manifest\.json cannot be read"):
+    with pytest.raises(BadInput, match=r"manifest\.json cannot be opened"):
         verify(tf2_checkpoints / "sgd", tmp_path)
 
 

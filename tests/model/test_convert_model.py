@@ -3,11 +3,13 @@
 import importlib.util
 import json
 
+import fsspec
 import numpy as np
 import pytest
 import torch
 
 import migrate
+from migrate.torchrec import embedding_bag_collection, load
 from semisync import cli
 from tests.model.features import features, outputs_of
 from tests.model.zoo.read import models
@@ -53,6 +55,32 @@ def test_it_can_be_moved_with_its_directory(wide_and_deep, converted, tmp_path):
         assert outputs_of(loaded(moved), features(wide_and_deep))[0].shape == (48, 1)
     finally:
         moved.rename(converted)
+
+
+def test_it_goes_to_a_store_whole_and_torch_loads_from_there(
+    wide_and_deep, converted, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    out = "memory://bucket/out"
+    assert cli.main(["convert", wide_and_deep.prefix, out, "--model"]) == 0
+    assert f"wrote {out}/model.py" in capsys.readouterr().out
+    fs = fsspec.filesystem("memory")
+    there = {name[len("/bucket/out/") :]: fs.cat_file(name) for name in fs.find("/bucket/out")}
+    files = [path for path in converted.rglob("*") if path.is_file()]
+    assert there == {str(path.relative_to(converted)): path.read_bytes() for path in files}
+    assert cli.main(["verify", wide_and_deep.prefix, out]) == 0
+    assert cli.main(["inspect", out]) == 0
+    assert f"({migrate.read_manifest(out).target})" in capsys.readouterr().out
+    names = [table.name for table in migrate.read_manifest(out).tables]
+    from_store, from_disk = (
+        embedding_bag_collection(str(where), {name: [name] for name in names})
+        for where in (out, converted)
+    )
+    load(from_store, out)
+    load(from_disk, str(converted))
+    for name, value in from_disk.state_dict().items():
+        assert torch.equal(from_store.state_dict()[name], value)
+    fs.rm("/bucket", recursive=True)
 
 
 def test_its_layers_are_named_as_the_graphs_scopes(converted):

@@ -8,13 +8,16 @@ from __future__ import annotations
 import copy
 import io
 import os
+import pickle
 from bisect import bisect
-from typing import Any, Dict, List, NamedTuple, Tuple
+from contextlib import contextmanager
+from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
-from torch.distributed.checkpoint import FileSystemReader
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
+from migrate.storage.files import open_file, read_whole
+from migrate.storage.remote import Unreachable, is_remote
 from migrate.targets.reading.reader import Stored
 from semisync.common.errors import BadInput
 
@@ -36,7 +39,9 @@ class DcpReader:
         self._chunks: Dict[str, List[Tuple[int, int, _Place]]] = {}  # first row, rows, where
         self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
         try:
-            self._take_in(FileSystemReader(directory).read_metadata())
+            self._take_in(read_metadata(directory))
+        except Unreachable:
+            raise
         except Exception as error:  # what an unpickler raises, or what its result lacks
             raise BadInput(
                 f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}"
@@ -87,9 +92,10 @@ class DcpReader:
         if self._kept[:2] != (fqn, start):
             path = os.path.join(self._directory, where.file)
             try:
-                with open(path, "rb", buffering=0) as file:
-                    view = io.BufferedReader(PartOfFile(file, where.offset, where.length))
+                with part_of_file(path, where.offset, where.length) as view:
                     tensor = torch.load(view, map_location="cpu", weights_only=True)
+            except Unreachable:
+                raise
             except Exception as error:  # torch raises what its unpickler raises
                 raise BadInput(
                     f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
@@ -105,8 +111,25 @@ class DcpReader:
         return self._kept[2]
 
 
-class PartOfFile(io.RawIOBase):
-    """Part of a file, as a file."""
+def read_metadata(directory: str) -> Metadata:
+    """`.metadata` of the DCP at a path or URL; whatever an unpickler raises where it is damaged."""
+    metadata: Metadata = pickle.loads(read_whole(os.path.join(directory, ".metadata")))
+    return metadata
+
+
+@contextmanager
+def part_of_file(path: str, start: int, length: int) -> Iterator[BinaryIO]:
+    """Part of the file at a path or URL, as a file: what a server has is read at once."""
+    if is_remote(path):
+        with open_file(path) as stored:
+            yield io.BytesIO(stored.read(start, length, "it"))
+    else:
+        with open(path, "rb", buffering=0) as file:
+            yield io.BufferedReader(_PartOfFile(file, start, length))
+
+
+class _PartOfFile(io.RawIOBase):
+    """Part of a file on disk, as a file."""
 
     def __init__(self, file: io.FileIO, start: int, length: int) -> None:
         self._file, self._start, self._length = file, start, length

@@ -15,7 +15,7 @@ import torch
 
 from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import Written
-from semisync.common.errors import BadInput
+from migrate.storage.files import open_file, size_of
 
 
 class Stored(NamedTuple):
@@ -47,8 +47,7 @@ class FileReader:
         self.tensors: Dict[str, Stored] = {}
         self._path = os.path.join(directory, written.fqn)
         stored = Stored(tuple(written.shape), written.dtype)
-        size = os.path.getsize(self._path) if os.path.exists(self._path) else -1
-        if size == math.prod(stored.shape) * number_type(stored.dtype).itemsize:
+        if size_of(self._path) == math.prod(stored.shape) * number_type(stored.dtype).itemsize:
             self.tensors[written.fqn] = stored
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
@@ -56,11 +55,9 @@ class FileReader:
         stored = self.tensors[fqn]
         shape = (count, *stored.shape[1:])
         row_bytes = math.prod(shape[1:]) * number_type(stored.dtype).itemsize
-        with open(self._path, "rb") as file:
-            file.seek(first * row_bytes)
-            data = bytearray(file.read(count * row_bytes))
-        if len(data) != count * row_bytes:
-            raise BadInput(f"{self._path} ends before row {first + count}")
+        with open_file(self._path) as file:
+            where = f"row {first + count - 1}"
+            data = bytearray(file.read(first * row_bytes, count * row_bytes, where))
         dtype = getattr(torch, stored.dtype)
         if not data:  # of which torch makes no tensor
             return torch.empty(shape, dtype=dtype)

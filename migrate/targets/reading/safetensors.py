@@ -1,23 +1,27 @@
-"""Reading a directory of safetensors files back, by the safetensors package itself."""
+"""Reading a directory of safetensors files back, by the safetensors package itself.
+
+That package reads from disk alone; behind a URL `RemoteSafetensors` stands for it.
+"""
 
 from __future__ import annotations
 
-import glob
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Dict, Union
 
 import torch
 
+from migrate.storage.files import read_whole
+from migrate.storage.folders import joined
+from migrate.storage.remote import Unreachable, is_remote, sizes_below
 from migrate.targets.reading.reader import Stored
-from migrate.targets.safetensors import DTYPES, INDEX
+from migrate.targets.reading.remote_safetensors import NAMES, RemoteSafetensors
+from migrate.targets.safetensors import INDEX
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
 
 if TYPE_CHECKING:
     from safetensors import safe_open
-
-_NAMES = {in_header: name for name, in_header in DTYPES.items()}
 
 
 class SafetensorsReader:
@@ -26,18 +30,21 @@ class SafetensorsReader:
     def __init__(self, directory: str) -> None:
         self.tensors: Dict[str, Stored] = {}
         self._paths: Dict[str, str] = {}
-        for path in sorted(glob.glob(os.path.join(glob.escape(directory), "*.safetensors"))):
-            self._take_in(path)
+        self._remote: Dict[str, RemoteSafetensors] = {}
+        names = sizes_below(directory) if is_remote(directory) else os.listdir(directory)
+        for name in sorted(names):
+            if name.endswith(".safetensors"):
+                self._take_in(joined(directory, name))
         files = {fqn: os.path.basename(path) for fqn, path in self._paths.items()}
         if _weight_map(os.path.join(directory, INDEX)) != files:
             raise BadInput(f"{directory}/{INDEX} does not tell which file has which tensor")
 
     def _take_in(self, path: str) -> None:
         """Shapes and types of the tensors in one file."""
-        with _opened(path) as file:
+        with self._opened(path) as file:
             for fqn in file.keys():  # noqa: SIM118  it is not a mapping
                 tensor = file.get_slice(fqn)
-                dtype = _NAMES.get(tensor.get_dtype())
+                dtype = NAMES.get(tensor.get_dtype())
                 if dtype is None:
                     raise BadInput(f"{path}: {fqn!r} is of type {tensor.get_dtype()}")
                 self.tensors[fqn] = Stored(tuple(tensor.get_shape()), dtype)
@@ -50,7 +57,7 @@ class SafetensorsReader:
         if first + count > rows:
             raise BadInput(f"{fqn!r} has {rows} rows, not {first + count}")
         # Opened again, and copied, so that no more of the file stays mapped than these rows
-        with _opened(self._paths[fqn]) as file:
+        with self._opened(self._paths[fqn]) as file:
             if not stored.shape:
                 scalar: torch.Tensor = file.get_tensor(fqn)
                 return scalar.reshape(1).clone()
@@ -60,6 +67,13 @@ class SafetensorsReader:
     def reopened(self) -> SafetensorsReader:
         """This one: every call opens its file."""
         return self
+
+    def _opened(self, path: str) -> Union[safe_open, RemoteSafetensors]:
+        if not is_remote(path):
+            return _opened(path)
+        if path not in self._remote:
+            self._remote[path] = RemoteSafetensors(path)
+        return self._remote[path]
 
 
 def _opened(path: str) -> safe_open:
@@ -75,8 +89,9 @@ def _opened(path: str) -> safe_open:
 def _weight_map(path: str) -> Any:
     """What the index says: name -> file; None where it says nothing."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
+        data = json.loads(read_whole(path))
+    except Unreachable:
+        raise
+    except (BadInput, ValueError, RecursionError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     return data.get("weight_map") if isinstance(data, dict) else None
