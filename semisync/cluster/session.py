@@ -17,12 +17,13 @@ GRACE = 10.0  # seconds for the last look
 
 
 def worker_config(task, job="worker"):
-    """A tf.ConfigProto for the session of worker `task`, or of the task of another job.
+    """The configuration of a process's session.
 
     It has device filters, and soft placement: ops without a GPU kernel run on the CPU.
 
     Args:
-        task: the worker's number, an int.
+        task: the process's number in its job, an int.
+        job: the name of the job, such as "chief" where the chief is one of its own.
 
     Returns:
         A tf.ConfigProto.
