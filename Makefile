@@ -37,15 +37,15 @@ demo: $(VENV)
 
 # Streams side by side: the checks, all tests, and those of TensorFlow 1.15, then of TFRA, each under
 # its own Python, with a process per core. What is marked one_tensorflow is left to 1.15 where there
-# is one, and what is marked long to LONG=1. Each stream is a process group that an interruption
-# ends; the logs are printed one after the other.
+# is one, what is marked again too without LONG=1, and what is marked long to LONG=1. Each stream is
+# a process group that an interruption ends; the logs are printed one after the other.
 test: SHELL := bash
 test: $(VENV) tf1-environment tfra-environment zookeeper
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
 	marked='$(if $(LONG),,not long)'; others="$$marked"; \
-	[ ! -e $(VENV_TF1) ] || others="$${marked:+$$marked and }not one_tensorflow"; \
+	[ ! -e $(VENV_TF1) ] || others="$${marked:+$$marked and not again and }not one_tensorflow"; \
 	.venv/bin/python $(PYTEST) --no-loadscope-reorder -m "$$others" $(PYTEST_ARGS) \
 	  < /dev/null & streams=($$!); \
 	others_in() { \

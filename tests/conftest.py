@@ -56,6 +56,10 @@ def pytest_configure(config):
     )
     config.addinivalue_line(
         "markers",
+        "again: what TensorFlow 1.15 has shown; make test LONG=1 runs it on 2.x too",
+    )
+    config.addinivalue_line(
+        "markers",
         "long: a whole system, its parts tested elsewhere, or one more of a kind; make test LONG=1",
     )
 

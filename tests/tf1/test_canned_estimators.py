@@ -93,7 +93,8 @@ def values(estimator):
     return {name: estimator.get_variable_value(name) for name in names}
 
 
-@pytest.mark.parametrize("make", [wide_and_deep, pytest.param(of_keras, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("make", [wide_and_deep, of_keras])
 def test_several_calls_of_train_equal_the_union(make, tmp_path):
     """Of the canned one that has the parts of the others, and of a model of Keras."""
     hooks, names = [], ["number"] if make is of_keras else ["number", "word"]
