@@ -34,14 +34,18 @@ def build_wheel(folder):
     return path
 
 
-def make(folder, wheel, packages=REQUIRED):
-    """A new environment with a wheel and some distributions; returns the folder of its programs."""
+def make(folder, wheel=None, packages=REQUIRED):
+    """A new environment with a wheel and some distributions; returns the folder of its programs.
+
+    wheel: None for an environment without this project.
+    """
     venv.create(str(folder), with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
     python = str(folder / "bin" / "python")
     pip = [sys.executable, "-m", "pip", "--python", python, "--quiet"]
-    install = [*pip, "install", "--no-deps", "--no-index", "--no-compile", str(wheel)]
-    subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+    if wheel is not None:
+        install = [*pip, "install", "--no-deps", "--no-index", "--no-compile", str(wheel)]
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
     for name in packages:
         for top in _tops(name):
             if not (site / top.name).exists():
