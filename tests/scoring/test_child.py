@@ -41,7 +41,7 @@ def test_a_message_cut_short_or_foreign_is_refused():
     for length in range(1, len(whole.getvalue())):
         with pytest.raises((EOFError, ValueError)):
             receive(io.BytesIO(whole.getvalue()[:length]))
-    with pytest.raises(ValueError, match="no message"):
+    with pytest.raises(ValueError, match="not a message"):
         receive(io.BytesIO(b"Hello, world\n"))
 
 
