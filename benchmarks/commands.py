@@ -134,6 +134,7 @@ BENCHMARKS = (
         "--mb 1000 --repeats 5 --ways convert",
         "--mb 20 --repeats 1 --ways convert",
     ),
+    Benchmark("object_stores", "object_stores", ("ways",), "", "--mb 20 --repeats 1"),
     Benchmark(
         "parity_speed",
         "parity",

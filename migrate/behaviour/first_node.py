@@ -75,7 +75,8 @@ def find_first(
     told = _difference(subject, written, model.directory, set(computed), *found)
     if model.is_code_of(written.text):
         return told._replace(changed=[CONSTANTS])
-    return told._replace(line=model.line(computed[found[0]].text))
+    line = model.line(computed[found[0]].text, written.text)
+    return told._replace(line=line)
 
 
 def _by_node(

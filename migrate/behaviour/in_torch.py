@@ -74,16 +74,20 @@ class Converted:
         codes = [ast.parse(source).body[1:] for source in (self._text(), text)]
         return ast.dump(ast.Module(codes[0], [])) == ast.dump(ast.Module(codes[1], []))
 
-    def line(self, text: str) -> Optional[Tuple[int, str]]:
-        """Number and text of the line that assigns the name that an expression begins with."""
-        name = text.partition("[")[0]
-        source = self._text()
-        for node in ast.walk(ast.parse(source)):
+    def line(self, text: str, written: str) -> Optional[Tuple[int, str]]:
+        """Number and text of the line that assigns the name that an expression begins with; of a
+        statement of several lines, the first that the source `written` does not have."""
+        name, known = text.partition("[")[0], set(written.splitlines())
+        lines = self._text().splitlines()
+        for node in ast.walk(ast.parse("\n".join(lines))):
             if not isinstance(node, ast.Assign):
                 continue
             flat = [one for target in node.targets for one in ast.walk(target)]
             if any(isinstance(one, ast.Name) and one.id == name for one in flat):
-                return node.lineno, source.splitlines()[node.lineno - 1].strip()
+                numbers = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+                others = (number for number in numbers if lines[number - 1] not in known)
+                number = next(others, node.lineno)
+                return number, lines[number - 1].strip()
         return None
 
     def _text(self) -> str:

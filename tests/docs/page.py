@@ -109,7 +109,12 @@ def _run(command, folder, python, errors):
     return subprocess.run(
         command,
         cwd=str(folder),
-        env=environment(PATH=path, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1"),
+        env=environment(
+            PATH=path,
+            TF_CPP_MIN_LOG_LEVEL="3",
+            CUDA_VISIBLE_DEVICES="-1",
+            PIP_DISABLE_PIP_VERSION_CHECK="1",
+        ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=errors,
