@@ -151,7 +151,7 @@ def test_what_is_no_gradient_of_rows_is_refused(gradient, says):
 
 @pytest.mark.one_tensorflow
 def test_no_update_is_lost_torn_or_doubled_when_a_worker_and_the_chief_are_killed(tmp_path):
-    job = Job(tmp_path, 3, hash_table="by hand")
+    job = Job(tmp_path, 3, patience=60.0, hash_table="by hand")
     with contextlib.ExitStack() as stack:
         stack.callback(job.stop)
         tables, free = ("by_hand_0", "by_hand_1"), (-1, -2)

@@ -11,7 +11,7 @@ from tests.tf1.fault_cluster import (
 
 @pytest.fixture
 def job(tmp_path):
-    made = Job(tmp_path, 3, hash_table="tfra")
+    made = Job(tmp_path, 3, patience=60.0, hash_table="tfra")
     yield made
     made.stop()
 
