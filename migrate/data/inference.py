@@ -69,7 +69,7 @@ def infer(
     names = list(file.names if columns is None else columns)
     for name in [*labels, *keys, *names]:
         if name not in file.names:
-            raise MissingColumn(path, name, file.names)
+            raise MissingColumn.of(path, name, file.names)
     names += [name for name in (*labels, *keys) if name not in names]
     known = {**dict.fromkeys(labels, "label"), **dict.fromkeys(keys, "key")}
     open_ones = [name for name in names if name not in known]

@@ -336,7 +336,7 @@ class Emitter:
         cond = self.regions.cond_of[merge.name]
         outer = self.regions.of[merge.name]
         sides = [self.value(edge) for edge in self.regions.branch_inputs(merge)]
-        if sides[0] == sides[1]:
+        if sides[0][:-1] == sides[1][:-1]:  # the expression tells the constant, too
             self._values[merge.name, 0] = sides[0]
             return
         name = self._names.of(merge)

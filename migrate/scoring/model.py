@@ -58,7 +58,7 @@ def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except MissingColumn as error:
-        if error.column not in columns:
+        if error.column is None or error.column not in columns:
             raise
         raise BadInput(f"{error}; {columns[error.column]} names another column") from error
 

@@ -135,7 +135,7 @@ def _scored(df: Any, scoring: _Scoring, inputs: Sequence[Input], source: str) ->
     taken = [one.column for one in inputs]
     for name in (*keep, *taken):
         if name not in df.columns:
-            raise MissingColumn(source, name, df.columns)
+            raise MissingColumn.of(source, name, df.columns)
     added = [SCORE, LOGIT] if scoring.sigmoid else [SCORE]
     for name in added:
         if name in keep:

@@ -23,10 +23,15 @@ class BadInput(SemisyncError):
 class MissingColumn(BadInput):
     """A data set lacks `column`; who knows what it is for can say how to name another."""
 
-    def __init__(self, where, column, present):
+    column = None
+
+    @classmethod
+    def of(cls, where, column, present):
+        """The error of a data set that has the columns `present`."""
         listed = ", ".join(present)
-        super().__init__("{} has no column {!r}; it has: {}".format(where, column, listed))
-        self.column = column
+        error = cls("{} has no column {!r}; it has: {}".format(where, column, listed))
+        error.column = column
+        return error
 
 
 class UsageError(SemisyncError):

@@ -27,5 +27,5 @@ def chosen(
         if count > 1:
             raise BadInput(f"{path} has {count} columns named {name!r}; rename them")
         if not count and name not in optional:
-            raise MissingColumn(path, name, present)
+            raise MissingColumn.of(path, name, present)
     return [name for name, count in counts.items() if count]
