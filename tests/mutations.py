@@ -139,13 +139,10 @@ MUTATIONS = [
         "semisync/aggregate/batch_norm.py",
         "tests/tf1/rewrite/test_moving_statistics.py",
         ("tf.pow(1 - rate, counted)", "1 - rate"),
-        ("weights * tf.cast(counts, batches.dtype)", "weights"),
+        (" * tf.cast(counts, batches.dtype)", ""),
         ("variances + tf.math.squared_difference(*around)", "variances"),
         ("variance *= _correction(layout, total / tf.maximum(total - 1, 1))", "pass"),
-        (
-            "weights = tf.expand_dims(tf.cast(weights, batches.dtype), 1)",
-            "weights = tf.expand_dims(tf.ones_like(tf.cast(weights, batches.dtype)), 1)",
-        ),
+        ("tf.expand_dims(tf.cast(weights, batches.dtype), 1) * ", ""),
     ),
     *of(
         "semisync/wrapped/siblings.py",

@@ -172,6 +172,17 @@ def test_first_tickets_are_drawn_in_the_order_of_building_not_of_the_hooks():
     assert drawn[:2] == ["first", "second"]
 
 
+def test_further_tickets_are_drawn_within_the_run_of_the_first_optimizer_alone():
+    """Those of the second wait for the end of the run, in which the first drew its own."""
+
+    def run(session, train):
+        for _ in range(3):
+            session.run(train)
+
+    drawn = draws_of_two(run, in_flight=1)
+    assert (drawn.count("first"), drawn.count("second")) == (1, 3)
+
+
 def test_paced_a_run_draws_a_ticket_for_what_it_trains_alone():
     """As of a GAN: else one worker may hold a ticket that another needs before it goes on."""
 
