@@ -15,6 +15,7 @@ and the others go on. Without a GPU it says so, and ends with 0. `--short --devi
 
 import argparse
 import importlib
+import itertools
 import json
 import os
 import platform
@@ -22,6 +23,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from benchmarks import results
 
 PARTS = ("model", "sequences", "static_tables", "collectives")
 SECONDS = 120  # of a part on a GPU
@@ -58,7 +61,7 @@ def main():
         print(f"\n{name}\n")
         rows, reason = _of(name, args)
         figures["parts"][name] = {"rows": rows, "not measured": reason}
-        print("\n".join(_table(rows)) if rows else f"not measured: {reason}", flush=True)
+        print("\n\n".join(_tables(rows)) if rows else f"not measured: {reason}", flush=True)
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(figures, file, indent=1)
@@ -79,16 +82,11 @@ def _of(name, args):
     return json.loads(done.stdout.splitlines()[-1]), None
 
 
-def _table(rows):
+def _tables(rows):
     """Markdown, a table for each run of rows that have the same columns."""
-    names = None
-    for row in rows:
-        if list(row) != names:
-            names = list(row)
-            yield ""
-            yield "| " + " | ".join(names) + " |"
-            yield "|" + "---|" * len(names)
-        yield "| " + " | ".join(map(_shown, row.values())) + " |"
+    for columns, alike in itertools.groupby(rows, key=list):
+        shown = [[_shown(value) for value in row.values()] for row in alike]
+        yield results.markdown({"columns": columns, "rows": shown})
 
 
 def _shown(value):

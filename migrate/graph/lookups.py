@@ -25,6 +25,7 @@ from semisync.common.errors import BadInput
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
 EXPORTS = re.compile(r"TFRA>\w+TableExport|LookupTableExport(V2)?")  # of a table's keys and values
+ADDS = {"Add", "AddV2"}
 GATHERS = {"Gather", "GatherV2", "ResourceGather"}
 SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentMean": "mean",

@@ -21,7 +21,7 @@ import numpy
 
 from migrate.graph.attributes import dtypes, flag, float32s, integer, integers
 from migrate.graph.interface.inputs import Inputs
-from migrate.graph.lookups import GATHERS
+from migrate.graph.lookups import ADDS, GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Subject
 from migrate.model.lookup_tables import Tables
@@ -34,7 +34,6 @@ FINGERPRINT, SIPHASH = "fingerprint64", "siphash"
 _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _SELECTS = {"Select", "SelectV2"}
 _SIZES = {"LookupTableSize", "LookupTableSizeV2"}
-_ADDS = {"Add", "AddV2"}
 _VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
 _VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # whose output 1 are the values of input 1
 _INTEGERS = ("int32", "int64")
@@ -64,7 +63,7 @@ class Chains:
             "StringToHashBucketStrong": self._hashed,
             "Concat": lambda node: self._joined(node, node.inputs[0], node.inputs[1:]),
             "ConcatV2": lambda node: self._joined(node, node.inputs[-1], node.inputs[:-1]),
-            **dict.fromkeys(_ADDS, self._added),
+            **dict.fromkeys(ADDS, self._added),
             **dict.fromkeys(_FINDS, self._found),
             **dict.fromkeys(GATHERS, self._kept),
             **dict.fromkeys(_SELECTS, self._selected),
@@ -129,7 +128,7 @@ class Chains:
     def _selected(self, node: Node) -> Steps:
         """A vocabulary with more buckets, or the default of an identity column."""
         condition, one, other = (self._subject.node(edge) for edge in node.inputs)
-        if condition.op == "NotEqual" and one.op in _FINDS and other.op in _ADDS:
+        if condition.op == "NotEqual" and one.op in _FINDS and other.op in ADDS:
             return self._with_buckets(condition, one, other)
         kept = self.steps(node.inputs[2])
         limit = self._limit(condition, kept)

@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag, float32, string
-from migrate.graph.lookups import VARIABLES
+from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.layers.moves import averaged, find_moves, is_moved
@@ -30,7 +30,6 @@ from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
 FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
-_ADDS = {"Add", "AddV2"}
 _USUAL_DECAY = 0.99
 
 
@@ -55,7 +54,7 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
         found = _fused(subject, node)
     elif node.op == "Merge":
         found = _either_fused(subject, node)
-    elif node.op in _ADDS and len(node.inputs) == 2:
+    elif node.op in ADDS and len(node.inputs) == 2:
         found = _unfused(subject, node)
     if found is None or _moves_otherwise(subject, [found.mean, found.variance]):
         return None
@@ -179,7 +178,7 @@ def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edg
     if node.op != "Rsqrt":
         return None
     total = subject.graph.nodes[node.inputs[0][0]]
-    if total.op not in _ADDS:
+    if total.op not in ADDS:
         return None
     epsilon = subject.constant(total.inputs[1])
     if epsilon is None or epsilon.ndim:

@@ -21,6 +21,7 @@ import functools
 from typing import Callable, FrozenSet, List, NamedTuple, Optional
 
 from migrate.graph.attributes import dtypes, integer
+from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import SAME, Layer, Modules, Subject
 from migrate.model.layers.present import Present, present
@@ -49,7 +50,6 @@ _ONE_BY_ONE = SAME | {
 }
 _SIZES = {"LookupTableSize", "LookupTableSizeV2"}
 _INTEGERS = {"int32", "int64"}
-_ADDS = {"Add", "AddV2"}
 
 Write = Callable[[Parameters, Modules, List[Value]], str]
 
@@ -76,7 +76,7 @@ def find_dense_column(subject: Subject, node: Node) -> Optional[Layer]:
 
 def find_bucketized(subject: Subject, node: Node) -> Optional[Layer]:
     """The ids of a bucketized column, or their indices, that `node` is."""
-    if node.op in _ADDS and len(node.inputs) == 2:
+    if node.op in ADDS and len(node.inputs) == 2:
         return _offset(subject, node)
     return _places(subject, node) if node.op == "Cast" else None
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional
 
+from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value, literal
@@ -86,7 +87,7 @@ def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
         )
     if node.op == "Floor":
         total = subject.node(node.inputs[0])
-        if total.op in ("Add", "AddV2"):
+        if total.op in ADDS:
             for uniform, constant in (total.inputs, total.inputs[::-1]):
                 keep = _uniform_and_constant(subject, uniform, constant)
                 if keep is not None:
@@ -96,7 +97,7 @@ def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
 
 def _uniform_and_constant(subject: Subject, uniform: Edge, constant: Edge) -> Optional[float]:
     node = subject.node(uniform)
-    while node.op in ("Add", "AddV2", "Mul") and len(node.inputs) == 2:  # minval and maxval
+    while node.op in ADDS | {"Mul"} and len(node.inputs) == 2:  # minval and maxval
         node = subject.node(node.inputs[0])
     value = subject.constant(constant)
     if node.op not in _RANDOM or value is None or value.ndim:

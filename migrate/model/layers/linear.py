@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional
 
 from migrate.graph.attributes import flag, output_dtype
-from migrate.graph.lookups import GATHERS
+from migrate.graph.lookups import ADDS, GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
-_ADDS = {"Add", "AddV2", "BiasAdd"}
+_ADDS = ADDS | {"BiasAdd"}
 
 
 class _Product(NamedTuple):

@@ -12,12 +12,11 @@ from __future__ import annotations
 import functools
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from migrate.graph.lookups import VARIABLES
+from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
 from migrate.model.layers.layer import VIEWS, Subject
 
-_ADDS = {"Add", "AddV2"}
 _ROUNDING = 1e-6  # of the sum of two float32 constants
 
 
@@ -81,7 +80,7 @@ def _set(subject: Subject, moving: Node, step: Node) -> Optional[Move]:
     """That of a new value."""
     if step.op == "Sub" and _is(subject, step.inputs[0], moving):
         return _subtracted(subject, moving, subject.node(step.inputs[1]))
-    products = [subject.node(edge) for edge in step.inputs] if step.op in _ADDS else []
+    products = [subject.node(edge) for edge in step.inputs] if step.op in ADDS else []
     if not products or any(product.op != "Mul" for product in products):
         return None
     for kept, taken in (products, products[::-1]):
