@@ -162,7 +162,7 @@ MUTATIONS = [
     ),
     *of(
         "graph_rewrite/training/hyperparameters.py",
-        "tests/tf1/rewrite/test_hyperparameters.py -k fed",
+        "tests/tf1/rewrite/test_hyperparameters.py",
         ('_RATES = ("lr", "alpha")', '_RATES = ("lr",)'),
         ("node.name not in made_of and not", "not"),
     ),

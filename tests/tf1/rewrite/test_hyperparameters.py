@@ -9,7 +9,7 @@ import graph_rewrite
 import semisync
 from semisync import cli
 from semisync.common.compat import tf
-from semisync.common.errors import UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.support.variables import load
 from tests.tf1.one_process import PATIENCE, M, Model, Remember, assert_close, inputs, union
 
@@ -129,6 +129,17 @@ def test_a_number_that_the_loss_takes_stays_the_workers():
         meta = tf.train.export_meta_graph()
     _, report = graph_rewrite.semi_synchronize(meta, M)
     assert "keep" not in report.fed
+
+
+def test_a_number_that_the_loss_and_the_rate_take_is_refused():
+    with tf.Graph().as_default():
+        model = Model()
+        number = tf.placeholder(tf.float32, [], name="number")
+        optimizer = tf.train.AdagradOptimizer(0.1 * number)
+        optimizer.minimize(model.loss() * number, global_step=model.step)
+        meta = tf.train.export_meta_graph()
+    with pytest.raises(BadInput, match="which depends on number .Placeholder.: the chief applies"):
+        graph_rewrite.semi_synchronize(meta, M)
 
 
 @pytest.mark.parametrize("optimizer", ["adagrad", "sgd", "adam"])

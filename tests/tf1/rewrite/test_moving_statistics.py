@@ -209,6 +209,30 @@ def test_a_stale_batch_leaves_no_trace_in_the_statistics():
             np.testing.assert_array_equal(now, then)
 
 
+def test_a_decayed_batch_counts_by_its_weight_in_the_statistics_and_in_how_far_they_move():
+    x, y = batches(4, 6)
+    job = Job(KINDS["by hand"], wrapped(2, staleness=semisync.Inverse(), batch_norm="aggregate"))
+    with job.graph.as_default():
+        old_token = late(job.optimizer, 0)
+    with job.session() as session:
+        for _ in range(4):
+            session.run(job.train_op, job.feed(y))
+        before = session.run(job.moving)
+        session.run(old_token)  # two steps late, it counts half
+        session.run(job.train_op, job.feed(x))
+        session.run(job.train_op, job.feed(y))
+        found = session.run(job.moving)
+    parts, portions = (x, y), (0.5 * 4 / 8, 6 / 8)
+    mean = sum(part.mean(0) * portion for part, portion in zip(parts, portions))
+    variance = sum(
+        (part.var(0) + (part.mean(0) - mean) ** 2) * portion
+        for part, portion in zip(parts, portions)
+    )
+    keep = MOMENTUM ** (0.5 + 1)
+    for now, then, statistic in zip(found, before, (mean, variance)):
+        np.testing.assert_allclose(now, then * keep + statistic * (1 - keep), rtol=1e-5)
+
+
 @pytest.mark.parametrize("kind", ["fused", "unfused"])
 def test_a_batch_with_training_false_counts_for_nothing(kind):
     x, other = batches(5, 5)
