@@ -10,6 +10,7 @@ VENV := .venv/.made
 VENV_TF1 := .venv-tf1/.made
 VENV_TFRA := .venv-tfra/.made
 ZOOKEEPER := .zookeeper/.made
+TRITON := .triton/.made
 
 # A working Python 3.7: on PATH, else in pyenv (its shim needs a version chosen, so the real
 # binary is asked for), else in uv. Empty when there is none.
@@ -40,7 +41,7 @@ demo: $(VENV)
 # is one, what is marked again too without LONG=1, and what is marked long to LONG=1. Each stream is
 # a process group that an interruption ends; the logs are printed one after the other.
 test: SHELL := bash
-test: $(VENV) tf1-environment tfra-environment zookeeper
+test: $(VENV) $(TRITON) tf1-environment tfra-environment zookeeper
 	@set -m; export REQUIRE=$(REQUIRE); \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
@@ -92,6 +93,12 @@ $(VENV_TF1) $(VENV_TFRA): setup.cfg pyproject.toml
 	@$(@D)/bin/pip install --quiet --upgrade pip==24.0
 	@$(@D)/bin/pip install --quiet --no-deps -r $(filter requirements/%,$^)
 	@$(@D)/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# In a folder of its own: in one process with TensorFlow, Triton crashes.
+$(TRITON): requirements/triton.txt $(VENV)
+	@rm -rf .triton
+	@.venv/bin/pip install --quiet --no-deps --target .triton -r requirements/triton.txt
 	@touch $@
 
 # .venv-tf1 and .venv-tfra where a Python 3.7 is found; without one their tests are skipped, unless
@@ -146,4 +153,4 @@ $(PEERS): benchmarks/requirements.txt
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-tf1 .venv-tfra .zookeeper .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-tf1 .venv-tfra .zookeeper .triton .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

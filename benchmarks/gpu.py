@@ -5,9 +5,10 @@
 
 1. model         a converted model's losses and weights after further steps against the CPU's; its
                  pace with rows from files and with rows in memory, and the share of it in steps
-2. sequences     HSTU and SASRec: states and gradients against the CPU's, events per second
-3. static_tables tables in fp16 and int8: memory, look-ups
-4. collectives   DistributedDataParallel by NCCL in one process
+2. distributed   the same under DistributedModelParallel and NCCL, in one process; its checkpoint
+3. sequences     HSTU, with and without its kernels, and SASRec: states and gradients against the
+                 CPU's, events per second, memory
+4. static_tables tables in fp16 and int8: memory, look-ups
 
 Each part has a process of its own and two minutes; one that lacks a package or its input says so,
 and the others go on. Without a GPU it says so, and ends with 0. `--short --device cpu` rehearses.
@@ -26,7 +27,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import results
 
-PARTS = ("model", "sequences", "static_tables", "collectives")
+PARTS = ("model", "distributed", "sequences", "static_tables")
 SECONDS = 120  # of a part on a GPU
 REHEARSAL = 600
 

@@ -115,7 +115,8 @@ def runs_of(data, name, args, kept):
         for seed in range(args.seeds):
 
             def make(tower=tower, setting=setting, seed=seed):
-                return ours.run(data[name], tower, setting, seed)._asdict()
+                device = torch.device(args.device)
+                return ours.run(data[name], tower, setting, seed, device=device)._asdict()
 
             found.setdefault(tower, []).append(kept.run((name, tower, seed), make))
             if args.peer:
@@ -163,16 +164,18 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
     parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 45)")
-    parser.add_argument("--batches", type=int, default=20, help="of the first table")
+    parser.add_argument("--batches", type=int, default=20, help="of the first table; 0: without it")
     parser.add_argument("--repeats", type=int, default=5, help="of the first table")
     parser.add_argument("--kept", metavar="FILE", help="where runs are kept, a line each")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="of our runs (default: %(default)s)")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     kept = Kept(args.kept)
     lengths = args.lengths or args.sets
     data = {name: Histories(args.data, name) for name in {*lengths, *args.sets}}
-    print_speeds(data, lengths, args)
+    if args.batches:
+        print_speeds(data, lengths, args)
     if not args.peer:
         print("\nThere is no peer: no --peer was given.")
     print_quality({name: runs_of(data, name, args, kept) for name in args.sets})

@@ -30,41 +30,38 @@ def write(folder, table_rows=20_000, rows=200_000):
     write_data(folder, rows, table_rows)
 
 
+def read(folder, short):
+    """The checkpoint of `write`, and its rows in batches."""
+    if not folder or not os.path.exists(os.path.join(folder, "model.ckpt.index")):
+        raise LookupError("no --folder that `write` has filled")
+    prefix = os.path.join(folder, "model.ckpt")
+    return prefix, list(_open(prefix, folder, short))
+
+
+def _open(prefix, folder, short):
+    paths = [os.path.join(folder, f"{part}.parquet") for part in range(1 if short else 4)]
+    return open_columns(paths, reading_of(opened(prefix).inputs, {}, {}, "click", None), BATCH)
+
+
 def measure(device, folder, short):
     """Yields the errors against the CPU, then the pace, and the share of the time that the GPU is
     in a step rather than between two, with rows from files and with rows that are in memory."""
-    if not folder or not os.path.exists(os.path.join(folder, "model.ckpt.index")):
-        raise LookupError("no --folder that `write` has filled")
-    prefix, steps = os.path.join(folder, "model.ckpt"), 3 if short else 20
-    paths = [os.path.join(folder, f"{part}.parquet") for part in range(1 if short else 4)]
-    wanted = reading_of(opened(prefix).inputs, {}, {}, "click", None)
-    batches = list(open_columns(paths, wanted, BATCH))
-    sides = {}
-    for where in (torch.device("cpu"), device):
-        task = opened(prefix).task
-        task.module.to(where).train()
-        losses = [_step(task, batch, where) for batch in batches[:steps]]
-        weights = {name: one.detach().cpu() for name, one in task.module.named_parameters()}
-        sides[where.type, len(sides)] = losses, weights
-    (losses, weights), (there, moved) = sides.values()
-    yield {
-        "what": f"after {steps} steps",
-        "error of losses": max(abs(a - b) / abs(a) for a, b in zip(losses, there)),
-        "error of weights": max(
-            float((moved[name] - one).abs().max() / one.abs().max())
-            for name, one in weights.items()
-        ),
-    }
+    prefix, batches = read(folder, short)
+    few = batches[: 3 if short else 20]
+    expected = trained(opened(prefix).task, few)
+    task = opened(prefix).task
+    task.module.to(device)
+    yield {"what": f"after {len(few)} steps", **compared(trained(task, few), expected)}
     sources = {
-        "rows from files": lambda: open_columns(paths, wanted, BATCH),
+        "rows from files": lambda: _open(prefix, folder, short),
         "rows in memory": lambda: iter(batches),
     }
     for name, source in sources.items():
-        _step(task, batches[0], device)
+        _step(task, batches[0])
         synchronize(device)
         began, rows, spans = time.perf_counter(), 0, []
         for batch in source():
-            spans.append(_spanned(functools.partial(_step, task, batch, device, False), device))
+            spans.append(_spanned(functools.partial(_step, task, batch), device))
             rows += len(batch.labels)
         synchronize(device)
         wall = time.perf_counter() - began
@@ -72,18 +69,39 @@ def measure(device, folder, short):
         yield {"what": name, "rows/s": rows / wall, "in steps": inside / wall if inside else None}
 
 
-def _step(task, batch, device, read=True):
-    """One step; the loss where it is read, for which the device must be done."""
-    inputs = {name: _moved(value, device) for name, value in batch.inputs.items()}
+def trained(task, batches):
+    """The losses of the steps, and the weights after them."""
+    task.module.train()
+    losses = [float(_step(task, batch)) for batch in batches]
+    return losses, {name: _whole(one) for name, one in task.module.state_dict().items()}
+
+
+def _whole(tensor):
+    """A weight; of a sharded one the only part."""
+    if hasattr(tensor, "local_shards"):
+        (shard,) = tensor.local_shards()
+        tensor = shard.tensor
+    return tensor.detach().cpu().clone()
+
+
+def compared(found, expected):
+    """The largest errors of losses, and of weights of the largest value."""
+    errors = [abs(a - b) / abs(b) for a, b in zip(found[0], expected[0])]
+    weights = [
+        float((found[1][name] - one).abs().max() / one.abs().max())
+        for name, one in expected[1].items()
+        if one.is_floating_point()
+    ]
+    return {"error of losses": max(errors), "error of weights": max(weights)}
+
+
+def _step(task, batch):
+    """One step; its loss."""
     task.optimizer.zero_grad()
-    loss, _ = task.module(inputs)
+    loss, _ = task.module(batch.inputs)
     loss.backward()
     task.optimizer.step()
-    return float(loss.detach()) if read else None
-
-
-def _moved(value, device):
-    return value.to(device, non_blocking=True) if isinstance(value, torch.Tensor) else value
+    return loss.detach()
 
 
 def _spanned(work, device):

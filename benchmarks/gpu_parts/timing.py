@@ -1,6 +1,8 @@
-"""How long work on a device takes, until it is done there."""
+"""How long work on a device takes, until it is done there, and what memory it has at most."""
 
+import contextlib
 import time
+import types
 
 import torch
 
@@ -22,3 +24,14 @@ def synchronize(device):
     """Waits until the device has done what it was given."""
     if device.type == "cuda":
         torch.cuda.synchronize()
+
+
+@contextlib.contextmanager
+def peak(device):
+    """What the block allocates of a GPU's memory at most: `gigabytes`, None on a CPU."""
+    found = types.SimpleNamespace(gigabytes=None)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    yield found
+    if device.type == "cuda":
+        found.gigabytes = torch.cuda.max_memory_allocated() / 1e9

@@ -1,6 +1,7 @@
 """A tower of ours: trained until the validation gets no better, measured on the test."""
 
 import copy
+import functools
 import time
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import torch
 from benchmarks.sequences_parts.data import TEST, VALIDATION
 from migrate.sequences import Hstu, Retrieval, RetrievalModel, SasRec, measured, ranks
 
+CPU = torch.device("cpu")
 TOWERS = {"HSTU": Hstu, "SASRec": SasRec}
 
 
@@ -40,7 +42,8 @@ PEERS = {"HSTU": {"dropout": 0.5, "more": {}}, "SASRec": {"dropout": 0.5, "more"
 
 class Run(NamedTuple):
     """figures: of the test, "seen" and "unseen" to what is measured. items_trained, seconds: of the
-    training alone; items_ranked, ranking_seconds: of one ranking of the test."""
+    training alone; items_ranked, ranking_seconds: of one ranking of the test. Seconds are the
+    processor's, of a training on a GPU those that passed."""
 
     figures: dict
     epochs: int
@@ -64,35 +67,36 @@ def model_of(count, tower, setting):
     return RetrievalModel(table, made, task)
 
 
-def run(histories, tower, setting, seed, report=None):
+def run(histories, tower, setting, seed, report=None, device=CPU):
     """Trains, and measures the epoch that was best."""
+    clock = functools.partial(_clock, device)
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
-    model = model_of(histories.count, tower, setting)
+    model = model_of(histories.count, tower, setting).to(device)
     optimizer = torch.optim.Adam(model.parameters(), setting.rate, betas=(0.9, 0.98))
     best, kept, since, trained, seconds = -1.0, None, 0, 0, 0.0
     for epoch in range(setting.epochs):
-        begun, total = time.process_time(), 0.0
+        begun, total = clock(), 0.0
         for _, packed in histories.batches(VALIDATION, setting.length, setting.tokens, draw):
             optimizer.zero_grad()
-            loss = model.loss(packed)
+            loss = model.loss(packed.to(device))
             loss.backward()
             optimizer.step()
             trained += len(packed.items)
             total += loss.item()
-        seconds += time.process_time() - begun
+        seconds += clock() - begun
         found = measured(ranked(model, histories, VALIDATION, setting, True))["NDCG@10"]
         if report:
-            report(epoch, total, found, time.process_time() - begun)
+            report(epoch, total, found, clock() - begun)
         since += 1
         if found > best:
             best, kept, since = found, copy.deepcopy(model.state_dict()), 0
         if since == setting.patience:
             break
     model.load_state_dict(kept)
-    begun = time.process_time()
+    begun = clock()
     figures = {"seen": measured(ranked(model, histories, TEST, setting, True))}
-    ranking_seconds = time.process_time() - begun
+    ranking_seconds = clock() - begun
     figures["unseen"] = measured(ranked(model, histories, TEST, setting, False))
     items = sum(len(packed.items) for _, packed in histories.batches(TEST, setting.length, 10**6))
     return Run(figures, epoch + 1, trained, seconds, items, ranking_seconds, best)
@@ -101,15 +105,23 @@ def run(histories, tower, setting, seed, report=None):
 def ranked(model, histories, held, setting, seen):
     """int64 [users]: the rank of what each is asked for; `seen`: among the items it had as well."""
     model.eval()
-    found = []
+    found, device = [], model.tower.device
     with torch.no_grad():
         items = model.item_vectors()
         for users, packed in histories.batches(held, setting.length, 4 * setting.tokens):
             had = None
             if not seen:
                 whole = histories.packed(users, held, len(histories.items))
-                had = (whole.items, whole.offsets)
-            asked = histories.asked(users, held)
-            found.append(ranks(model.user_vectors(packed), items, asked, had))
+                had = (whole.items.to(device), whole.offsets.to(device))
+            asked = histories.asked(users, held).to(device)
+            found.append(ranks(model.user_vectors(packed.to(device)), items, asked, had).cpu())
     model.train()
     return torch.cat(found)
+
+
+def _clock(device):
+    """Seconds."""
+    if device.type == "cpu":
+        return time.process_time()
+    torch.cuda.synchronize()
+    return time.perf_counter()

@@ -2,7 +2,8 @@
 
 1. Sequences of up to 16 tokens stand in a block of just their length. A longer one is lengthened
    at its end to the next of 8 lengths between two powers of two, by less than an eighth, and not
-   beyond the longest of the batch.
+   beyond the longest of the batch. On a GPU, where a block costs more than what is added to it,
+   all are lengthened to a power of two.
 2. The blocks lie one behind the other, [tokens, dim], so that what is done to each token alone is
    done once for all, and a block [sequences, length, dim] is a view.
 3. What is added stands behind the sequence. A causal tower does not see it.
@@ -27,7 +28,7 @@ class Blocks:
         lengths = numpy.diff(starts)
         order = numpy.argsort(lengths, kind="stable")
         starts, lengths = starts[:-1][order], lengths[order]
-        rooms = rounded(lengths)
+        rooms = rounded(lengths, fine=offsets.device.type == "cpu")
         ends = numpy.cumsum(rooms)
         sequence = numpy.repeat(numpy.arange(len(rooms)), rooms)
         place = numpy.arange(len(sequence)) - (ends - rooms)[sequence]
@@ -54,8 +55,11 @@ class Blocks:
         return [part.unflatten(0, shape) for part, shape in zip(parts, self.shapes)]
 
 
-def rounded(lengths: numpy.ndarray) -> numpy.ndarray:
+def rounded(lengths: numpy.ndarray, fine: bool = True) -> numpy.ndarray:
     """The lengths of the blocks in which sequences of these lengths stand."""
+    if not fine:
+        powers = numpy.int64(numpy.ceil(numpy.log2(numpy.maximum(lengths, _EXACT))))
+        return numpy.minimum(1 << powers, lengths.max())
     step = 1 << numpy.maximum(numpy.int64(numpy.log2(numpy.maximum(lengths, 1))) - 3, 0)
     rooms = numpy.where(lengths <= _EXACT, lengths, -(-lengths // step) * step)
     return numpy.minimum(rooms, lengths.max())

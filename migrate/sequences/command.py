@@ -12,7 +12,7 @@ import json
 import os
 from typing import Any, Dict, List
 
-from migrate.training.command import add_processes, positive, quieten
+from migrate.training.command import add_device, add_processes, positive, quieten
 from semisync.common.files import check_writable, write_text
 
 _DEADLINE = 600  # seconds that a process of `evaluate` waits for the others
@@ -56,6 +56,7 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--part", choices=("validation", "test"), default="test", help="(%(default)s)")
     add("--out", metavar="FILE", help="write the figures there, as JSON")
     add("--scores", metavar="FILE", help="write labels and logits of a ranking there, as Parquet")
+    add_device(parser)
 
 
 def _configure_export(parser: argparse.ArgumentParser) -> None:
@@ -72,6 +73,7 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
         default=1 << 16,
         help="users or items of a file (%(default)s)",
     )
+    add_device(parser)
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +94,7 @@ def _train(args: argparse.Namespace) -> int:
     from migrate.sequences.training.run import train
     from migrate.sequences.training.settings import read_settings
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.processes import is_to_launch, joined, launch, rank
+    from migrate.training.distributed.processes import is_to_launch, joined, launch, rank
 
     settings = read_settings(args.config)
     if not args.resume:
@@ -100,10 +102,9 @@ def _train(args: argparse.Namespace) -> int:
     if is_to_launch(args.nproc):
         return launch(_arguments(args), args.nproc, args.max_restarts)
     quieten()
-    with joined(args.deadline):
-        done = train(
-            settings, args.data, args.out, args.resume, args.checkpoint_every, args.report_every
-        )
+    with joined(args.deadline, args.device) as device:
+        every = args.checkpoint_every, args.report_every
+        done = train(settings, args.data, args.out, args.resume, *every, device)
         if rank() == 0:
             print(f"trained up to step {done.step:,}: {args.out}")
     return 0
@@ -113,18 +114,19 @@ def _arguments(args: argparse.Namespace) -> List[str]:
     """Those of each process; one that is restarted goes on."""
     every = [str(args.checkpoint_every), "--report-every", str(args.report_every)]
     given = ["sequence", "train", args.config, "--out", args.out, "--resume", "--data", *args.data]
-    return [*given, "--deadline", str(args.deadline), "--checkpoint-every", *every]
+    where = ["--device", args.device, "--deadline", str(args.deadline)]
+    return [*given, *where, "--checkpoint-every", *every]
 
 
 def _evaluate(args: argparse.Namespace) -> int:
     from migrate.sequences.training.run import evaluate, open_trained
-    from migrate.training.processes import joined, rank
+    from migrate.training.distributed.processes import joined, rank
 
     quieten()
     if args.scores is not None:
         check_writable(args.scores)
-    with joined(_DEADLINE):
-        found = evaluate(open_trained(args.model), args.data, args.part, args.scores)
+    with joined(_DEADLINE, args.device) as device:
+        found = evaluate(open_trained(args.model, device), args.data, args.part, args.scores)
         if rank() == 0:
             _tell(found, args)
     return 0
@@ -145,9 +147,10 @@ def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
 def _export(args: argparse.Namespace) -> int:
     from migrate.sequences.export import export
     from migrate.sequences.training.run import known, open_trained
+    from migrate.training.distributed.devices import device_of
 
     quieten()
-    trained = open_trained(args.model)
+    trained = open_trained(args.model, device_of(args.device))
     histories, unknown = known(trained, args.data)
     _tell_unknown(unknown)
     export(trained, histories, args.out, args.top or 0, args.without_seen, args.part_size)

@@ -115,7 +115,8 @@ def user_vectors(trained: Trained, histories: Histories, ends: Ends) -> Tensor:
     sizes = ends.ends.clip(max=settings.model.length)
     found = torch.empty(len(sizes), settings.model.dim)
     for batch in plan(sizes, settings.training.tokens):
-        found[batch] = model.user_vectors(pack(source, ends.some(batch)))
+        packed = pack(source, ends.some(batch)).to(model.tower.device)
+        found[batch] = model.user_vectors(packed).cpu()
     return found
 
 
@@ -136,7 +137,7 @@ def _begin(folder: str, described: Dict[str, Any]) -> None:
 def _digest(trained: Trained, histories: Histories) -> str:
     """16 hexadecimal digits of what is exported."""
     found = hashlib.sha256(json.dumps(trained.settings.to_json()).encode())
-    weights = [value.numpy() for value in trained.model.state_dict().values()]
+    weights = [value.cpu().numpy() for value in trained.model.state_dict().values()]
     for column in (*weights, *histories[:4]):
         found.update(b"" if column is None else numpy.ascontiguousarray(column).data)
     return found.hexdigest()[:16]
@@ -157,7 +158,7 @@ def _check(vectors: Tensor) -> None:
 
 
 def _lists(vectors: Tensor) -> pa.Array:
-    flat = pa.array(vectors.reshape(-1).numpy())
+    flat = pa.array(vectors.reshape(-1).cpu().numpy())
     return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
@@ -174,7 +175,9 @@ def _best_columns(
     top: int,
     seen: Optional[Tuple[Tensor, Tensor]],
 ) -> Dict[str, Any]:
-    scores, rows = best(users, items, top, seen)
+    if seen is not None:
+        seen = seen[0].to(items.device), seen[1].to(items.device)
+    scores, rows = (part.cpu() for part in best(users.to(items.device), items, top, seen))
     there = (rows >= 0).numpy()
     offsets = pa.array(numpy.append(0, there.sum(1).cumsum()).astype(numpy.int32))
     ids, values = trained.catalog[rows.numpy()[there]], scores.numpy()[there]

@@ -1,4 +1,4 @@
-"""HSTU, the tower of generative recommenders, in plain torch.
+"""HSTU, the tower of generative recommenders: in plain torch, and on GPUs by kernels of its own.
 
     tower = Hstu(dim=64, heads=2, layers=2, length=200, buckets=64)
     states = tower(vectors, packed)       # [T, dim], each from the items up to its own
@@ -12,19 +12,27 @@ Words", equations 1 to 3):
 
 f1, f2 are linear; A is of each head; N is the longest sequence of the configuration. There is no
 softmax, so that how often something occurred counts. t[i + 1] is when the answer is asked for.
+
+Where Triton is there, a GPU computes A V without A in memory (`migrate.sequences.fused`).
 """
 
 from __future__ import annotations
 
-from typing import List
+import functools
+import importlib.util
+from typing import TYPE_CHECKING, Union
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from migrate.sequences.blocks import Blocks
+from migrate.sequences.in_blocks import InBlocks
+from migrate.sequences.packed import Packed
 from migrate.sequences.pairs import Pairs
 from migrate.sequences.tower import Tower
+
+if TYPE_CHECKING:
+    from migrate.sequences.fused.attention import Fused
 
 
 class Hstu(Tower):
@@ -62,6 +70,14 @@ class Hstu(Tower):
             HstuLayer(dim, heads, length, buckets, dropout) for _ in range(layers)
         )
 
+    def among(self, packed: Packed, vectors: Tensor) -> Union[InBlocks, Fused]:
+        """As they are for the kernels, else in blocks."""
+        if not has_kernels(vectors):
+            return InBlocks(packed, self.buckets)
+        from migrate.sequences.fused.attention import Fused
+
+        return Fused(packed, self.buckets > 0)
+
 
 class HstuLayer(nn.Module):
     """As the module says."""
@@ -75,15 +91,19 @@ class HstuLayer(nn.Module):
         nn.init.xavier_uniform_(self.outward.weight)
         self.bias = RelativeBias(length, buckets)
 
-    def forward(self, tokens: Tensor, blocks: Blocks, among: List[Pairs]) -> Tensor:
-        """[P, dim] to the same. among: of each block."""
+    def forward(self, tokens: Tensor, among: Union[InBlocks, Fused]) -> Tensor:
+        """[P, dim] to the same."""
         gate, rest = F.silu(self.inward(self.norm(tokens))).tensor_split([tokens.shape[1]], 1)
-        found = []
-        for block, pair in zip(blocks.split(rest), among):
-            value, query, key = block.unflatten(2, (3, self.heads, -1)).unbind(2)
-            seen = attention(query, key, value, self.bias(pair), pair.visible)
-            found.append(seen.flatten(2).flatten(0, 1))
-        averaged = torch.cat(found) / self.length
+        parts = rest.unflatten(1, (3, self.heads, -1))  # value, query, key
+        if isinstance(among, InBlocks):
+            found = []
+            for block, pair in among.each(parts):
+                value, query, key = block.unbind(2)
+                found.append(attention(query, key, value, self.bias(pair), pair.visible))
+            attended = torch.cat([one.flatten(0, 1) for one in found])
+        else:
+            attended = among.attention(parts, self.bias.position, self.bias.time)
+        averaged = attended.flatten(1) / self.length
         gated = F.dropout(self.gate_norm(averaged) * gate, self.dropout, self.training)
         return tokens + self.outward(gated)
 
@@ -103,6 +123,17 @@ class RelativeBias(nn.Module):
             return bias
         assert pair.ages is not None
         return bias + _looked_up(self.time, pair.ages)
+
+
+def has_kernels(vectors: Tensor) -> bool:
+    """Whether the kernels can compute with such vectors."""
+    floats = (torch.float32, torch.float16, torch.bfloat16)
+    return vectors.is_cuda and vectors.dtype in floats and _has_triton()
+
+
+@functools.cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, visible: Tensor) -> Tensor:

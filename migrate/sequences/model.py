@@ -103,8 +103,7 @@ class RetrievalModel(nn.Module):
             [n, dim].
         """
         if rows is None:
-            device = next(self.tower.parameters()).device
-            rows = torch.arange(self.task.items, device=device)
+            rows = torch.arange(self.task.items, device=self.tower.device)
         return self.task.directions(self.table(rows))
 
 

@@ -45,6 +45,12 @@ class Asked(NamedTuple):
     targets: torch.Tensor
     seen: Tuple[torch.Tensor, torch.Tensor]
 
+    def to(self, device: torch.device) -> Asked:
+        """The same on another device."""
+        rows, offsets = self.seen
+        seen = rows.to(device), offsets.to(device)
+        return Asked(self.packed.to(device), self.targets.to(device), seen)
+
 
 class Source(NamedTuple):
     """Histories, whose items are rows, as a model takes them. length: the events of a sequence, the

@@ -35,15 +35,21 @@ def pairs(packed: Packed, buckets: int = 0) -> List[Pairs]:
     Raises BadInput where ages are wanted of a batch without times.
     """
     found = _places(packed)
+    check_times(packed, buckets > 0)
     if not buckets:
         return found
-    if packed.times is None:
-        raise BadInput("the model has a bias by time, and the batch has no times")
+    assert packed.times is not None
     times, asked = _by_block(packed, packed.times), _by_block(packed, packed.next_times())
     return [
         pair._replace(ages=bucket(later.unsqueeze(2) - earlier.unsqueeze(1), buckets))
         for pair, later, earlier in zip(found, asked, times)
     ]
+
+
+def check_times(packed: Packed, wanted: bool) -> None:
+    """BadInput where times are wanted of a batch without."""
+    if wanted and packed.times is None:
+        raise BadInput("the model has a bias by time, and the batch has no times")
 
 
 def bucket(ages: Tensor, buckets: int) -> Tensor:

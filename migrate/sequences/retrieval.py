@@ -92,17 +92,18 @@ class Retrieval(nn.Module):
         if self.kind == "all":
             rows = torch.arange(self.items, device=device)
         else:
-            shape = (self.count,)
-            rows = torch.randint(self.items, shape, device=device, generator=generator)
+            drawn_on, shape = _device(generator, device), (self.count,)
+            rows = torch.randint(self.items, shape, device=drawn_on, generator=generator)
+            rows = rows.to(device)
         weight = math.log(self.items / len(rows)) if self.log_q else 0.0
         return Negatives(rows, torch.full((len(rows),), weight, device=device))
 
     def _in_batch(self, following: Tensor, generator: Optional[torch.Generator]) -> Negatives:
         if self.training:
             self.seen.index_add_(0, following, torch.ones_like(following))
-        count, device = len(following), following.device
-        order = torch.randperm(count, device=device, generator=generator)[: self.count]
-        rows, times = following[order].unique(return_counts=True)
+        drawn_on = _device(generator, following.device)
+        order = torch.randperm(len(following), device=drawn_on, generator=generator)[: self.count]
+        rows, times = following[order.to(following.device)].unique(return_counts=True)
         weights = times.log()
         if self.log_q:
             share = self.seen[rows].clamp(min=1) / self.seen.sum().clamp(min=1)
@@ -143,3 +144,8 @@ class Retrieval(nn.Module):
             [n, dim].
         """
         return F.normalize(vectors, dim=-1) if self.normalise else vectors
+
+
+def _device(generator: Optional[torch.Generator], otherwise: torch.device) -> torch.device:
+    """Where a generator draws."""
+    return otherwise if generator is None else generator.device

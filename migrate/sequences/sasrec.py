@@ -13,14 +13,13 @@ what they feed):
 
 from __future__ import annotations
 
-from typing import List, Optional
+from typing import Optional
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from migrate.sequences.blocks import Blocks
-from migrate.sequences.pairs import Pairs
+from migrate.sequences.in_blocks import InBlocks
 from migrate.sequences.tower import Tower
 
 
@@ -70,10 +69,10 @@ class SasRecLayer(nn.Module):
         self.inward, self.outward = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim)
         self.first, self.second = nn.Linear(dim, inner), nn.Linear(inner, dim)
 
-    def forward(self, tokens: Tensor, blocks: Blocks, among: List[Pairs]) -> Tensor:
-        """[P, dim] to the same. among: of each block."""
+    def forward(self, tokens: Tensor, among: InBlocks) -> Tensor:
+        """[P, dim] to the same."""
         found = []
-        for block, pair in zip(blocks.split(self.inward(self.norm(tokens))), among):
+        for block, pair in among.each(self.inward(self.norm(tokens))):
             query, key, value = block.unflatten(2, (3, self.heads, -1)).transpose(1, 3).unbind(2)
             seen = F.scaled_dot_product_attention(
                 query, key, value, pair.visible.unsqueeze(1), self.dropout * self.training

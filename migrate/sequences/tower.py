@@ -1,19 +1,20 @@
 """What towers share: vectors of items come in, with their places, and go from layer to layer.
 
-A layer takes (tokens [P, dim], `Blocks`, a list of `Pairs`) and gives tokens. Tokens stand in the
-order of the blocks, so that what concerns each alone is done once for all of them.
+A layer takes tokens, [P, dim], and how their sequences stand among one another, and gives tokens.
+What concerns each token alone is done once for all of them.
 """
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from migrate.sequences.in_blocks import InBlocks
 from migrate.sequences.packed import Packed
-from migrate.sequences.pairs import pairs
 from semisync.common.errors import BadInput, UsageError
 
 
@@ -44,9 +45,22 @@ class Tower(nn.Module):
                 f"a sequence has {longest} tokens, and the model's longest {self.length}: "
                 "keep the last ones"
             )
-        blocks, among = packed.blocks, pairs(packed, self.buckets)
+        among = self.among(packed, vectors)
         placed = vectors * math.sqrt(self.dim) + self.places[packed.places()]
-        tokens = blocks.spread(F.dropout(placed, self.dropout, self.training))
+        tokens = among.spread(F.dropout(placed, self.dropout, self.training))
         for layer in self.layers:
-            tokens = layer(tokens, blocks, among)
-        return torch.as_tensor(self.norm(blocks.gather(tokens)))
+            tokens = layer(tokens, among)
+        return torch.as_tensor(self.norm(among.gather(tokens)))
+
+    def among(self, packed: Packed, vectors: Tensor) -> Any:
+        """How the sequences stand, for all layers: it spreads tokens, and gathers them again."""
+        return InBlocks(packed, self.buckets)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tower computes.
+
+        Returns:
+            A torch.device.
+        """
+        return self.places.device

@@ -63,7 +63,6 @@ def _add_model(group: Any) -> None:
         choices=("fp16", "int8"),
         help="keep the tables that the graph does not train in fewer bits",
     )
-    add("--device", metavar="NAME", default="cpu", help="such as cuda; one process (%(default)s)")
     add(
         "--input",
         metavar="COL=NAME",
@@ -116,6 +115,7 @@ def _add_files(group: Any) -> None:
 def add_processes(group: Any) -> None:
     """The options of a training in several processes."""
     add = group.add_argument
+    add_device(group)
     add("--nproc", metavar="N", type=positive, help="start so many processes on this machine")
     add(
         "--max-restarts",
@@ -133,10 +133,16 @@ def add_processes(group: Any) -> None:
     )
 
 
+def add_device(group: Any) -> None:
+    """The option that says where a model computes."""
+    text = "cpu, or cuda, of several processes a GPU each (%(default)s)"
+    group.add_argument("--device", metavar="NAME", default="cpu", help=text)
+
+
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.processes import is_to_launch, joined, launch
+    from migrate.training.distributed.processes import is_to_launch, joined, launch
 
     check_writable(args.out)
     _check_scores(args)
@@ -145,8 +151,8 @@ def run(args: argparse.Namespace) -> int:
             refuse_existing(os.path.join(args.out, CHECKPOINTS))
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
-    with joined(args.deadline):
-        _train(args)
+    with joined(args.deadline, args.device) as device:
+        _train(args, device)
     return 0
 
 
@@ -162,13 +168,13 @@ def _check_scores(args: argparse.Namespace) -> None:
     check_writable(args.scores)
 
 
-def _train(args: argparse.Namespace) -> None:
+def _train(args: argparse.Namespace, device: Any) -> None:
     import torch
 
     from migrate.data import Shuffle
     from migrate.model.training.begun import begun_text
     from migrate.scoring.model import naming_inputs
-    from migrate.training.processes import rank, ranks
+    from migrate.training.distributed.processes import rank, ranks
     from migrate.training.reading import open_columns
     from migrate.training.scores import Scores
     from migrate.training.trainer import Settings, train
@@ -187,10 +193,10 @@ def _train(args: argparse.Namespace) -> None:
         data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
     if args.frozen is not None:
         _shrink(task, args.frozen)
-    if args.device != "cpu":
-        task.module.to(_device(args.device))  # the optimizer's state follows
-    if ranks() > 1:
-        task = _shared_out(args, task, reading)
+    if torch.distributed.is_initialized():
+        task = _shared_out(args, task, reading, device)
+    else:
+        task.module.to(device)  # the optimizer's state follows
 
     def evaluation() -> Any:
         with naming_inputs(named):
@@ -230,12 +236,12 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key, fills)
 
 
-def _shared_out(args: argparse.Namespace, task: Any, reading: Any) -> Any:
+def _shared_out(args: argparse.Namespace, task: Any, reading: Any, device: Any) -> Any:
     """The task over all processes, which take the steps of one."""
-    from migrate.training.processes import ranks
+    from migrate.training.distributed.processes import ranks
+    from migrate.training.distributed.sharding import distribute
+    from migrate.training.distributed.shares import check_mean
     from migrate.training.reading import open_columns
-    from migrate.training.sharding import distribute
-    from migrate.training.shares import check_mean
 
     def first(share: int, of: int) -> Any:
         text, size = _text_format(args.text), args.batch_size // of
@@ -243,12 +249,12 @@ def _shared_out(args: argparse.Namespace, task: Any, reading: Any) -> Any:
         return next(iter(own))
 
     check_mean(task.module, first(0, 1), [first(k, ranks()) for k in range(ranks())])
-    return distribute(task)
+    return distribute(task, device)
 
 
 def _shrink(task: Any, precision: str) -> None:
+    from migrate.training.distributed.processes import rank
     from migrate.training.frozen import shrink
-    from migrate.training.processes import rank
 
     trained = {target.attribute for target in task.optimizer.targets}
     shrunk = shrink(task.module, trained, precision)
@@ -259,22 +265,6 @@ def _shrink(task: Any, precision: str) -> None:
             f"frozen in {precision}: {', '.join(shrunk.tables)}; {shrunk.bytes_before:,} -> "
             f"{shrunk.bytes_after:,} bytes, values differ by up to {shrunk.largest:.3g}"
         )
-
-
-def _device(name: str) -> Any:
-    import torch
-
-    from migrate.training.processes import ranks
-
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device).item()
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).partition("\n")[0]
-        raise UsageError(f"--device {name}: torch cannot compute there ({reason})") from error
-    if ranks() > 1:
-        raise UsageError(f"--device {name}: several processes train on the CPU alone; start one")
-    return device
 
 
 def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> None:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from migrate.training.processes import rank
+from migrate.training.distributed.processes import rank
 from migrate.training.task import Batch
 from semisync.common.errors import UsageError
 from semisync.common.files import replacing

@@ -6,11 +6,13 @@ take. torch's own stagers cannot copy sharded tensors.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Dict, Optional
 
 import torch
-from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
+from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor, ShardMetadata
 from torch.distributed.checkpoint.staging import AsyncStager
+from torch.distributed.remote_device import _remote_device
 
 
 class Copies(AsyncStager):
@@ -39,9 +41,14 @@ class Copies(AsyncStager):
         shards = []
         for number, shard in enumerate(value.local_shards()):
             key = f"{name} {number}"
-            shards.append(Shard(self._copy(key, shard.tensor, kept.get(key)), shard.metadata))
+            copied = self._copy(key, shard.tensor, kept.get(key))
+            shards.append(Shard(copied, _on_the_cpu(shard.metadata)))
+        metadata = value.metadata()
+        there = dataclasses.replace(
+            metadata, shards_metadata=[_on_the_cpu(shard) for shard in metadata.shards_metadata]
+        )
         return ShardedTensor._init_from_local_shards_and_global_metadata(
-            shards, value.metadata(), process_group=value._process_group
+            shards, there, process_group=value._process_group
         )
 
     def _copy(self, key: str, value: torch.Tensor, into: Optional[torch.Tensor]) -> torch.Tensor:
@@ -50,3 +57,11 @@ class Copies(AsyncStager):
             into = torch.empty(value.shape, dtype=value.dtype)
         self._kept[key] = into.copy_(value)
         return into
+
+
+def _on_the_cpu(shard: ShardMetadata) -> ShardMetadata:
+    """Where the copy of a shard is, of the same process."""
+    assert isinstance(shard.placement, _remote_device)
+    return dataclasses.replace(
+        shard, placement=_remote_device(f"rank:{shard.placement.rank()}/cpu")
+    )

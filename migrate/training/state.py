@@ -5,6 +5,7 @@ processes there are, and what is not a tensor.
     optim.PARAMETER.SLOT    the optimizer's
     counter.NODE            the graph's counters, the global step among them
     random.RANK             the state of torch's generator of each process
+    random.RANK.cuda        and of its GPU's
     metrics.DAY.PART        the counts of all processes (migrate.training.metrics)
 
 Tables by raw ids (migrate.id_tables) have folders of their own.
@@ -21,10 +22,10 @@ from torchrec.distributed.model_parallel import get_unwrapped_module
 from migrate.id_tables.embeddings import tables_of
 from migrate.model.training.graph_optimizer import GraphOptimizer
 from migrate.runtime.tables.by_id import TableById
-from migrate.training import by_id
 from migrate.training.checkpoints import Checkpoints
+from migrate.training.distributed import by_id, devices
+from migrate.training.distributed.processes import rank
 from migrate.training.metrics import Metrics
-from migrate.training.processes import rank
 from migrate.training.task import Task
 from semisync.common.errors import UsageError
 
@@ -37,7 +38,7 @@ def save(
     """Begins to write a checkpoint. state: what is not a tensor; all processes call it."""
     tensors = _of_task(task)
     tensors.update(by_id.whole(task.module, task.optimizer, tensors))
-    tensors[f"random.{rank()}"] = torch.get_rng_state()
+    tensors.update(_random(task))
     for day, counts in metrics.gathered().state().items():
         for part in _PARTS:
             tensors[f"metrics.{day}.{part}"] = torch.tensor(counts[part], dtype=torch.int64)
@@ -56,9 +57,9 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
     _prepare(task, sizes)
     tensors = _of_task(task)
     _check(checkpoints.path(step), tensors, sizes)
-    own = f"random.{rank()}"
-    if own in sizes:  # there were as many processes
-        tensors[own] = torch.empty_like(torch.get_rng_state())
+    # Those that are there: as many processes, on as many GPUs.
+    own = {name: value for name, value in _random(task).items() if name in sizes}
+    tensors.update(own)
     counted = {
         name: torch.empty(size, dtype=torch.int64)
         for name, size in sizes.items()
@@ -66,8 +67,9 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
     }
     checkpoints.load(step, {**tensors, **counted}, tables_of(_module(task)))
     by_id.keep_own(task.module, task.optimizer)
-    if own in tensors:
-        torch.set_rng_state(tensors[own])
+    for name, value in own.items():
+        set_state = torch.cuda.set_rng_state if name.endswith(".cuda") else torch.set_rng_state
+        set_state(value)
     state = checkpoints.state(step)
     every = [state.pop("groups"), *state.pop("groups of tables", [])]
     for optimizer, groups in zip(optimizers_of(task), every):
@@ -92,6 +94,14 @@ def optimizers_of(task: Task) -> List[Any]:
     """What a step is taken by: the task's optimizer, and those of its tables by raw ids."""
     of_tables = [one for tables in tables_of(task.module).values() for one in tables.optimizers]
     return [task.optimizer, *(one for one in of_tables if one is not task.optimizer)]
+
+
+def _random(task: Task) -> Dict[str, torch.Tensor]:
+    """The states of this process's generators."""
+    found = {f"random.{rank()}": torch.get_rng_state()}
+    if devices.of(task.module).type == "cuda":
+        found[f"random.{rank()}.cuda"] = torch.cuda.get_rng_state()
+    return found
 
 
 def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
@@ -132,7 +142,8 @@ def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
         start = f"optim.{name}."
         for key in sizes:
             if key.startswith(start) and "." not in key[len(start) :]:
-                value = torch.empty(sizes[key], dtype=torch.float32)
+                where = parameter.device if sizes[key] == parameter.shape else "cpu"  # the step
+                value = torch.empty(sizes[key], dtype=torch.float32, device=where)
                 task.optimizer.state[parameter][key[len(start) :]] = value
 
 

@@ -27,8 +27,8 @@ from migrate.training.checkpoints import (
     refuse_existing,
     whole_steps,
 )
+from migrate.training.distributed.processes import from_first, rank, ranks
 from migrate.training.metrics import Figures, Metrics
-from migrate.training.processes import from_first, rank, ranks
 from migrate.training.reporting import Reporter, measured
 from migrate.training.scores import Scores
 from migrate.training.task import Batch, Data, Epoch, Task, loss_and_scores
@@ -140,7 +140,7 @@ class _Run:
         self._task, self._data, self._out, self._settings = task, data, out, settings
         self._scores, self._after_epoch = scores, after_epoch
         self._optimizers = state.optimizers_of(task)
-        group = dist.new_group(backend="gloo") if ranks() > 1 else None
+        group = dist.new_group(backend="gloo") if dist.is_initialized() else None
         folder = os.path.join(out, CHECKPOINTS)
         self._checkpoints = Checkpoints(folder, settings.keep, group)
         self.step, self._saved, self._best = 0, -1, 0

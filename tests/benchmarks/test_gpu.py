@@ -33,7 +33,7 @@ def test_every_part_is_measured_and_agrees_with_itself(interpreters, tmp_path):
         for name, value in row.items()
         if name.startswith("error")
     ]
-    assert len(errors) == 7 and max(errors) < 1e-6
+    assert len(errors) == 12 and max(errors) < 1e-6
 
 
 def test_without_a_gpu_it_says_so(interpreters):

@@ -6,7 +6,7 @@ import torch
 
 import migrate
 from migrate.runtime.tables.by_id import TableById
-from migrate.training.by_id import SharedTable
+from migrate.training.distributed.by_id import SharedTable
 from semisync.common.errors import BadInput
 from tests.servers.acme import SIZE, STEPS
 

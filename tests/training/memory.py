@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from migrate.training.processes import rank, ranks
+from migrate.training.distributed.processes import rank, ranks
 from migrate.training.task import Batch
 
 

@@ -15,7 +15,7 @@ import torch
 
 import migrate
 from migrate.training.converted_task import open_converted
-from migrate.training.processes import joined, rank, ranks
+from migrate.training.distributed.processes import joined, rank, ranks
 from migrate.training.trainer import Settings, train
 from tests.training.memory import Memory
 
@@ -46,7 +46,7 @@ def main():
         torch.manual_seed(rank())
         task = open_converted(migrate.open_checkpoint(args.job / "clicks.ckpt")).task
         if ranks() > 1:
-            from migrate.training.sharding import distribute
+            from migrate.training.distributed.sharding import distribute
 
             task = distribute(task)
         data = Watched(np.load(args.job / "clicks.npz"), epochs=30)

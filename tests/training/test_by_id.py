@@ -13,7 +13,7 @@ from torch.distributed.checkpoint import FileSystemReader
 import migrate
 from migrate.to_tensorflow import shards
 from migrate.torchrec.loading import read
-from migrate.training.shares import check_mean
+from migrate.training.distributed.shares import check_mean
 from migrate.training.task import Batch
 from semisync.cli import main
 from semisync.common.errors import BadInput

@@ -17,8 +17,8 @@ from migrate.encoding.tfrecord import read_records
 from migrate.runtime.interface import Input
 from migrate.training.command import _arguments
 from migrate.training.converted_task import open_converted
+from migrate.training.distributed.shares import check_mean
 from migrate.training.reading import open_columns, reading_of
-from migrate.training.shares import check_mean
 from migrate.training.task import Batch
 from migrate.training.trainer import Settings, train
 from semisync.cli import main

@@ -23,7 +23,6 @@ from migrate.sequences.training.settings import Model as Shape
 from migrate.sequences.training.settings import Settings
 from migrate.sequences.training.tables import ById, Collected
 from migrate.torchrec.optimizers import Adam
-from migrate.training import processes
 from migrate.training.task import Task
 from semisync.common.errors import UsageError
 
@@ -39,12 +38,13 @@ class Step(nn.Module):
 
     def forward(self, share: Share) -> Tensor:
         """A scalar: times the share's weight. All shares of a step draw the same negatives."""
-        low = self._dtype != torch.float32
-        with torch.autocast("cpu", self._dtype, enabled=low):
+        low, device = self._dtype != torch.float32, self.model.tower.device
+        packed = share.packed.to(device)
+        with torch.autocast(device.type, self._dtype, enabled=low):
             if isinstance(self.model, RankingModel):
-                return self.model.loss(share.packed) * share.weight
+                return self.model.loss(packed) * share.weight
             alike = torch.Generator().manual_seed(share.seed)
-            return self.model.loss(share.packed, alike) * share.weight
+            return self.model.loss(packed, alike) * share.weight
 
 
 def model_of(settings: Settings, catalog: numpy.ndarray) -> Model:
@@ -73,22 +73,37 @@ def source_of(model: Model, settings: Settings, histories: Histories) -> Source:
     return Source(histories, settings.model.length, len(table.catalog))
 
 
-def task_of(model: Model, settings: Settings) -> Task:
+def task_of(model: Model, settings: Settings, device: torch.device) -> Task:
     """The model over all processes. Adam trains what is dense; and of tables by raw ids the rows of
-    each batch, of TorchRec's tables Adagrad."""
+    each batch, of TorchRec's tables Adagrad. device: of this process."""
     training = settings.training
-    if training.precision == "bfloat16" and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    if training.precision == "bfloat16" and not _has_bfloat16(device):
         raise UsageError("this processor has no bfloat16; set precision: float32")
     table_rate = training.table_rate or training.rate
     module: nn.Module = Step(model, training.precision)
     if settings.model.tables == "torchrec":
-        return distribute_own(module, training.rate, table_rate)
+        return distribute_own(module, training.rate, table_rate, device)
+    place(model, device)
     table: Any = model.table
     table.tables.optimizer(Adam, lr=table_rate)
     optimizer = torch.optim.Adam(module.parameters(), training.rate)
-    if processes.ranks() > 1:
+    if torch.distributed.is_initialized():
         module = DistributedDataParallel(module, broadcast_buffers=False)
     return Task(module, optimizer)
+
+
+def place(model: Model, device: torch.device) -> None:
+    """Moves what computes. Tables by raw id stay in the memory of the CPU."""
+    model.tower.to(device)
+    model.task.to(device)
+    if isinstance(model.table, Collected):
+        model.table.to(device)
+
+
+def _has_bfloat16(device: torch.device) -> bool:
+    if device.type == "cuda":
+        return torch.cuda.is_bf16_supported()
+    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _tower(model: Shape, length: int) -> Tower:

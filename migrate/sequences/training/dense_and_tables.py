@@ -12,9 +12,8 @@ from typing import Any, Dict, List, Tuple
 import torch
 from torch import nn
 
+from migrate.training.distributed.sharding import Table, fill, fused_optimizers, wrapped
 from migrate.training.embedding_tables import tables_of
-from migrate.training.processes import ranks
-from migrate.training.sharding import Table, fill, fused_optimizers, wrapped
 from migrate.training.task import Task
 
 _EPSILON = 1e-10
@@ -62,11 +61,15 @@ class DenseAndTables:
         return {**slots, **{(name, "sum"): total for name, (_, total) in self._tables.items()}}
 
 
-def distribute_own(module: nn.Module, rate: float, table_rate: float) -> Task:
-    """A module over all processes, with optimizers that begin; all processes have the same."""
+def distribute_own(module: nn.Module, rate: float, table_rate: float, device: torch.device) -> Task:
+    """A module over all processes, with optimizers that begin; all processes have the same.
+
+    device: of this process, as `migrate.training.joined` gives it.
+    """
     tables = list(tables_of(module))
     names = [place.attribute for place in tables]
-    if ranks() == 1:
+    if not torch.distributed.is_initialized():
+        module.to(device)
         weights: Any = {place.attribute: place.members[place.name].weight for place in tables}
         alone = {
             name: torch.optim.Adagrad([weight], table_rate, eps=_EPSILON)
@@ -76,10 +79,10 @@ def distribute_own(module: nn.Module, rate: float, table_rate: float) -> Task:
         dense = {name: one for name, one in module.named_parameters() if name not in names}
         both = {name: (alone[name], totals[name]) for name in names}
         return Task(module, DenseAndTables(dense, rate, both))
-    return _sharded(module, rate, table_rate)
+    return _sharded(module, rate, table_rate, device)
 
 
-def _sharded(module: nn.Module, rate: float, table_rate: float) -> Task:
+def _sharded(module: nn.Module, rate: float, table_rate: float, device: torch.device) -> Task:
     from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
     values = {name: value.detach().clone() for name, value in module.state_dict().items()}
@@ -89,7 +92,7 @@ def _sharded(module: nn.Module, rate: float, table_rate: float) -> Task:
         settings = {"lr": table_rate, "eps": _EPSILON}
         apply_optimizer_in_backward(torch.optim.Adagrad, [weight], settings)
         tables.append(Table(place.path, place.attribute, place.name, weight, True))
-    model = wrapped(module, tables)
+    model = wrapped(module, tables, device=device)
     fill(model.state_dict(), values)
     fused = {}
     for name, key, optimizer in fused_optimizers(model.fused_optimizer):

@@ -16,7 +16,7 @@ from migrate.sequences.packing import Source, ask, pack, places
 from migrate.sequences.ranks import measured, ranks
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import Model
-from migrate.training import processes
+from migrate.training.distributed import processes
 
 
 class Measured(NamedTuple):
@@ -50,14 +50,14 @@ def measure(model: Model, of: Measured, without_seen: bool = False) -> Dict[str,
 
 
 def _ranked(model: RetrievalModel, of: Measured, without_seen: bool) -> Dict[str, Any]:
-    items = item_vectors(model)
+    items, device = item_vectors(model), model.tower.device
     found = [torch.empty(0, dtype=torch.int64)]
     for ends, counts in of.shares(of.ends.ends):
-        asked = ask(of.source, ends)
+        asked = ask(of.source, ends).to(device)
         users = model.user_vectors(asked.packed)
         if counts:
             seen = asked.seen if without_seen else None
-            found.append(ranks(users, items, asked.targets, seen))
+            found.append(ranks(users, items, asked.targets, seen).cpu())
     return measured(_gathered(torch.cat(found)))
 
 
@@ -93,7 +93,7 @@ def logits(model: RankingModel, of: Measured) -> Logits:
     for ends, counts in of.shares(of.ends.stops):
         assert ends.stops is not None
         packed = pack(of.source, Ends(ends.users, ends.stops))
-        scored = model.logits(packed)
+        scored = model.logits(packed.to(model.tower.device))
         if counts:
             own, offsets = places(of.source.histories, ends.users, ends.ends, ends.stops)
             back = packed.offsets[1:] - torch.from_numpy(offsets[1:])  # the last ones of each
@@ -101,7 +101,7 @@ def logits(model: RankingModel, of: Measured) -> Logits:
                 torch.from_numpy(numpy.diff(offsets))
             )
             events.append(torch.from_numpy(own))
-            found.append(torch.stack([scored[name][at] for name in names], 1))
+            found.append(torch.stack([scored[name].cpu()[at] for name in names], 1))
     values = _gathered(torch.cat(found)).numpy()
     return Logits(_gathered(torch.cat(events)).numpy(), dict(zip(names, values.T)))
 
@@ -119,9 +119,8 @@ def _pieces(ends: Ends, most: int) -> Ends:
 @torch.no_grad()
 def item_vectors(model: RetrievalModel, at_once: int = 1 << 16) -> torch.Tensor:
     """[rows, dim], of all items; every process calls it."""
-    count = model.task.items
-    rows = [torch.arange(first, min(count, first + at_once)) for first in range(0, count, at_once)]
-    return torch.cat([model.item_vectors(some) for some in rows])
+    rows = torch.arange(model.task.items, device=model.tower.device)
+    return torch.cat([model.item_vectors(some) for some in rows.split(at_once)])
 
 
 def _gathered(own: torch.Tensor) -> torch.Tensor:

@@ -21,12 +21,12 @@ from migrate.sequences.histories import Histories, read_histories
 from migrate.sequences.model import RankingModel
 from migrate.sequences.packing import in_catalog
 from migrate.sequences.splits import split
-from migrate.sequences.training.building import Model, Step, model_of, source_of, task_of
+from migrate.sequences.training.building import Model, Step, model_of, place, source_of, task_of
 from migrate.sequences.training.feed import Feed
 from migrate.sequences.training.measuring import Logits, Measured, logits, measure
 from migrate.sequences.training.settings import Settings, settings_of
 from migrate.sequences.training.starting import warm
-from migrate.training import processes, state
+from migrate.training import state
 from migrate.training.checkpoints import (
     BEST,
     CHECKPOINTS,
@@ -34,6 +34,7 @@ from migrate.training.checkpoints import (
     refuse_existing,
     whole_steps,
 )
+from migrate.training.distributed import processes
 from migrate.training.task import Epoch
 from migrate.training.trainer import Result
 from migrate.training.trainer import Settings as Loop
@@ -44,6 +45,7 @@ from semisync.common.files import replacing, write_json
 FILE = "sequence.json"
 _SCHEMA = "semisync.sequence/1"
 _CATALOG = "model.model.table.catalog"  # in a checkpoint
+_CPU = torch.device("cpu")
 
 
 def train(
@@ -53,8 +55,12 @@ def train(
     resume: bool = False,
     checkpoint_every: int = 1000,
     report_every: int = 100,
+    device: torch.device = _CPU,
 ) -> Result:
-    """Trains on the files' histories; every process calls it. Errors as of `migrate.training`."""
+    """Trains on the files' histories; every process calls it. Errors as of `migrate.training`.
+
+    device: of this process, as `migrate.training.joined` gives it.
+    """
     if not resume:
         refuse_existing(os.path.join(out, CHECKPOINTS))
     gone_on = bool(whole_steps(os.path.join(out, CHECKPOINTS)))
@@ -74,7 +80,7 @@ def train(
                 share = warm(model.table, kind, ids, settings.model.dim, start.converted, name)
                 if processes.rank() == 0:
                     print(f"begun with the vectors of {share:.2%} of {len(ids):,} {kind}s")
-    task = task_of(model, settings)
+    task = task_of(model, settings, device)
     torch.manual_seed(training.seed + processes.rank())
     own = processes.rank(), processes.ranks()
     feed = Feed(source, parts.train, settings.model.task == "retrieval", training, own)
@@ -125,8 +131,9 @@ def read_written(out: str) -> Settings:
     return settings_of(data, path)
 
 
-def open_trained(out: str) -> Trained:
+def open_trained(out: str, device: torch.device = _CPU) -> Trained:
     """The best epoch's model, or where none was measured the newest; every process calls it.
+    device: where it computes.
 
     Raises BadInput where the folder holds no training, or a damaged one.
     """
@@ -134,7 +141,9 @@ def open_trained(out: str) -> Trained:
     for folder in (os.path.join(out, BEST), os.path.join(out, CHECKPOINTS)):
         steps = whole_steps(folder)
         if steps:
-            return _opened(Checkpoints(folder), steps[-1], settings)
+            trained = _opened(Checkpoints(folder), steps[-1], settings)
+            place(trained.model, device)
+            return trained
     raise BadInput(f"{out} has no whole checkpoint; train until there is one")
 
 

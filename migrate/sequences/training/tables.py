@@ -47,7 +47,11 @@ class ById(nn.Module):
         )
 
     def forward(self, rows: Tensor) -> Tensor:
-        """All processes call it."""
+        """On the device of `rows`; the tables stay in the memory of the CPU. All processes call
+        it."""
+        return self._found(rows.cpu()).to(rows.device)
+
+    def _found(self, rows: Tensor) -> Tensor:
         if self.users is None:
             found: Tensor = self.tables({ITEM: self.catalog[rows]})[ITEM]
             return found
@@ -88,7 +92,8 @@ class Collected(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """All processes call it."""
-        features = KeyedJaggedTensor([ITEM], rows, lengths=torch.tensor([len(rows)]))
+        lengths = torch.tensor([len(rows)], device=rows.device)
+        features = KeyedJaggedTensor([ITEM], rows, lengths=lengths)
         found: Tensor = self.collection(features)[ITEM].values()
         return found
 

@@ -11,7 +11,7 @@ DistributedDataParallel for the rest.
 3. Each process has an equal share of the global batch, and gradients are averaged. With a loss that
    is a mean over the batch, the step is that of the whole global batch.
 4. BatchNorm takes mean and variance of the global batch.
-5. The rows of tables by raw id are divided by their ids (`migrate.training.by_id`).
+5. The rows of tables by raw id are divided by their ids (`migrate.training.distributed.by_id`).
 6. What a graph does to gradients, such as clipping by their norm, needs the gradients of all tables
    in one place, and is refused.
 """
@@ -48,10 +48,10 @@ from torchrec.optim.keyed import CombinedOptimizer
 from migrate.model.training.graph_optimizer import GraphOptimizer
 from migrate.model.training.partitions import Slice
 from migrate.model.training.rules import Rule
-from migrate.training.by_id import SharedTable, share, shared
+from migrate.training.distributed.by_id import SharedTable, share, shared
+from migrate.training.distributed.norms import over_processes
 from migrate.training.embedding_tables import tables_of
 from migrate.training.frozen import FrozenTable
-from migrate.training.norms import over_processes
 from migrate.training.task import Task
 from semisync.common.errors import UsageError
 
@@ -148,18 +148,23 @@ class ShardedOptimizer(GraphOptimizer):
         return slots
 
 
-def distribute(task: Task) -> Task:
+_CPU = torch.device("cpu")
+
+
+def distribute(task: Task, device: torch.device = _CPU) -> Task:
     """The task over all processes.
 
     Args:
-        task: of one process.
+        task: of one process, on the CPU.
+        device: of this process, as `joined` gives it; it computes there.
 
     Returns:
         A `Task`.
 
     Raises:
         UsageError: its optimizer is not a `GraphOptimizer`, the graph changes gradients before it
-            applies them, or a table is looked up otherwise than by collections or by raw id.
+            applies them, a table is looked up otherwise than by collections or by raw id, or by raw
+            id on GPUs.
 
     Examples:
         Within `joined`, in every process of torchrun:
@@ -188,13 +193,18 @@ def distribute(task: Task) -> Task:
                 f"the table {target.name!r} is used otherwise than by TorchRec's collections, and "
                 "cannot be shared out; train in one process"
             )
+    if by_id and device.type != "cpu":
+        raise UsageError(
+            f"the table {by_id[0]!r} is found by raw id, in the memory of the CPU; several "
+            "processes train it with --device cpu"
+        )
     over_processes(module)
     values = {name: value.detach() for name, value in module.state_dict().items()}
     whole_collections = {table.path for table in tables if not table.fused}
     sharded = [table for table in tables if table.path not in whole_collections]
     for number, table in enumerate(sharded):
         _fuse(table, whole.rules.get(table.attribute), number)
-    model = wrapped(module, sharded, by_id)
+    model = wrapped(module, sharded, by_id, device)
     fill(model.state_dict(), values)
     optimizer = _optimizer(model, whole)
     fill(optimizer.named_slots(), whole.named_slots())
@@ -227,7 +237,10 @@ def _fuse(table: Table, rule: Optional[Rule], number: int) -> None:
 
 
 def wrapped(
-    module: nn.Module, tables: List[Table], by_id: Sequence[str] = ()
+    module: nn.Module,
+    tables: List[Table],
+    by_id: Sequence[str] = (),
+    device: torch.device = _CPU,
 ) -> DistributedModelParallel:
     """`tables` dealt out among the processes, of their collections' module; see `distribute`."""
     paths = {table.path for table in tables}
@@ -242,12 +255,17 @@ def wrapped(
         for table in tables
     }
     local = int(os.environ.get("LOCAL_WORLD_SIZE", size))  # of this machine
-    topology = Topology(world_size=size, local_world_size=local, compute_device="cpu")
+    topology = Topology(
+        world_size=size,
+        local_world_size=local,
+        compute_device=device.type,
+        hbm_cap=torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else None,
+    )
     planner = EmbeddingShardingPlanner(topology=topology, constraints=constraints)
     plan = planner.collective_plan(module, sharders, dist.group.WORLD)
     return DistributedModelParallel(
         module,
-        device=torch.device("cpu"),
+        device=device,
         plan=plan,
         sharders=sharders,
         data_parallel_wrapper=DefaultDataParallelWrapper(

@@ -16,48 +16,54 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Iterator, List, Optional
 
+import torch
 import torch.distributed as dist
 
 from migrate.launcher.environment import Rank, from_environment
 from migrate.launcher.meeting import meet
+from migrate.training.distributed.devices import device_of
 from semisync.common.errors import SemisyncError, UsageError
 
 _GLOO = "/gloo/"  # in the place of its source with which each of its errors begins
 
 
 @contextmanager
-def joined(deadline: float) -> Iterator[None]:
-    """Initialises torch.distributed inside the block where there are several processes.
+def joined(deadline: float, device: str = "cpu") -> Iterator[torch.device]:
+    """Initialises torch.distributed inside the block where there are several processes, or a
+    launcher's only one on a GPU: gloo, and NCCL for what is on GPUs.
 
     Args:
         deadline: seconds that a process waits for the others.
+        device: as of `device_of`.
 
     Yields:
-        None.
+        The device of this process.
 
     Raises:
         SemisyncError: another process does not come, or is lost.
+        UsageError: as of `device_of`.
 
     Examples:
         >>> from migrate.training import joined
-        >>> with joined(deadline=600):
-        ...     print(torch.distributed.is_initialized())  # True under torchrun
-        False
+        >>> with joined(deadline=600) as device:
+        ...     print(device, torch.distributed.is_initialized())  # True under torchrun
+        cpu False
     """
-    own, limit = from_environment(deadline), timedelta(seconds=deadline)
-    if own.size == 1:
-        yield
+    own, limit, where = from_environment(deadline), timedelta(seconds=deadline), device_of(device)
+    launched = "RANK" in os.environ
+    if own.size == 1 and not (launched and where.type == "cuda"):
+        yield where
         return
     store = _met(own, limit)
     dist.init_process_group(
-        "gloo",
+        "cpu:gloo,cuda:nccl" if where.type == "cuda" else "gloo",
         store=store,
         rank=own.number,
         world_size=own.size,
         timeout=limit,
     )
     try:
-        yield
+        yield where
         dist.barrier()  # nobody tears its connections down while another still uses them
     except RuntimeError as error:
         if not (isinstance(error, dist.DistError) or _GLOO in str(error)):

@@ -1,0 +1,1 @@
+"""HSTU on GPUs: attention over ragged sequences without its matrix in memory."""
