@@ -14,7 +14,7 @@ a fifth of the batches pause five times as long, and one worker twice as long as
     async-tuned     the same from a learning rate picked for it on the validation days
     low-beta1       semi-sync, and Adam with the beta1 that benchmarks/mitigations.py picks
     sync-low-beta1  the exact global batch with that
-    mean-staleness  semi-sync with in_flight=MeanStaleness(1)
+    staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.25, 0.5 or 1
     paced-start     semi-sync with paced=PacedSteps(first=a fifth of the steps)
     delay D         one process, no cluster: the global batch's gradients, all of them D global
                     steps old. Delay 0 is what sync must equal; the others show what staleness
@@ -57,6 +57,7 @@ def arguments():
     parser.add_argument("--keep", metavar="FOLDER", help="keep scores, checkpoints and logs there")
     parser.add_argument("--json", help="where to write all figures")
     parser.add_argument("--plot", help="where to draw the seeds by mode, e.g. an .svg")
+    parser.add_argument("--frontier", help="where to draw the AUC by the pace")
     parser.add_argument(
         "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in plan.CHOSEN"
     )
@@ -166,10 +167,11 @@ def main():
     if args.json:
         with open(args.json, "w") as file:
             json.dump(evidence, file, indent=1)
-    if args.plot:
-        from benchmarks.auc_evidence_parts import plot
+    from benchmarks.auc_evidence_parts import plot
 
-        plot.strip_plot(evidence["results"], args.plot)
+    for draw, path in ((plot.strip_plot, args.plot), (plot.frontier_plot, args.frontier)):
+        if path:
+            draw(evidence["results"], path)
 
 
 if __name__ == "__main__":

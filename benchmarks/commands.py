@@ -31,8 +31,12 @@ _PACE = ("modes", "ratios", "short")
 _ONE_CASE = "--cases uniform --seconds 2 --repeats 1"
 _AUC = ("summary", "modes", "staleness")
 _MITIGATED = (
-    "--data {data} --python {tf1} --modes sync semi-sync mean-staleness low-beta1 sync-low-beta1"
+    "--data {data} --python {tf1} --modes sync semi-sync staleness-1 low-beta1 sync-low-beta1"
     " --delays"
+)
+_FRONTIER = (
+    "--data {data} --python {tf1} --modes sync staleness-0.25 staleness-0.5 semi-sync async-tuned"
+    " --delays --set pause_in=reading batches_per_step=32 learning_rate=0.012"
 )
 _STATISTICS = ("modes", "semi_sync", "semi_sync_async", "sync", "async", "staleness")
 _OF_ONE_MODE = ("modes", "semi_sync", "staleness")
@@ -86,6 +90,14 @@ BENCHMARKS = (
         _MITIGATED,
         _MITIGATED + " --quick",
         takes="hours",
+    ),
+    Benchmark(
+        "frontier",
+        "auc_evidence",
+        _AUC,
+        _FRONTIER + " --seeds 3 --frontier docs/frontier.svg",
+        _FRONTIER + " --quick",
+        takes="half an hour",
     ),
     Benchmark(
         "batch_norm",

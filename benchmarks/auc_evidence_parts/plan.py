@@ -15,8 +15,7 @@ from semisync.common.compat import tf
 Settings = namedtuple(
     "Settings",
     "learning_rate async_rate local_batch batches_per_step epochs most_steps workers ps bound"
-    " pause slow_share slow_factor slow_worker optimizer beta1 low_beta1 mean_staleness"
-    " paced_first",
+    " pause pause_in slow_share slow_factor slow_worker optimizer beta1 low_beta1 paced_first",
 )
 
 # How these were picked. For Adam with a falling rate, learning_rate and epochs have the best
@@ -37,16 +36,16 @@ CHOSEN = Settings(
     ps=2,
     bound=4,  # global steps, semisync.Threshold
     pause=0.01,  # seconds per batch, besides computing
+    pause_in="computing",  # after the gradients are computed, or in "reading", before
     slow_share=0.2,  # of the batches pause slow_factor times as long,
     slow_factor=5,
     slow_worker=2,  # and all of the last worker's pause this many times as long
     optimizer="adam",  # or "adagrad"
     beta1=0.9,  # of Adam
     low_beta1=0.7,  # of the modes with a lower one, picked by benchmarks/mitigations.py
-    mean_staleness=1.0,  # global steps, of the mode that bounds it
     paced_first=0.2,  # of the steps, of the mode with a synchronous start
 )
-OPTIMIZERS = ("adam", "adagrad")
+CHOICES = {"optimizer": ("adam", "adagrad"), "pause_in": ("computing", "reading")}
 SPLITS = {  # days first <= day < last: to train on, to score
     "test": ((0, 25), (25, 30)),
     "validation": ((0, 21), (21, 25)),
@@ -63,9 +62,10 @@ def changed(changes, settings=CHOSEN):
         name, _, value = change.partition("=")
         if name not in Settings._fields:
             raise ValueError("{} is none of {}".format(name, ", ".join(Settings._fields)))
-        if name == "optimizer":
-            if value not in OPTIMIZERS:
-                raise ValueError("optimizer={}: expected {}".format(value, " or ".join(OPTIMIZERS)))
+        if name in CHOICES:
+            if value not in CHOICES[name]:
+                expected = " or ".join(CHOICES[name])
+                raise ValueError("{}={}: expected {}".format(name, value, expected))
             values[name] = value
             continue
         whole = isinstance(getattr(settings, name), (int, type(None)))
@@ -111,7 +111,7 @@ def optimizer(name, learning_rate, global_step, steps, beta1):
     at one rate.
 
     Args:
-      name: of OPTIMIZERS.
+      name: "adam" or "adagrad".
       learning_rate: at the beginning.
       global_step: the variable.
       steps: how many global steps the run has; asynchronous, one for each local batch.

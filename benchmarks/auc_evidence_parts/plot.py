@@ -1,8 +1,17 @@
-"""A strip per mode: one dot per seed, a thin line through a seed's dots, a bar at the mean."""
+"""Pictures of the runs.
+
+strip_plot       a strip per mode: one dot per seed, a thin line through a seed's dots, a bar at the
+                 mean
+frontier_plot    a point per mode: its pace to the right, its AUC minus sync's upwards, with the
+                 interval over the seeds
+"""
 
 import statistics
 
-from benchmarks.auc_evidence_parts.report import by_seed
+from benchmarks.auc_evidence_parts.report import by_seed, differences, paces
+from benchmarks.auc_evidence_parts.spread import MARGIN
+
+ENDS = ("sync", "async", "async-tuned")  # of the frontier
 
 
 def strip_plot(results, path):
@@ -25,6 +34,35 @@ def strip_plot(results, path):
     axes.set_xticks(range(len(modes)), modes)
     axes.set_xlim(-0.5, len(modes) - 0.2)
     axes.set_ylabel("AUC, held-out days")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def frontier_plot(results, path):
+    """Writes the figure; paces are multiples of the asynchronous one."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from_sync, pace = differences(results), paces(results)
+    whole = pace.get("async") or pace["async-tuned"]
+    figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    axes.axhspan(-MARGIN, MARGIN, color="0.93", zorder=0)
+    axes.axhline(0, color="0.7", linewidth=0.8)
+    for number, (mode, fast) in enumerate(sorted(pace.items(), key=lambda one: one[1])):
+        found, x = from_sync.get(mode), fast / whole
+        y = found.mean if found else 0.0
+        if found and found.sd is not None:
+            axes.plot([x, x], [found.low, found.high], color="C0", linewidth=1.2)
+        axes.plot([x], [y], "o", color="C1" if mode in ENDS else "C0")
+        place = (6, 6 if number % 2 else -13)
+        axes.annotate(mode, (x, y), place, textcoords="offset points", fontsize=9)
+    least = min(found.mean for found in from_sync.values())
+    axes.set_ylim(min(1.2 * least, -0.002), 0.002)  # an interval may go beyond
+    axes.set_xlabel("batches per second, x asynchronous")
+    axes.set_ylabel("AUC minus exact global batches")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path)
     plt.close(figure)

@@ -25,6 +25,15 @@ def differences(results):
     return {mode: spread.paired(seeds, sync) for mode, seeds in pairs.items()}
 
 
+def paces(results):
+    """Dict of mode -> batches per second, a mean over the seeds; without runs in one process."""
+    found = {}
+    for result in results:
+        if "batches_per_second" in result:
+            found.setdefault(result["mode"], []).append(result["batches_per_second"])
+    return {mode: statistics.mean(values) for mode, values in found.items()}
+
+
 def auc_table(results):
     """Markdown: a line per mode."""
     lines = [
@@ -61,8 +70,7 @@ def summary_table(results, settings):
         if runs:
             batches, total = _staleness(mode, runs, settings)
             cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
-            pace = statistics.mean(run["batches_per_second"] for run in runs)
-            cells.append("{:.1f}".format(pace))
+            cells.append("{:.1f}".format(paces(runs)[mode]))
         lines.append("| " + " | ".join(cells + [""] * (7 - len(cells))) + " |")
     return "\n".join(lines)
 
@@ -109,8 +117,7 @@ def staleness_table(results, settings):
         for staleness, count in batches:
             shares[min(5, int(staleness))] += count / total
         stale = sum(run["fates"].get("stale", 0) for run in runs)
-        pace = statistics.mean(run["batches_per_second"] for run in runs)
-        cells = [mode, "{:.1f}".format(pace)]
+        cells = [mode, "{:.1f}".format(paces(runs)[mode])]
         cells.append("{:.0f}".format(statistics.mean(run["seconds"] for run in runs)))
         cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
         cells += ["{:.1%}".format(share) for share in shares]

@@ -21,13 +21,14 @@ TIMEOUT = 900.0  # seconds per run, far more than one needs
 
 
 class Mode(NamedTuple):
-    """How a mode trains, see `training.Training`; the others name settings with its numbers."""
+    """How a mode trains, see `training.Training`. mean_staleness: global steps; the others name
+    settings with its numbers."""
 
     way: str
     learning_rate: str = "learning_rate"
     beta1: str = "beta1"
-    mean_staleness: Optional[str] = None
     paced_first: Optional[str] = None
+    mean_staleness: Optional[float] = None
 
 
 MODES = {
@@ -39,7 +40,9 @@ MODES = {
 MITIGATED = {
     "sync-low-beta1": Mode("sync", beta1="low_beta1"),
     "low-beta1": Mode("semi-sync", beta1="low_beta1"),
-    "mean-staleness": Mode("semi-sync", mean_staleness="mean_staleness"),
+    "staleness-0.25": Mode("semi-sync", mean_staleness=0.25),
+    "staleness-0.5": Mode("semi-sync", mean_staleness=0.5),
+    "staleness-1": Mode("semi-sync", mean_staleness=1.0),
     "paced-start": Mode("semi-sync", paced_first="paced_first"),
 }
 
@@ -75,9 +78,10 @@ def cluster(experiment, seed, modes):
     for name in modes:
         mode = {**MODES, **MITIGATED}[name]
         run = {"name": "{}-{}".format(name, seed), "mode": mode.way, "seed": seed}
-        for number, setting in list(mode._asdict().items())[1:]:
+        for number in ("learning_rate", "beta1", "paced_first"):
+            setting = getattr(mode, number)
             run[number] = setting and getattr(experiment.settings, setting)
-        runs.append(run)
+        runs.append(dict(run, mean_staleness=mode.mean_staleness))
     train(experiment, runs, "benchmarks.auc_evidence_parts.job", "logs-{}".format(seed))
     for name, run in zip(modes, runs):
         scores = os.path.join(experiment.out, run["name"], "scores.npy")

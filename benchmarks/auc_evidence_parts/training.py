@@ -7,7 +7,7 @@ For each batch a worker
 3. sends the gradients to the parameter servers.
 
 Since the pause comes after the gradients are computed, the gradients of a slow batch are old when
-they arrive, in every mode.
+they arrive, in every mode. With pause_in="reading" it comes before, as where the input is slow.
 
 The chief writes OUT/model, a checkpoint; each worker writes OUT/worker-K.json:
 
@@ -72,7 +72,7 @@ class Training:
             self._pauses *= settings.slow_worker
         self._step = tf.train.get_or_create_global_step()
         self._inputs = Inputs(answers)
-        self._pause = tf.placeholder(tf.float32, [])
+        self._pause, self._reads = tf.placeholder(tf.float32, []), settings.pause_in == "reading"
         self._build(run, settings, answers)
         # Order of the hooks: fill the list, wait for all workers; wait for their end, save.
         self._work = WorkList(len(self._batches), settings.workers, self._chief)
@@ -174,8 +174,10 @@ class Training:
             number = int(session.run(self._work.next))
             if number == END:
                 return trained
+            if self._reads:
+                self._wait(self._pauses[number])
             feed = self._inputs.feed(self._rows(number))
-            feed[self._pause] = self._pauses[number]
+            feed[self._pause] = 0 if self._reads else self._pauses[number]
             fetched = session.run([self._train, self._read_at, self._applied_at], feed)
             staleness[int(fetched[2] - fetched[1])] += 1
             trained += 1

@@ -9,14 +9,14 @@ from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from tests.tf1.one_process import PATIENCE, late
 
-MODES = ("sync", "semi-sync", "async", "hybrid")
+MODES = ("sync", "balanced", "semi-sync", "async", "hybrid")
 M = 3
 
 
 class Preset:
-    """loss = x * (w + one row of an embedding), M = 3."""
+    """loss = x * (w + one row of an embedding)."""
 
-    def __init__(self, mode, **more):
+    def __init__(self, mode, batches_per_step=M, **more):
         self.graph = tf.Graph()
         with self.graph.as_default():
             self.step = tf.train.get_or_create_global_step()
@@ -25,7 +25,7 @@ class Preset:
             self.table = tf.get_variable("table", initializer=tf.zeros([5, 1]))
             row = tf.reduce_sum(tf.nn.embedding_lookup(self.table, [2]))
             self.optimizer = semisync.wrap(
-                tf.train.GradientDescentOptimizer(1.0), mode, 8 * M, 8, **more
+                tf.train.GradientDescentOptimizer(1.0), mode, 8 * batches_per_step, 8, **more
             )
             self.train_op = self.optimizer.minimize(
                 self.x * (self.dense + row), global_step=self.step
@@ -74,6 +74,16 @@ def test_sync_has_no_staleness():
     with preset.session() as session:
         preset.train(session, *[1.0] * 30)
     assert preset.hook.ledger.staleness == {0: 30}
+
+
+def test_balanced_lets_a_quarter_of_a_step_be_late_at_most():
+    preset = Preset("balanced", batches_per_step=8)
+    with preset.session() as session:
+        preset.train(session, *[1.0] * 80)
+    staleness = preset.hook.ledger.staleness
+    assert set(staleness) <= {0, 1} and sum(staleness.values()) == 80
+    assert staleness.get(1, 0) <= 2 * 9
+    assert preset.optimizer.options.paced == semisync.MeanStaleness(0.25)
 
 
 def test_semi_sync_counts_a_batch_of_4_steps_of_staleness_and_none_of_5():
@@ -130,7 +140,7 @@ def test_further_arguments_replace_the_modes_own():
 @pytest.mark.parametrize(
     "mode, sizes, more, says",
     [
-        ("bsp", (8, 4), {}, "mode is 'sync' or 'semi-sync' or 'async' or 'hybrid', not 'bsp'"),
+        ("bsp", (8, 4), {}, "mode is 'sync' or 'balanced' or .* or 'hybrid', not 'bsp'"),
         ("sync", (10, 4), {}, "the global batch, 10, is not a multiple of the local batch, 4"),
         ("sync", (4, 8), {}, "not a multiple"),
         ("sync", (0, 4), {}, "a whole number of examples, not 0"),

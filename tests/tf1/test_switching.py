@@ -10,7 +10,7 @@ from semisync.common.compat import tf
 from tests.support.forked_cluster import ForkedCluster
 from tests.tf1.switching_job import M
 
-MODES = ["sync", "semi-sync", "async", "plain", "hybrid", "sync"]
+MODES = ["sync", "semi-sync", "async", "plain", "balanced", "hybrid", "sync"]
 BATCHES, WORKERS = 4, 2
 
 pytestmark = pytest.mark.one_tensorflow
