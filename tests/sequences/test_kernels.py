@@ -3,29 +3,19 @@
 import subprocess
 import sys
 
-import pytest
-
-from tests.support.require import ROOT, environment
+from tests.support.require import ROOT, environment, skip_without
 
 TRITON = ROOT / ".triton"
 
 
 def test_interpreted_they_give_the_states_and_gradients_of_the_blocks():
     if not (TRITON / "triton").exists():
-        pytest.skip("there is no .triton: `make test` installs it")
-    path = f"{ROOT}:{TRITON}"
+        skip_without("triton", "there is no .triton: `make test` installs it")
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "tests/sequences/kernels.py",
-        ],
+        [*pytest, "tests/sequences/kernels.py"],
         cwd=ROOT,
-        env=environment(TRITON_INTERPRET="1", PYTHONPATH=path),
+        env=environment(TRITON_INTERPRET="1", PYTHONPATH=f"{ROOT}:{TRITON}"),
         capture_output=True,
         text=True,
         timeout=600,
