@@ -38,7 +38,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
-from benchmarks.auc_evidence_parts import context, data, plan, report, runs
+from benchmarks.auc_evidence_parts import context, data, plan, plot, report, runs
 
 QUICK = 40  # global steps
 
@@ -167,8 +167,6 @@ def main():
     if args.json:
         with open(args.json, "w") as file:
             json.dump(evidence, file, indent=1)
-    from benchmarks.auc_evidence_parts import plot
-
     for draw, path in ((plot.strip_plot, args.plot), (plot.frontier_plot, args.frontier)):
         if path:
             draw(evidence["results"], path)

@@ -24,8 +24,8 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
 
         sync        every gradient of a global batch is of that step's parameters
         balanced    a quarter of a global batch may be one step late, no more on average: where M
-                    is well above the number of workers, the AUC of sync at nearly the pace of
-                    semi-sync
+                    is well above the number of workers, nearly the AUC of sync at nearly the pace
+                    of async
         semi-sync   no worker waits; a batch more than 4 global steps late does not count
         async       each batch is applied at once
         hybrid      embeddings (sparse gradients) at once, the rest semi-sync; `in_flight` bounds

@@ -4,8 +4,6 @@ kernels step its tables within the backward pass.
 The CPU's losses and weights, the pace, and whether a checkpoint gives the training back.
 """
 
-import os
-import socket
 import tempfile
 import time
 
@@ -24,11 +22,8 @@ def measure(device, folder, short):
     prefix, batches = read(folder, short)
     few = batches[: 3 if short else 20]
     expected = trained(opened(prefix).task, few)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]))
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, rank=0, world_size=1)
+    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
     try:
         task = distribute(opened(prefix).task, device)
         found = trained(task, few)

@@ -104,6 +104,11 @@ class Packed:
         return self.offsets[1:] - 1
 
     @functools.cached_property
+    def longest(self) -> int:
+        """How many items the longest sequence has."""
+        return int(self.lengths.max())
+
+    @functools.cached_property
     def blocks(self) -> Blocks:
         """How sequences of about one length stand side by side."""
         return Blocks(self.offsets)

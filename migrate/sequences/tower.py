@@ -39,10 +39,9 @@ class Tower(nn.Module):
     def forward(self, vectors: Tensor, packed: Packed) -> Tensor:
         """Raises BadInput for a sequence that is longer than `length`, and for a batch without
         times where they have an influence."""
-        longest = int(packed.lengths.max())
-        if longest > self.length:
+        if packed.longest > self.length:
             raise BadInput(
-                f"a sequence has {longest} tokens, and the model's longest {self.length}: "
+                f"a sequence has {packed.longest} tokens, and the model's longest {self.length}: "
                 "keep the last ones"
             )
         among = self.among(packed, vectors)

@@ -36,7 +36,7 @@ def states_and_gradients(tower, packed, kernels, monkeypatch):
     ("lengths", "dim", "heads", "buckets", "targets"),
     [
         ((5, 1, 33, 64), 24, 2, 0, None),  # of a head 12 numbers; whole blocks, and one more
-        ((2, 31, 70), 16, 1, 24, None),
+        ((2, 31, 70), 16, 1, 60, None),  # ages in all of their buckets
         ((3, 40, 66), 32, 2, 24, [2, 1, 35]),
         ((4, 37), 32, 2, 0, [1, 33]),
     ],

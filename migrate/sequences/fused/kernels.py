@@ -41,11 +41,10 @@ def forward(
             at = (KEY * HEADS + head) * SIZE
             key = _load(tokens, start, columns, size, stride, at, SIZE, WIDTH)
             value = _load(tokens, start, columns, size, stride, head * SIZE, SIZE, WIDTH)
-            scores = tl.dot(query, tl.trans(key), input_precision=PRECISION)
-            scores += _bias(
-                start, rows, columns, size, places, times, asked, position, time, BUCKETS
-            )
-            seen = _seen(start, rows, columns, size, candidates, TARGETS)
+            scores, seen = _scored(
+                query, key, start, rows, columns, size, places, times, asked, candidates, position,
+                time, BUCKETS, TARGETS, PRECISION,
+            )  # fmt: skip
             weights = tl.where(seen, scores * tl.sigmoid(scores), 0.0)
             found += tl.dot(weights.to(value.dtype), value, input_precision=PRECISION)
         _store(out, start, rows, size, HEADS * SIZE, head * SIZE, found, SIZE, WIDTH)
@@ -73,11 +72,10 @@ def backward_keys(
             at = (QUERY * HEADS + head) * SIZE
             query = _load(tokens, start, rows, size, stride, at, SIZE, WIDTH)
             given = _load(grad, start, rows, size, HEADS * SIZE, head * SIZE, SIZE, WIDTH)
-            scores = tl.dot(query, tl.trans(key), input_precision=PRECISION)
-            scores += _bias(
-                start, rows, columns, size, places, times, asked, position, time, BUCKETS
-            )
-            seen = _seen(start, rows, columns, size, candidates, TARGETS)
+            scores, seen = _scored(
+                query, key, start, rows, columns, size, places, times, asked, candidates, position,
+                time, BUCKETS, TARGETS, PRECISION,
+            )  # fmt: skip
             weights = tl.where(seen, scores * tl.sigmoid(scores), 0.0).to(given.dtype)
             of_value += tl.dot(tl.trans(weights), given, input_precision=PRECISION)
             back = tl.dot(given, tl.trans(value), input_precision=PRECISION)
@@ -191,11 +189,23 @@ def _slopes(
     key = _load(tokens, start, columns, size, stride, at, SIZE, WIDTH)
     value = _load(tokens, start, columns, size, stride, head * SIZE, SIZE, WIDTH)
     given = _load(grad, start, rows, size, HEADS * SIZE, head * SIZE, SIZE, WIDTH)
+    scores, seen = _scored(
+        query, key, start, rows, columns, size, places, times, asked, candidates, position,
+        time, BUCKETS, TARGETS, PRECISION,
+    )  # fmt: skip
+    back = tl.dot(given, tl.trans(value), input_precision=PRECISION)
+    return tl.where(seen, back * _slope(scores), 0.0)
+
+
+@triton.jit
+def _scored(
+    query, key, start, rows, columns, size, places, times, asked, candidates, position, time,
+    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    """(S of a block of queries and one of keys, which of it is seen): [rows, columns]"""
     scores = tl.dot(query, tl.trans(key), input_precision=PRECISION)
     scores += _bias(start, rows, columns, size, places, times, asked, position, time, BUCKETS)
-    back = tl.dot(given, tl.trans(value), input_precision=PRECISION)
-    seen = _seen(start, rows, columns, size, candidates, TARGETS)
-    return tl.where(seen, back * _slope(scores), 0.0)
+    return scores, _seen(start, rows, columns, size, candidates, TARGETS)
 
 
 @triton.jit
