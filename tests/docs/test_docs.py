@@ -17,7 +17,7 @@ def name_of(page):
 
 
 WORDS_ALONE = {
-    *("architecture", "compare", "evidence", "schedulers", "status", "troubleshooting"),
+    *("architecture", "compare", "evidence", "schedulers", "status", "troubleshooting", "versions"),
     *("wrap/rewrite", "wrap/batch_norm", "wrap/parameters", "wrap/peers", "wrap/traps"),
     *("convert/hash_tables", "convert/large", "convert/object_stores", "convert/optimizers"),
     *("model/features", "model/module", "model/raw_ids"),

@@ -7,7 +7,7 @@ from tests.support.require import ROOT
 
 
 def test_the_page_has_a_row_for_each_environment_that_is_tried():
-    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (3\.\d+) \| (\w+(?: [\d.]+)?) \| .+ \|$", page, re.MULTILINE)
     assert rows == [(case.python, case.name) for case in CASES]
 

@@ -3,7 +3,7 @@
     python -m tests.downstream.versions [NAME ...]
 
 builds the wheel of this checkout, installs it with pip in a new environment, runs a smoke test
-there and removes the environment again. It prints a Markdown table; docs/start.md has it. NAME is
+there and removes the environment again. It prints the Markdown table of docs/versions.md. NAME is
 a part of a row's name, such as "3.12", "core" or "tensorflow 2.8"; by default all are tried.
 
 Interpreters are those on PATH and in pyenv. torch comes from wherever pip is told to find it: from
