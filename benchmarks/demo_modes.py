@@ -21,7 +21,12 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from benchmarks.core_speed import ROWS, core_milliseconds
 
 RATIOS = {"x async": "async", "x native-sync": "native-sync", "x sync": "sync"}
-OTHERS = ("async", "native-sync", "semi-sync")  # whose AUC is compared with that of sync
+OTHERS = (
+    "async",
+    "native-sync",
+    "semi-sync",
+    "balanced",
+)  # whose AUC is compared with that of sync
 
 
 def run_demo(data, tf_python, folder):
@@ -68,6 +73,7 @@ TITLES = {
     "async": "asynchronous",
     "native-sync": "`SyncReplicasOptimizer`",
     "semi-sync": "semi-sync",
+    "balanced": "balanced",
     "sync": "exact sync",
 }
 

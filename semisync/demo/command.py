@@ -1,8 +1,9 @@
 """`semisync demo`: the whole story in one command, on a generated click log or on a file.
 
-1. A DeepFM with BatchNorm is trained on a local TensorFlow cluster with stragglers, four times on
+1. A DeepFM with BatchNorm is trained on a local TensorFlow cluster with stragglers, five times on
    the same batches with the same hyperparameters: asynchronously, with SyncReplicasOptimizer,
-   semi-synchronously, and on exact global batches. A table has the AUC of each minus the last.
+   semi-synchronously, with a bound on the mean staleness ("balanced"), and on exact global batches.
+   A table has the AUC of each minus the last.
 2. The semi-synchronous checkpoint is migrated to torch, as `semisync migrate` does: the model is
    converted, and compared with TensorFlow's on the held-out rows.
 

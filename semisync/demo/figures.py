@@ -3,7 +3,13 @@
 import io
 from typing import Any, Callable, Dict, Optional, Sequence
 
-COLOURS = {"async": "#8a8a8a", "native-sync": "#c4671b", "semi-sync": "#1f5fa8", "sync": "#3b8a4e"}
+COLOURS = {
+    "async": "#8a8a8a",
+    "native-sync": "#c4671b",
+    "semi-sync": "#1f5fa8",
+    "balanced": "#7b4fa3",
+    "sync": "#3b8a4e",
+}
 
 Modes = Dict[str, Dict[str, Any]]
 Panel = Callable[[Any, Modes, Optional[float]], None]

@@ -20,7 +20,7 @@ from semisync.demo.progress import Progress
 from semisync.migration.run import Migration, migrate
 from semisync.migration.settings import Settings
 
-MODES = ("async", "native-sync", "semi-sync", "sync")
+MODES = ("async", "native-sync", "semi-sync", "balanced", "sync")
 PS = 2
 STALENESS_BOUND = 4  # global steps
 LEARNING_RATE = 0.006  # of Adam: the best for exact global batches in benchmarks/demo_search.py
@@ -157,7 +157,7 @@ def _train(
 def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
     result = json.loads((folder / "result.json").read_text())
     # Our chief knows the staleness of every batch; in other modes each worker its own.
-    tasks = [0] if mode in ("semi-sync", "sync") else range(workers)
+    tasks = [0] if mode in finding.OURS else range(workers)
     histogram: Dict[int, int] = {}
     for task in tasks:
         counts = json.loads((folder / f"staleness-{task}.json").read_text())

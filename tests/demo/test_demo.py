@@ -68,7 +68,7 @@ def test_the_aucs_are_sklearns(finished, record):
 
 
 def test_each_mode_has_its_figures(record):
-    assert list(record["modes"]) == ["async", "native-sync", "semi-sync", "sync"]
+    assert list(record["modes"]) == ["async", "native-sync", "semi-sync", "balanced", "sync"]
     for mode in record["modes"].values():
         assert mode["batches_per_second"] > 0
         assert 0 < mode["auc"] < 1
@@ -83,7 +83,7 @@ def test_each_mode_has_its_figures(record):
 
 def test_the_table_shows_the_difference_from_exact_synchronous_training(finished, record):
     modes = record["modes"]
-    for name in ("async", "native-sync", "semi-sync"):
+    for name in ("async", "native-sync", "semi-sync", "balanced"):
         minus = modes[name]["minus_sync"]
         assert minus["delta"] == pytest.approx(modes[name]["auc"] - modes["sync"]["auc"])
         assert minus["low"] <= minus["delta"] <= minus["high"]
