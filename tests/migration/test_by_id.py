@@ -1,6 +1,7 @@
 """`semisync migrate` and `verify` of jobs over TFRA's hash tables."""
 
 import json
+import pathlib
 
 import numpy as np
 import pyarrow as pa
@@ -8,8 +9,10 @@ import pyarrow.parquet
 import pytest
 
 from semisync.cli import main
+from tests.model.by_id import jobs
 from tests.model.by_id.jobs import by_id  # noqa: F401 (a fixture)
 from tests.support.require import tfra_python
+from tests.support.written import semisync_sources, written
 
 
 @pytest.fixture
@@ -68,6 +71,30 @@ def test_a_row_that_is_another_is_found(converted, rows, capsys):
     code = verify(converted, "--steps", "2", "--data", rows, "--batch-size", "32")
     found = json.loads(capsys.readouterr().out)
     assert code == 1 and "deep_users" in json.dumps(found)
+
+
+@pytest.fixture(scope="module")
+def wrapped():
+    """A function: the MetaGraph of the job of a name, with the optimizer that semisync wraps."""
+    names = ["adam", "one_shard", "plain", "twice"]
+    writer = pathlib.Path(jobs.__file__).with_name("write_wrapped.py")
+    folder = written(tfra_python(), writer, semisync_sources(), *names, beside=["write_jobs.py"])
+    return lambda name: str(folder / f"{name}.meta")
+
+
+OTHER_LOOK_UPS = [pytest.param(n, marks=pytest.mark.long) for n in ("adam", "one_shard", "plain")]
+
+
+@pytest.mark.parametrize("name", ["twice", *OTHER_LOOK_UPS])
+def test_a_wrapped_job_is_trained_on(by_id, wrapped, name, rows, tmp_path, capsys):  # noqa: F811
+    """Whose gradients of an id are summed, in a look-up and over look-ups."""
+    both, meta = [by_id(name).prefix, str(tmp_path / "out")], ["--meta", wrapped(name)]
+    assert main(["convert", *both, *meta, "--model", "--output", "logits"]) == 0
+    capsys.readouterr()
+    code = verify(both, *meta, "--steps", "3", "--data", rows, "--batch-size", "32")
+    said = capsys.readouterr()
+    assert code == 0, said
+    assert json.loads(said.out)["compared"]["parameter"] == 4
 
 
 def test_score_tells_the_share_of_ids_that_the_tables_lack(converted, rows, tmp_path, capsys):

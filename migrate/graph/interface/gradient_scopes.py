@@ -47,7 +47,9 @@ class GradientScopes:
 
     def scope_of(self, edge: Edge) -> str:
         """The innermost scope that a gradient is from."""
-        name = edge[0] if self.has(edge[0]) else self._graph.nodes[edge[0]].inputs[0][0]
+        name = edge[0]
+        while not self.has(name):
+            name = self._graph.nodes[name].inputs[0][0]
         return max((one for one in self._prefixes if name.startswith(one)), key=len)
 
     def loss(self, scope: str) -> Edge:

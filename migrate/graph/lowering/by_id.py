@@ -10,7 +10,9 @@ slots, whose rows are then put back. Here that becomes
                                the rows of ids; for those that TABLE does not have the default, one
                                for all, [dim] or [1, dim], or one for each, [n, dim]
     ById<Apply...>(TABLE, SLOTS..., ids)
-                               the training op of the wrappers, with the ids whose rows it changes
+                               the training op of the wrappers, with the ids whose rows it changes.
+                               Those of the shards of a table, into which a job that semisync wraps
+                               deals the gradients of all look-ups, are one
     SLOT/Assign                what a slot of a new id begins with
     ResourceScatterUpdate(TABLE, ids, rows)
                                what puts rows into a table that no optimizer trains
@@ -43,6 +45,7 @@ _FIND = re.compile(r"TFRA>\w+TableFind|LookupTableFind(V2)?")
 _WRITES = re.compile(r"TFRA>\w+Table(Accum|Insert|Remove)|LookupTable(Insert|Remove)(V2)?")
 _APPLY = re.compile(r"ResourceApply[A-Z]\w*")
 _READ = "ReadVariableOp"
+_SUM = "UnsortedSegmentSum"
 
 
 class Shards(NamedTuple):
@@ -129,6 +132,17 @@ class _Found(NamedTuple):
     dealt: Optional[Edge] = None
 
 
+class _Dealt(NamedTuple):
+    """The rows that one of the updates of a table's shards takes. rows, ids: of all shards. place:
+    of the gradient among the inputs. what: the update but for the rows. number: the shard's."""
+
+    rows: Edge
+    ids: Edge
+    place: int
+    what: Tuple[object, ...]
+    number: int
+
+
 class _Rewriting:
     def __init__(self, graph: Graph, tables: Dict[str, Shards]) -> None:
         self._graph, self._nodes = graph, dict(graph.nodes)
@@ -155,9 +169,13 @@ class _Rewriting:
             for node in self._graph.nodes.values():
                 if node.op == _READ and node.inputs[0][0] == wrapper:
                     self._nodes[node.name] = Node(node.name, "Identity", ((one.node, 0),), {})
+        updates: Dict[str, List[Node]] = {}
         for node in self._graph.nodes.values():
             if _APPLY.fullmatch(node.op) and node.inputs[0][0] in self._wrappers:
-                self._update(node)
+                update = self._update(node)
+                updates.setdefault(update.inputs[0][0], []).append(update)
+        for of_table in updates.values():
+            self._join(of_table)
         kept = {one.table for one in found} - {one.table for one in self._wrappers.values()}
         for node in self._graph.nodes.values():
             place = self._shards.get(node.inputs[0][0]) if _WRITES.fullmatch(node.op) else None
@@ -220,7 +238,7 @@ class _Rewriting:
             if len(set(edges)) == 1 and edges[0][0] in found
         }
 
-    def _update(self, node: Node) -> None:
+    def _update(self, node: Node) -> Node:
         """A training op of wrappers, as one of rows."""
         one = self._wrappers[node.inputs[0][0]]
         inputs = []
@@ -230,13 +248,64 @@ class _Rewriting:
                 first = f"{slot.table}/Assign"
                 given = ((slot.table, 0), slot.default)
                 self._nodes[first] = Node(first, "AssignVariableOp", given, {})
-            inputs.append(edge if slot is None else (slot.table, 0))
+            inputs.append(self._given(edge) if slot is None else (slot.table, 0))
         op = BY_ID + node.op[len("Resource") :]
-        self._nodes[node.name] = node._replace(op=op, inputs=(*inputs, one.ids))
+        update = node._replace(op=op, inputs=(*inputs, self._given(one.ids)))
+        self._nodes[node.name] = update
+        return update
+
+    def _given(self, edge: Edge) -> Edge:
+        """Where a tensor comes from that is only handed on."""
+        while edge[0] in self._graph.nodes and self._graph.nodes[edge[0]].op == "Identity":
+            edge = self._graph.nodes[edge[0]].inputs[0]
+        return edge
+
+    def _join(self, updates: List[Node]) -> None:
+        """The updates of a table's shards as one, if together they have all rows of one deal."""
+        dealt = [self._dealt(update) for update in updates]
+        first, begun = updates[0], dealt[0]
+        if begun is None or len(updates) != self._count(first.inputs[0][0]):
+            return
+        if {one and one._replace(number=0) for one in dealt} != {begun._replace(number=0)}:
+            return
+        if {one.number for one in dealt if one} != set(range(len(updates))):
+            return
+        unique, total = f"{first.name}/unique", f"{first.name}/sum"
+        self._nodes[unique] = Node(unique, "Unique", (begun.ids,), {})
+        self._nodes[total] = Node(total, "UnsortedSegmentSum", (begun.rows, (unique, 1)), {})
+        inputs = list(first.inputs)
+        inputs[begun.place], inputs[-1] = (total, 0), (unique, 0)
+        self._nodes[first.name] = first._replace(inputs=tuple(inputs))
+        for other in updates[1:]:
+            self._nodes[other.name] = Node(other.name, "NoOp", (), {}, (first.name,))
+
+    def _dealt(self, update: Node) -> Optional[_Dealt]:
+        """Which part of a deal the update of a shard sums by ids; None where it is none."""
+        tables = {name for name, _, _ in self._shards.values()}
+        own = [edge if edge[0] in tables else _uncast(self._graph, edge) for edge in update.inputs]
+        for place, edge in enumerate(own[:-1]):
+            total = self._nodes[edge[0]]
+            if total.op != _SUM or own[-1] != (total.inputs[1][0], 0):
+                continue
+            unique, rows = self._nodes[own[-1][0]], total.inputs[0]
+            if unique.op not in ("Unique", "UniqueV2"):
+                continue
+            ids = unique.inputs[0]
+            deal, of_ids = self._nodes[rows[0]], self._nodes[ids[0]]
+            alike = deal.op == of_ids.op == "DynamicPartition" and rows[1] == ids[1]
+            if alike and deal.inputs[1] == of_ids.inputs[1]:
+                others = (*own[:place], *own[place + 1 : -1])
+                what = (update.op, tuple(sorted(update.attrs.items())), others)
+                return _Dealt(deal.inputs[0], of_ids.inputs[0], place, what, rows[1])
+        return None
+
+    def _count(self, table: str) -> int:
+        """How many shards a table has."""
+        return next(count for name, _, count in self._shards.values() if name == table)
 
 
 def _uncast(graph: Graph, edge: Edge) -> Edge:
-    while graph.nodes[edge[0]].op in ("Cast", "Identity"):
+    while graph.nodes[edge[0]].op in ("Cast", "Identity", _READ):
         edge = graph.nodes[edge[0]].inputs[0]
     return edge
 

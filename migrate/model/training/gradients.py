@@ -74,16 +74,17 @@ class Gradients:
                 f"{self._graph.path}: what the update {update.node!r} of {update.variable!r} takes "
                 "for the gradient cannot be told"
             )
+        summed = before_summing(self._graph, update)
+        if update.by_id and summed is not None:
+            parts = self._joined(summed.values)
+            for part in parts:
+                self._check_reads(update, part)
+            if parts:
+                return summed
         values = self._source(update, update.gradient, dense=update.indices is None)
-        if not self._scopes.is_of(values, update.variable):
-            readers = ", ".join(repr(node.name) for node in self._scopes.readers(values))
-            raise BadInput(
-                f"{self._graph.path}: {update.node!r} applies to {update.variable!r} the gradient "
-                f"of what {readers} reads, which is another variable; that cannot be carried over"
-            )
+        self._check_reads(update, values)
         if update.indices is None:
             return Slices(values, None)
-        summed = before_summing(self._graph, update)
         if update.by_id:
             ids = self._ids(update, update.indices) if summed is None else summed.indices
             return Slices(values, ids)
@@ -96,6 +97,28 @@ class Gradients:
             )
         return Slices(values, self._source(update, update.indices, indices=True))
 
+    def _joined(self, edge: Edge) -> List[Edge]:
+        """The tensors of tf.gradients that are put one after the other in `edge`, those of several
+        look-ups; none where anything else is in it."""
+        node = self._graph.nodes[edge[0]]
+        if self._scopes.has(node.name):
+            return [edge]
+        if node.op in _VIEWS:
+            return self._joined(node.inputs[0])
+        if node.op != "ConcatV2":
+            return []
+        parts = [self._joined(one) for one in node.inputs[:-1]]
+        return [one for part in parts for one in part] if all(parts) else []
+
+    def _check_reads(self, update: VariableUpdate, values: Edge) -> None:
+        """BadInput where `values` is the gradient of another variable."""
+        if not self._scopes.is_of(values, update.variable):
+            readers = ", ".join(repr(node.name) for node in self._scopes.readers(values))
+            raise BadInput(
+                f"{self._graph.path}: {update.node!r} applies to {update.variable!r} the gradient "
+                f"of what {readers} reads, which is another variable; that cannot be carried over"
+            )
+
     def _ids(self, update: VariableUpdate, ids: Edge) -> Edge:
         """Those of a look-up by raw id; BadInput where an id may repeat."""
         node = self._graph.nodes[ids[0]]
@@ -106,8 +129,9 @@ class Gradients:
             raise BadInput(
                 f"{self._graph.path}: the look-up whose rows {update.node!r} applies to "
                 f"{update.variable!r} may have an id several times, and TFRA keeps the gradient of "
-                "the last one alone; have the job look up unique ids (embedding_lookup_unique), or "
-                "wrap its optimizer, which sums them: it cannot be carried over"
+                "the last one alone: it cannot be carried over; have the job look up unique ids "
+                "(embedding_lookup_unique), or give the MetaGraph of the job with its optimizer "
+                "wrapped, which sums them"
             )
         return ids
 

@@ -57,7 +57,8 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
                 f"{graph.path}: {known.node!r} and {update.node!r} train the rows of "
                 f"{update.variable!r}, each those of a look-up of its own, and TFRA keeps the last "
                 "of an id that both have: it cannot be carried over; have the job look the table "
-                "up once, or wrap its optimizer, which sums them"
+                "up once, or give the MetaGraph of the job with its optimizer wrapped, which sums "
+                "them"
             )
         if known is not update:
             raise refuse_two(graph, update.variable, known.node, update.node)

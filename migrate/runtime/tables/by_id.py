@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from migrate.runtime.compiled.table import build_integers, find_integers, unique_integers
-from migrate.runtime.tables.rows import rows as rows_of
+from migrate.runtime.tables.rows import rows_that_grow
 
 
 class TableById(nn.Module):
@@ -53,7 +53,7 @@ class TableById(nn.Module):
             else:
                 self.unknown += int((~known).sum())
         if known.all():
-            return rows_of(self.weight, rows.reshape(ids.shape))
+            return rows_that_grow(self.weight, rows.reshape(ids.shape))
         found = default.clone()
         found[known] = self.weight[rows[known]]
         return found.reshape(*ids.shape, -1)

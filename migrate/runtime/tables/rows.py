@@ -8,7 +8,7 @@ TensorFlow's IndexedSlices. `torch.nn.Embedding(sparse=True)` is the same for tw
 
 from __future__ import annotations
 
-from typing import Any, Tuple
+from typing import Any, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -20,6 +20,19 @@ def rows(table: Tensor, indices: Tensor) -> Tensor:
         found = _Rows.apply(table, indices)
     else:
         found = table.index_select(0, indices.reshape(-1))
+    return _told(table, indices, found)
+
+
+def rows_that_grow(table: Tensor, indices: Tensor) -> Tensor:
+    """The same of a parameter, which may have more rows when the gradients come back: torch itself
+    takes a gradient of the size that a parameter had, and of all look-ups the same."""
+    found = table.detach().index_select(0, indices.reshape(-1))
+    if table.requires_grad and torch.is_grad_enabled():
+        found = _GrowingRows.apply(torch.empty(0, requires_grad=True), found, [table], indices)
+    return _told(table, indices, found)
+
+
+def _told(table: Tensor, indices: Tensor, found: Tensor) -> Tensor:
     found = found.reshape(*indices.shape, *table.shape[1:])
     listener = getattr(table, "looked_up", None)
     if listener is not None:
@@ -41,3 +54,31 @@ class _Rows(torch.autograd.Function):
         return torch.sparse_coo_tensor(
             flat.long().unsqueeze(0), grads[0], ctx.shape, check_invariants=False
         ), None
+
+
+class _GrowingRows(torch.autograd.Function):
+    """Adds to the gradient by itself."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, anchor: Tensor, found: Tensor, table: Sequence[Tensor], indices: Tensor
+    ) -> Tensor:
+        ctx.table = table[0]
+        ctx.save_for_backward(indices.reshape(-1))
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tuple[None, None, None, None]:
+        (flat,), table = ctx.saved_tensors, ctx.table
+        where, values = flat.long().unsqueeze(0), grads[0]
+        if not getattr(table, "sparse_gradient", False):
+            grad = torch.zeros_like(table).index_add_(0, where[0], values)
+            if table.grad is not None:
+                grad[: len(table.grad)] += table.grad
+        else:
+            if table.grad is not None:
+                where = torch.cat([table.grad._indices(), where], 1)
+                values = torch.cat([table.grad._values(), values])
+            grad = torch.sparse_coo_tensor(where, values, table.shape, check_invariants=False)
+        table.grad = grad
+        return None, None, None, None

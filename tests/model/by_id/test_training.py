@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import migrate
+from migrate.runtime.tables.by_id import TableById
 from semisync.common.errors import BadInput
 from tests.model.by_id.jobs import STEPS
 
@@ -76,6 +77,16 @@ def test_a_table_that_several_look_ups_train_is_refused(by_id):
     assert migrate.load_model(by_id("twice").prefix)
     with pytest.raises(BadInput, match="each those of a look-up of its own"):
         migrate.build_training(by_id("twice").prefix)
+
+
+def test_each_look_up_of_a_table_may_bring_new_ids():
+    table, zeros = TableById(0, 2), torch.zeros(2)
+    first, second = table(torch.tensor([1]), zeros), table(torch.tensor([2, 1]), zeros)
+    (first.sum() + 2 * second.sum()).backward()
+    assert table.weight.grad.tolist() == [[3, 3], [2, 2]]
+    table(torch.tensor([3, 2]), zeros).sum().backward()  # gradients of several batches add up
+    assert table.weight.grad.tolist() == [[3, 3], [3, 3], [1, 1]]
+    assert table.ids.tolist() == [1, 2, 3]
 
 
 def test_rows_that_a_look_up_clips_are_refused(by_id):

@@ -73,7 +73,9 @@ def safe_bags(table, ids, name):
     return de.safe_embedding_lookup_sparse(table, sparse, None, **options)[0]
 
 
-def build(optimizer, look_up=unique, of_items=None, shards=2, initializer=None):
+def build(
+    optimizer, look_up=unique, of_items=None, shards=2, initializer=None, wrap=lambda inner: inner
+):
     tf.set_random_seed(1)
     user = tf.placeholder(tf.int64, [None], name="user")
     items = tf.placeholder(tf.int64, [None, 3], name="items")
@@ -89,7 +91,7 @@ def build(optimizer, look_up=unique, of_items=None, shards=2, initializer=None):
     logits = tf.reshape(tf.layers.dense(net, 1, name="out"), [-1], name="logits")
     loss = tf.losses.sigmoid_cross_entropy(clicked, logits)
     step = tf.train.get_or_create_global_step()
-    train = de.DynamicEmbeddingOptimizer(optimizer).minimize(loss, step)
+    train = wrap(de.DynamicEmbeddingOptimizer(optimizer)).minimize(loss, step)
     return {"user": user, "items": items, "clicked": clicked}, logits, loss, train
 
 
@@ -146,19 +148,26 @@ def serve(folder, trained):
         np.savez(folder + ".npz", user=ids, sums=session.run(sums, {user: ids}))
 
 
-def main(folder):
-    for name, optimizer in OPTIMIZERS.items():
-        write(os.path.join(folder, name), optimizer)
-    adagrad = OPTIMIZERS["adagrad"]
+def jobs():
+    """{name: (a function that makes the optimizer, more arguments of `build`)}"""
+    adagrad, adam = OPTIMIZERS["adagrad"], OPTIMIZERS["adam"]
     drawn = tf.random_normal_initializer(0.0, 0.1)
-    write(os.path.join(folder, "drawn"), OPTIMIZERS["adam"], initializer=drawn)
-    write(os.path.join(folder, "one_shard"), adagrad, shards=1, look_up=by_hand, initializer=drawn)
-    write(os.path.join(folder, "three_shards"), adagrad, shards=3)
-    write(os.path.join(folder, "sparse"), adagrad, of_items=bags)
-    write(os.path.join(folder, "safe"), adagrad, of_items=safe_bags)
-    write(os.path.join(folder, "plain"), adagrad, look_up=plain, of_items=bags)
-    write(os.path.join(folder, "twice"), adagrad, look_up=twice, of_items=bags)
-    write(os.path.join(folder, "clipped"), adagrad, look_up=clipped, of_items=bags)
+    return {
+        **{name: (make, {}) for name, make in OPTIMIZERS.items()},
+        "drawn": (adam, {"initializer": drawn}),
+        "one_shard": (adagrad, {"shards": 1, "look_up": by_hand, "initializer": drawn}),
+        "three_shards": (adagrad, {"shards": 3}),
+        "sparse": (adagrad, {"of_items": bags}),
+        "safe": (adagrad, {"of_items": safe_bags}),
+        "plain": (adagrad, {"look_up": plain, "of_items": bags}),
+        "twice": (adagrad, {"look_up": twice, "of_items": bags}),
+        "clipped": (adagrad, {"look_up": clipped, "of_items": bags}),
+    }
+
+
+def main(folder):
+    for name, (optimizer, more) in jobs().items():
+        write(os.path.join(folder, name), optimizer, **more)
     serve(os.path.join(folder, "served"), os.path.join(folder, "adagrad", "model.ckpt"))
 
 
