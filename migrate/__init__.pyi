@@ -15,5 +15,6 @@ from .open import open_checkpoint as open_checkpoint
 from .open import open_hash_tables as open_hash_tables
 from .planning.plan import Plan as Plan
 from .planning.planner import plan as plan
+from .scoring.chosen import TensorFlowFiles as TensorFlowFiles
 from .scoring.on_spark import score_dataframe as score_dataframe
 from .to_tensorflow.api import write_checkpoint as write_checkpoint

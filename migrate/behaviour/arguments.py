@@ -1,6 +1,7 @@
 """The arguments with which `semisync verify` compares behaviour."""
 
 import argparse
+import sys
 from typing import Any
 
 from migrate.scoring.options import add_inputs, add_tensorflow, given
@@ -72,6 +73,5 @@ def setting(args: argparse.Namespace) -> Any:
     reading = Reading(
         said.types, said.fills, separator=said.separator, size=args.batch_size or ROWS_AT_A_TIME
     )
-    return Setting(
-        args.meta, said.named, said.feeds, reading, args.tf_python, args.tf_import, args.timeout
-    )
+    python = args.tf_python or sys.executable
+    return Setting(args.meta, said.named, said.feeds, reading, python, args.tf_import, args.timeout)

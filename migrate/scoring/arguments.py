@@ -4,7 +4,7 @@ import argparse
 import os
 from typing import Any
 
-from migrate.scoring.model_files import graph_of, likely_outputs, prefix_of
+from migrate.scoring.model_files import graph_files
 from migrate.scoring.options import add_inputs, add_tensorflow, named_inputs
 from migrate.servers import add_plugins
 from semisync.common.errors import UsageError
@@ -39,8 +39,8 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
     add(
         "--spark",
         metavar="MASTER",
-        help="score on Spark's executors, which read DATA (Parquet, ORC) and the directory of "
-        "--converted; --out is a folder then: local[4], spark://HOST:PORT, yarn, ...",
+        help="score on Spark's executors, which read DATA (Parquet, ORC) and the model's files; "
+        "--out is a folder then, --tf-python theirs: local[4], spark://HOST:PORT, yarn, ...",
     )
 
 
@@ -103,7 +103,8 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--examples is TensorFlow's; model.py takes what is parsed out of them")
     named = [name for _, name, _ in named_inputs(args)]
     if args.checkpoint:
-        _check_graph(args)
+        found = graph_files(args.checkpoint, args.meta, args.output)
+        args.checkpoint, args.meta = found
     if not named and (args.examples or args.torch_model):
         raise UsageError("name the model's inputs with --input and --sparse")
     written = [args.key or "row", *filter(None, [args.label]), *args.keep, "score"]
@@ -128,18 +129,9 @@ def check(args: argparse.Namespace) -> None:
 
 def _check_spark(args: argparse.Namespace) -> None:
     """Refuses what executors cannot do, and an --out that is there."""
-    if not args.converted or args.torch_model:
-        raise UsageError("--spark scores with the model.py of --converted alone")
+    if args.torch_model:
+        raise UsageError("--torch-model scores on one machine; without it --spark takes model.py")
     if args.key is None:
         raise UsageError("--spark needs --key, as the rows of a DataFrame have no numbers")
     if os.path.exists(args.out):
         raise UsageError(f"{args.out} exists; with --spark --out names a folder to write")
-
-
-def _check_graph(args: argparse.Namespace) -> None:
-    """Names the checkpoint's files, and the likely outputs where the call names none."""
-    args.checkpoint = prefix_of(args.checkpoint)
-    args.meta = args.meta or graph_of(args.checkpoint)
-    if not args.output:
-        listed = f": {likely_outputs(args.meta)}" if os.path.isfile(args.meta) else ""
-        raise UsageError(f"--checkpoint needs --output, the tensor that scores{listed}")

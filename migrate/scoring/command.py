@@ -3,7 +3,7 @@
     semisync score DATA --saved-model DIR --key id --label y --out tensorflow.parquet
     semisync score DATA --checkpoint PREFIX --input user=user:0 --output logits:0 --out ...
     semisync score DATA --converted DIR --key id --label y --out torchrec.parquet
-    semisync score DATA --converted DIR --key id --label y --out torchrec --spark yarn
+    semisync score DATA --saved-model DIR --key id --label y --out tensorflow --spark yarn
 
 Where it does not end with exit code 0, no file is written.
 """
@@ -14,7 +14,7 @@ import sys
 from typing import Any, List
 
 from migrate.scoring.arguments import check, configure
-from migrate.scoring.model import Input
+from migrate.scoring.chosen import chosen, open_model, origin_of
 from migrate.scoring.options import Given, given
 
 __all__ = ["configure", "run"]
@@ -31,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
     from migrate.scoring.run import Reading, Writing, score
 
     with contextlib.ExitStack() as stack:
-        model = _open(args, said)
+        which, asked = chosen(args), said.asked(args.output)
+        model = open_model(which, asked, origin_of(which, asked))
         stack.callback(model.close)
         several = _several(args, said, model)
         reading = Reading(said.types, said.fills, several, said.separator, args.batch_size)
@@ -53,46 +54,6 @@ def run(args: argparse.Namespace) -> int:
 def _show(rows: int, file: str) -> None:
     if sys.stderr.isatty():
         print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)
-
-
-def _open(args: argparse.Namespace, said: Given) -> Any:
-    """The model, ready to score."""
-    from migrate.scoring import model_files
-
-    if args.torch_model:
-        from migrate.scoring.in_torch import TorchModel
-
-        taken = [
-            Input(column, name, "int64" if sparse else None, sparse)
-            for column, name, sparse in said.named
-        ]
-        origin = model_files.of_conversion(args.converted, args.torch_model)
-        return TorchModel(args.torch_model, args.converted, taken, origin)
-    if args.converted:
-        from migrate.scoring.in_converted import ConvertedModel
-
-        origin = model_files.of_conversion(args.converted)
-        return ConvertedModel(args.converted, said.named, said.feeds, args.output, origin)
-    from migrate.scoring.in_tensorflow import TensorFlowModel
-
-    kind = "frozen" if args.meta == args.checkpoint else "checkpoint"
-    spec = {
-        "kind": "saved_model" if args.saved_model else kind,
-        "path": args.saved_model or args.checkpoint,
-        "tags": args.tags.split(","),
-        "signature": args.signature,
-        "meta": args.meta,
-        "modules": args.tf_import,
-        "inputs": said.named,
-        "examples": args.examples,
-        "output": args.output,
-        "feeds": said.feeds,
-    }
-    if args.saved_model:
-        origin = model_files.of_saved_model(args.saved_model)
-    else:
-        origin = model_files.of_checkpoint(args.checkpoint, spec["meta"])
-    return TensorFlowModel(args.tf_python, spec, origin, args.timeout)
 
 
 def _several(args: argparse.Namespace, said: Given, model: Any) -> List[str]:

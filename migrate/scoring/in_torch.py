@@ -13,7 +13,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -38,7 +38,8 @@ class TorchModel:
         BadInput: what the user's code raises.
     """
 
-    batch = output = None
+    batch: Optional[int] = None
+    output: Optional[str] = None
 
     def __init__(
         self, factory: str, converted: str, inputs: Sequence[Input], origin: Dict[str, Any]

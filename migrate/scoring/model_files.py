@@ -10,7 +10,7 @@ neither needs its large data files read again.
 import glob
 import hashlib
 import os
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from parity.io.identity import identify
 from semisync.common.errors import BadInput, UsageError
@@ -49,7 +49,21 @@ def graph_of(prefix: str) -> str:
     return prefix if frozen_graph(prefix) is not None else meta
 
 
-def likely_outputs(meta: str) -> str:
+def graph_files(checkpoint: str, meta: Optional[str], output: Optional[str]) -> Tuple[str, str]:
+    """(the checkpoint's prefix, its MetaGraph) of what `prefix_of` and `graph_of` take.
+
+    Raises:
+        UsageError: no output is named; the message has the likely ones.
+    """
+    prefix = prefix_of(checkpoint)
+    meta = meta or graph_of(prefix)
+    if not output:
+        listed = f": {_likely_outputs(meta)}" if os.path.isfile(meta) else ""
+        raise UsageError(f"--checkpoint needs --output, the tensor that scores{listed}")
+    return prefix, meta
+
+
+def _likely_outputs(meta: str) -> str:
     """A listing of the tensors that a MetaGraph's scores may be."""
     tensors = [
         f"{output.tensor} ({output.why if output.what == 'end' else f'{output.what} {output.why}'})"

@@ -1,28 +1,40 @@
-"""A converted model's scores of the rows of a Spark DataFrame, on the executors.
+"""A model's scores of the rows of a Spark DataFrame, on the executors.
 
-1. The conversion is a directory that driver and executors read by one path: shared storage, or a
+1. The model's files are what driver and executors read by one path: on shared storage, or in a
    folder that is on each of them.
-2. An executor's Python processes load the model once each. Arrow batches go through it as the
-   batches of `semisync score` do; no row becomes a Python object.
+2. An executor's Python processes open the model once each; TensorFlow's runs beside them, in a
+   process that ends with them. Arrow batches go through it as the batches of `semisync score` do;
+   no row becomes a Python object.
 3. The scores come back beside the key, as `parity.spark.compare` takes them.
 
-The executors' Python needs this package with the extras `torch`, `report` and `spark`.
+The executors' Python needs this package with the extras `report` and `spark`, and `torch` for a
+converted model. TensorFlow is asked for on the executors alone: one of them says which inputs its
+model takes.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import sys
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pyarrow as pa
 
 from migrate.scoring import model_files
+from migrate.scoring.chosen import (
+    Asked,
+    Chosen,
+    Converted,
+    TensorFlowFiles,
+    chosen,
+    open_model,
+    origin_of,
+)
 from migrate.scoring.features import feature
-from migrate.scoring.in_converted import ConvertedModel
-from migrate.scoring.model import Input, columns_of, naming_inputs
+from migrate.scoring.model import Input, Model, columns_of, naming_inputs
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.scoring.options import Given
 from migrate.scoring.output import LOGIT, SCORE
@@ -35,12 +47,12 @@ from semisync.common.extras import extra
 
 _BATCH = "a batch of the DataFrame"  # what messages call it
 _NONE: Mapping[str, Any] = {}
-_LOADED: Dict[str, ConvertedModel] = {}  # at most one
+_OPEN: Dict[str, Model] = {}  # at most one
 
 
 def score_dataframe(
     df: Any,
-    converted: str,
+    model: Union[str, TensorFlowFiles],
     keep: Sequence[str],
     *,
     inputs: Mapping[str, str] = _NONE,
@@ -57,7 +69,8 @@ def score_dataframe(
 
     Args:
         df: a pyspark.sql.DataFrame with a column for each input of the model.
-        converted: what `semisync convert --model` wrote, by a path that every executor reads.
+        model: what `semisync convert --model` wrote, or TensorFlow's own files; by a path that
+            every executor reads.
         keep: the columns that the result has beside the score: key, label, user, day.
         inputs, sparse: by column, the input that it feeds where that has another name.
         feeds: constants by input.
@@ -69,10 +82,11 @@ def score_dataframe(
         batch_size: rows at a time.
 
     Returns:
-        A DataFrame; nothing runs before it is used.
+        A DataFrame; before it is used nothing runs but the task that asks TensorFlow for its
+        model's inputs.
 
     Raises:
-        BadInput: a column that is not there, or a directory without a model.
+        BadInput: a column that is not there, files without a model, or no TensorFlow.
         UsageError: an input that the model does not have.
         MissingExtra: without pyspark or pandas.
 
@@ -82,16 +96,14 @@ def score_dataframe(
     named = [(name, taken, False) for name, taken in inputs.items()]
     named += [(name, taken, True) for name, taken in sparse.items()]
     scoring = _Scoring(
-        converted,
-        tuple(named),
-        tuple(feeds.items()),
-        output,
+        Converted(model) if isinstance(model, str) else model,
+        Asked(tuple(named), tuple(feeds.items()), output),
         tuple(keep),
         Reading(tuple(types.items()), tuple(fills.items()), size=batch_size),
         column,
         sigmoid,
     )
-    return _scored(df, scoring, _inputs_of(scoring), "the DataFrame")
+    return _scored(df, scoring, _inputs_of(scoring, df.sparkSession), "the DataFrame")
 
 
 def score_files(args: argparse.Namespace, said: Given) -> int:
@@ -101,16 +113,14 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
     session = start(args.spark)
     keep = dict.fromkeys(filter(None, [args.key, args.label, *args.keep]))
     scoring = _Scoring(
-        args.converted,
-        tuple(said.named),
-        tuple(said.feeds.items()),
-        args.output,
+        chosen(args),
+        said.asked(args.output),
         tuple(keep),
         Reading(tuple(said.types), tuple(said.fills), size=args.batch_size),
         args.column,
         args.sigmoid,
     )
-    inputs = _inputs_of(scoring)
+    inputs = _inputs_of(scoring, session)
     with naming_inputs(columns_of(inputs)):
         scored = _scored(read(session, args.data), scoring, inputs, args.data)
     there = os.path.exists(args.out)
@@ -149,23 +159,35 @@ def _scored(df: Any, scoring: _Scoring, inputs: Sequence[Input], source: str) ->
     )
 
 
-def _inputs_of(scoring: _Scoring) -> List[Input]:
-    """Those of model.py that take a column, without its weights."""
+def _inputs_of(scoring: _Scoring, session: Any) -> List[Input]:
+    """Those of the model that take a column: by its model.py alone, or as TensorFlow says."""
+    if isinstance(scoring.model, TensorFlowFiles):
+        return _inputs_there(scoring, session)
     from migrate.runtime.source import read_source
 
-    model_files.of_conversion(scoring.converted)
-    source, feeds = read_source(scoring.converted), dict(scoring.feeds)
-    path = f"{scoring.converted}/model.py"
-    return ModuleInputs(path, source.INPUTS, scoring.named, feeds).inputs
+    directory, asked = scoring.model.directory, scoring.asked
+    model_files.of_conversion(directory)
+    inputs = read_source(directory).INPUTS
+    return ModuleInputs(f"{directory}/model.py", inputs, asked.named, dict(asked.feeds)).inputs
+
+
+def _inputs_there(scoring: _Scoring, session: Any) -> List[Input]:
+    """Of the model that an executor opens."""
+    from parity.spark.session import explained
+
+    with extra("spark", "to score on Spark"), explained("Spark cannot open the model"):
+        import pandas  # noqa: F401 (mapInArrow asks for it)
+
+        one = session.range(0, 1, 1, 1).mapInArrow(scoring.described, "inputs string")
+        ((found,),) = one.collect()
+    return [Input(**each) for each in json.loads(found)]
 
 
 class _Scoring(NamedTuple):
     """What an executor does; it is sent there by its values."""
 
-    converted: str
-    named: Tuple[Tuple[str, str, bool], ...]
-    feeds: Tuple[Tuple[str, Any], ...]
-    output: Optional[str]
+    model: Chosen
+    asked: Asked
     keep: Tuple[str, ...]
     reading: Reading
     column: Optional[int]
@@ -173,26 +195,36 @@ class _Scoring(NamedTuple):
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Scores Arrow batches of rows."""
-        model = self._model()
-        size = min(self.reading.size, model.batch or sys.maxsize)
+        model: Optional[Model] = None
         for whole in batches:
+            model = model or self._opened()
+            size = min(self.reading.size, model.batch or sys.maxsize)
             for start in range(0, whole.num_rows, size):
                 table = pa.Table.from_batches([whole.slice(start, size)])
-                yield from self._scored(model, table).to_batches()
+                try:
+                    scored = self._scored(model, table)
+                except BaseException:  # a process that failed, or was left waiting, is of no use
+                    _close()
+                    raise
+                yield from scored.to_batches()
 
-    def _model(self) -> ConvertedModel:
-        """This process has one, which it loads when it is first asked for it."""
-        wanted = repr(self[:4])
-        if wanted not in _LOADED:
-            origin = model_files.of_conversion(self.converted)
-            model = ConvertedModel(
-                self.converted, self.named, dict(self.feeds), self.output, origin
-            )
-            _LOADED.clear()
-            _LOADED[wanted] = model
-        return _LOADED[wanted]
+    def described(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The model's inputs in JSON, in one row for each one given."""
+        for one in batches:
+            found = json.dumps([taken._asdict() for taken in self._opened().inputs])
+            yield pa.RecordBatch.from_pydict({"inputs": [found] * one.num_rows})
 
-    def _scored(self, model: ConvertedModel, table: pa.Table) -> pa.Table:
+    def _opened(self) -> Model:
+        """This process has one, which it opens when it is first asked for it, or for its files as
+        they are now."""
+        origin = origin_of(self.model, self.asked)
+        wanted = repr((self.model, self.asked, origin["sha256"]))
+        if wanted not in _OPEN:
+            _close()
+            _OPEN[wanted] = open_model(self.model, self.asked, origin)
+        return _OPEN[wanted]
+
+    def _scored(self, model: Model, table: pa.Table) -> pa.Table:
         features = [
             feature(
                 table[taken.column],
@@ -209,3 +241,10 @@ class _Scoring(NamedTuple):
         for name, values in found.items():
             scored = scored.append_column(name, pa.array(values.astype("float64")))
         return scored
+
+
+def _close() -> None:
+    """Ends what this process has open."""
+    while _OPEN:
+        _, model = _OPEN.popitem()
+        model.close()

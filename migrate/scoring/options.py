@@ -2,9 +2,9 @@
 
 import argparse
 import json
-import sys
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from migrate.scoring.chosen import Asked
 from migrate.scoring.model import TYPES
 from semisync.common.errors import UsageError
 
@@ -25,6 +25,10 @@ class Given(NamedTuple):
     types: List[Tuple[str, str]]
     fills: List[Tuple[str, str]]
     separator: str
+
+    def asked(self, output: Optional[str]) -> Asked:
+        """Of the model, for that output."""
+        return Asked(tuple(self.named), tuple(self.feeds.items()), output)
 
 
 def add_inputs(group: Any) -> None:
@@ -85,7 +89,6 @@ def add_tensorflow(group: Any) -> None:
     add(
         "--tf-python",
         metavar="PYTHON",
-        default=sys.executable,
         help="an interpreter with TensorFlow 1.15 or 2.x (default: this one)",
     )
     add(

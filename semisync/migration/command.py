@@ -6,6 +6,7 @@ The exit code is the verdict's.
 """
 
 import argparse
+import sys
 
 from migrate.scoring.options import add_inputs, add_tensorflow, given
 from migrate.servers import add_plugins
@@ -94,7 +95,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         column=args.column,
         sigmoid=args.sigmoid,
         **given(args)._asdict(),
-        python=args.tf_python,
+        python=args.tf_python or sys.executable,
         modules=args.tf_import,
         timeout=args.timeout,
         margin=args.margin,

@@ -1,5 +1,7 @@
 """A converted model scores a DataFrame on the executors as `semisync score` scores the file."""
 
+import shutil
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -71,3 +73,22 @@ def test_a_missing_column_is_named_before_anything_runs(spark, data, converted):
         migrate.score_dataframe(rows.drop("age"), converted, ["id"], inputs=INPUTS)
     with pytest.raises(BadInput, match="has no column 'key'; it has: id, y, user, age, genres"):
         migrate.score_dataframe(rows, converted, ["key"], inputs=INPUTS)
+
+
+def test_a_model_that_was_converted_anew_is_loaded_anew(
+    spark,  # noqa: F811
+    tf2_models,
+    data,
+    tmp_path,
+):
+    prefix, out = str(tf2_models.folder / "model.ckpt"), tmp_path / "model"
+
+    def highest(output):
+        assert main(["convert", prefix, str(out), "--model", "--output", output]) == 0
+        rows = spark.read.parquet(data).coalesce(1)
+        scored = migrate.score_dataframe(rows, str(out), ["id"], inputs=INPUTS, column=0)
+        found = max(row["score"] for row in scored.collect())
+        shutil.rmtree(out)
+        return found
+
+    assert highest("logits") != highest("concat")
