@@ -14,7 +14,7 @@ Source: tensorflow/python/ops/gradients_util.py
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Optional, Set
+from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from migrate.graph.lookups import PASS, consumers_of
 from migrate.graph.lowering.by_id import FIND
@@ -23,6 +23,7 @@ from semisync.common.errors import BadInput
 
 # Ops that may hand the gradient of their output on to an input as it is, without a node of theirs.
 _SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", FIND, "Sub"}
+_GRADIENT = "_grad/"  # ends the scope of an op's gradient
 _START = re.compile(r"((?:.*/)?)grad_ys_\d+")
 
 
@@ -53,26 +54,42 @@ class GradientScopes:
         return max((one for one in self._prefixes if name.startswith(one)), key=len)
 
     def loss(self, scope: str) -> Edge:
-        """The tensor whose gradients a call computes; BadInput where that cannot be told."""
+        """The tensor whose gradients a call computes; BadInput where that cannot be told, or the
+        graph lacks it."""
+        found, lacking = self._loss(scope)
+        if lacking:
+            raise BadInput(
+                f"{self._graph.path}: the loss {lacking!r}, whose gradients {scope!r} computes, "
+                "was cut away; give the MetaGraph that the training job wrote, or name with loss a "
+                "tensor that is the same"
+            )
+        return found
+
+    def losses(self) -> List[Edge]:
+        """Those of all calls, or what the gradients of one that was cut away go on to; BadInput
+        where that cannot be told."""
+        return [self._loss(scope)[0] for scope in self._prefixes]
+
+    def _loss(self, scope: str) -> Tuple[Edge, str]:
+        """The first tensor that the graph has; and the loss by name where that is before it."""
         users = consumers_of(self._graph)
         pending = list(self._starts[scope])
         seen: Set[str] = set(pending)
+        lacking = ""
         while pending:
             for user, _ in users.get(pending.pop(0), ()):
                 told = self._differentiated(scope, user.name)
                 if told is not None:
-                    return told, 0
+                    return (told, 0), lacking
                 if user.name.startswith(scope) and user.name not in seen:
+                    op, of_gradient, _ = user.name[len(scope) :].partition(_GRADIENT)
+                    lacking = lacking or (op if of_gradient else "")
                     seen.add(user.name)
                     pending.append(user.name)
         raise BadInput(
             f"{self._graph.path}: the loss whose gradients {scope!r} computes cannot be told; name "
             "it with loss"
         )
-
-    def losses(self) -> List[Edge]:
-        """Those of all calls; BadInput as `loss`."""
-        return [self.loss(scope) for scope in self._prefixes]
 
     def readers(self, gradient: Edge) -> List[Node]:
         """The ops of whose inputs `gradient` is the gradient; none where that is not known."""
@@ -110,7 +127,7 @@ class GradientScopes:
         """The op to whose gradient a node of the scope belongs."""
         if not name.startswith(scope):
             return None
-        for end in re.finditer("_grad/", name[len(scope) :]):
+        for end in re.finditer(_GRADIENT, name[len(scope) :]):
             op = name[len(scope) : len(scope) + end.start()]
             for outer in _around(scope):
                 if outer + op in self._differentiable:

@@ -1,8 +1,11 @@
 """What build_training and build_optimizer take over from a graph, and what they refuse."""
 
+import pathlib
+
 import pytest
 import tensorflow.compat.v1 as tf
 import torch
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from migrate.model.load import load_model
 from migrate.model.training.build import build_optimizer, build_training
@@ -39,6 +42,23 @@ def test_the_loss_is_the_tensor_whose_gradients_are_applied(tmp_path):
     training = build_training(saved(tmp_path, build))
     assert training.loss == "loss:0"
     assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
+
+
+def test_a_loss_that_was_cut_away_is_not_taken_for_what_it_is_computed_from(tmp_path):
+    def build():
+        loss, _ = regression()
+        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+
+    prefix = saved(tmp_path, build)
+    meta = pathlib.Path(prefix + ".meta")
+    whole = meta_graph_pb2.MetaGraphDef.FromString(meta.read_bytes())
+    kept = [one.name for one in whole.graph_def.node if one.name.startswith("save/")]
+    part = tf.graph_util.extract_sub_graph(whole.graph_def, [*kept, "Momentum"])
+    assert "loss" not in {one.name for one in part.node}
+    whole.graph_def.CopyFrom(part)
+    meta.write_bytes(whole.SerializeToString())
+    assert "the loss 'loss', whose gradients 'gradients/' computes, was cut away" in refusal(prefix)
+    assert build_training(prefix, loss="Square").loss == "Square:0"
 
 
 def test_a_graph_that_was_imported_under_a_scope_trains_on(tmp_path):
