@@ -64,6 +64,10 @@ def arguments():
     args = parser.parse_args()
     if not os.path.isfile(args.data):
         parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+    if args.frontier and not ("sync" in args.modes and {"async", "async-tuned"} & {*args.modes}):
+        parser.error(
+            "--frontier compares with sync, and paces with async or async-tuned: add to --modes"
+        )
     try:
         args.settings = plan.changed(args.set)
     except ValueError as error:
