@@ -1,7 +1,7 @@
 """The rows of one table that this process has: vectors, the optimizer's slots, and what is counted.
 
 1. Rows have the numbers 0 to count - 1, in columns with room for more; the room doubles.
-2. A hash table of at most half its slots finds the row of an id.
+2. `IdIndex` finds the row of an id.
 3. A row that goes leaves its number to the last one, so that there are no holes.
 """
 
@@ -13,7 +13,7 @@ import numpy
 import torch
 
 from migrate.id_tables.initializers import Initializer
-from migrate.runtime.compiled import table
+from migrate.runtime.tables.id_index import IdIndex
 from migrate.torchrec.optimizers import RowOptimizer
 from semisync.common.errors import BadInput
 
@@ -35,7 +35,7 @@ class Store:
         """No rows."""
         self.count, self.left_out = 0, []
         self.ids, self.freqs, self.versions = (numpy.empty(_ROOM, numpy.int64) for _ in range(3))
-        self._slots_of_ids = _free(_ROOM)
+        self._rows = IdIndex(self.ids[:0], _ROOM)
         self.weight.data = torch.empty(_ROOM, self.dim)
         for name in self.fills():
             self._state()[name] = torch.empty(_ROOM, self.dim)
@@ -76,8 +76,7 @@ class Store:
 
     def find(self, ids: numpy.ndarray) -> numpy.ndarray:
         """The row [n] int64 of each of `ids` [n] int64; -1 where there is none."""
-        found: numpy.ndarray = table.find_integers(self._slots_of_ids, -1, ids)
-        return found
+        return self._rows.find(ids)
 
     def admit(self, ids: numpy.ndarray) -> numpy.ndarray:
         """The same, where those that lack a row get one, and begin: `ids` are all different."""
@@ -94,7 +93,7 @@ class Store:
         counts begin. BadInput where an id has a row."""
         first, last = self.count, self.count + len(ids)
         self._make_room(last)
-        added = table.add_integers(self._slots_of_ids, ids, first)
+        added = self._rows.add(ids, first)
         if added < len(ids):
             raise BadInput(f"table {self.name!r} is given the id {ids[added]} twice")
         self.count = last
@@ -136,7 +135,7 @@ class Store:
         for tensor in self.columns().values():
             tensor.index_copy_(0, to, tensor.index_select(0, source))
         self.count = count
-        self._index()
+        self._rows = IdIndex(self.ids[:count], len(self.ids))
 
     def _state(self) -> Dict[str, torch.Tensor]:
         assert self.optimizer is not None
@@ -158,13 +157,4 @@ class Store:
                 self.weight.data = more
             else:
                 self._state()[name] = more
-        self._index()
-
-    def _index(self) -> None:
-        self._slots_of_ids = _free(len(self.ids))
-        table.add_integers(self._slots_of_ids, self.ids[: self.count], 0)
-
-
-def _free(room: int) -> numpy.ndarray:
-    """Slots for `room` ids, at least half of them free."""
-    return numpy.full((2 << (room - 1).bit_length(), 2), -1, numpy.int64)
+        self._rows = IdIndex(self.ids[: self.count], room)

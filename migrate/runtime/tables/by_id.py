@@ -20,7 +20,8 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from migrate.runtime.compiled.table import build_integers, find_integers, unique_integers
+from migrate.runtime.compiled.table import unique_integers
+from migrate.runtime.tables.id_index import IdIndex
 from migrate.runtime.tables.rows import rows_that_grow
 
 
@@ -37,7 +38,7 @@ class TableById(nn.Module):
         self.weight = nn.Parameter(torch.empty(rows, dim))
         self.register_buffer("ids", torch.empty(rows, dtype=torch.int64))
         self.default, self.unknown, self.looked_up = None, 0, 0
-        self._slots: Any = None  # of the ids, see `migrate.runtime.compiled.table`
+        self._rows: Optional[IdIndex] = None
 
     def forward(self, ids: Tensor, default: Tensor) -> Tensor:
         """The rows of `ids`, int64 of any shape. default: float [], [dim], [1, dim] or
@@ -60,10 +61,10 @@ class TableById(nn.Module):
 
     def find(self, ids: Tensor) -> Tuple[Tensor, Tensor]:
         """The row of each of `ids`, [n] int64, and whether there is one: bool [n]."""
-        if self._slots is None:
-            self._slots, _ = build_integers(self.ids.cpu().numpy())
+        if self._rows is None:
+            self._rows = IdIndex(self.ids.cpu().numpy())
         wanted = ids.to("cpu", torch.int64).contiguous().numpy()
-        rows = torch.from_numpy(find_integers(self._slots, -1, wanted)).to(self.weight.device)
+        rows = torch.from_numpy(self._rows.find(wanted)).to(self.weight.device)
         return rows, rows >= 0
 
     def rows_of(self, default: Tensor, count: int) -> Tensor:
@@ -76,7 +77,7 @@ class TableById(nn.Module):
 
     def set_rows(self, ids: Tensor, weight: Tensor) -> None:
         """In the place of those that it has. ids: int64 [n]; weight: [n, dim]."""
-        self.ids, self.weight.data, self._slots = ids, weight, None
+        self.ids, self.weight.data, self._rows = ids, weight, None
 
     def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:
         """Adds a row for each id that has none, with the first default that it is given."""
@@ -84,7 +85,13 @@ class TableById(nn.Module):
         begin = default.detach()[~known]
         _, first = numpy.unique(numbers, return_index=True)
         weight = torch.cat([self.weight.detach(), begin[torch.from_numpy(first).to(begin.device)]])
+        rows, count = self._rows, len(self.ids)
         self.set_rows(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)
+        if rows is not None and len(self.ids) <= rows.room:
+            rows.add(new, count)
+            self._rows = rows
+        else:
+            self._rows = IdIndex(self.ids.cpu().numpy(), 2 * len(self.ids))
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
         """As torch's, with as many rows as are given."""
