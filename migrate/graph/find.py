@@ -20,7 +20,7 @@ from migrate.graph.belongs import refuse_foreign
 from migrate.graph.lookups import VARIABLES, Saved, saved_variables
 from migrate.graph.lowering import lower
 from migrate.graph.lowering.by_id import tables_by_id
-from migrate.graph.lowering.by_server import server_tables
+from migrate.graph.lowering.by_server import served_nodes
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.manifest.naming import ids_of
 from migrate.storage.files import size_of
@@ -93,7 +93,7 @@ def lowered(found: MetaGraph) -> MetaGraph:
     saved = dict(found.saved)
     for table in tables_by_id(found.graph):
         saved.update((name, Saved(name, 0)) for name in (table, ids_of(table)))
-    saved.update((node, Saved(name, 0)) for node, name in server_tables(found.graph).items())
+    saved.update((node, Saved(name, 0)) for node, name in served_nodes(found.graph).items())
     return MetaGraph(lower(found.graph), saved)
 
 

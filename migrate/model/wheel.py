@@ -31,7 +31,7 @@ from migrate.runtime.files import ASSETS, CONSTANTS, has_text
 from migrate.runtime.serving.packed import WEIGHTS
 from migrate.runtime.source import read_source
 from semisync.common.errors import BadInput, UsageError
-from semisync.common.files import check_writable
+from semisync.common.files import check_writable, replacing
 
 _RUNTIME, _COMMON = "migrate.runtime", "semisync.common"
 _ROOTS = {
@@ -205,10 +205,9 @@ def _zip(files: Dict[str, bytes], out: str, name: str, version: str, required: L
     record = [f"{place},{_digest(content)},{len(content)}" for place, content in files.items()]
     files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
     path = os.path.join(out, f"{name}-{version}-py3-none-any.whl")
-    with zipfile.ZipFile(path + ".part", "w", zipfile.ZIP_DEFLATED) as archive:
+    with replacing(path) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
         for place, content in files.items():
             archive.writestr(place, content)
-    os.replace(path + ".part", path)
     return path
 
 

@@ -112,7 +112,7 @@ def sizes_below(folder: str) -> Dict[str, int]:
     return {name[start:]: int(info["size"]) for name, info in found.items()}
 
 
-def check_writable(folder: str) -> None:
+def check_takes_files(folder: str) -> None:
     """UsageError where nothing can be written below the URL `folder`."""
     fs, path = file_system(folder)
     probe = path.rstrip("/") + "/.writable"

@@ -23,8 +23,9 @@ from contextlib import contextmanager
 from typing import Iterator, Optional
 
 from migrate.manifest.manifest import FILE
-from migrate.storage.remote import Unreachable, check_writable, is_remote, sizes_below
+from migrate.storage.remote import Unreachable, check_takes_files, is_remote, sizes_below
 from semisync.common.errors import SemisyncError, UsageError
+from semisync.common.files import flush
 
 FILES = "files-"  # begin the names of folders of what is not uploaded yet
 _LOCK = "lock"
@@ -90,9 +91,9 @@ def work_directory(
     try:
         take_lock(lock, work)
         try:
-            _check_room(parent, needed - _written(work))
+            check_room(parent, needed - _written(work))
             if remote:
-                check_writable(out)
+                check_takes_files(out)
             yield work
             if remote:
                 shutil.rmtree(work)
@@ -127,7 +128,7 @@ def _move(work: str, out: str) -> None:
     _sync_tree(work)
     refuse_existing(out)
     os.replace(work, out)
-    sync(os.path.dirname(out))
+    flush(os.path.dirname(out))
 
 
 def take_lock(lock: int, work: str) -> None:
@@ -140,12 +141,13 @@ def take_lock(lock: int, work: str) -> None:
         raise UsageError(f"another process has just ended its work in {work}; see what it has left")
 
 
-def _check_room(parent: str, needed: int) -> None:
+def check_room(parent: str, needed: int, what: str = "conversion") -> None:
+    """UsageError where the folder's disk does not have so many bytes free."""
     free = shutil.disk_usage(parent).free
     if free < needed:
         raise UsageError(
-            f"{parent} has {free} bytes free, but the conversion needs {needed}; "
-            "choose another disk or make room"
+            f"{parent} has {free} bytes free, but the {what} needs {needed}; choose another disk "
+            "or make room"
         )
 
 
@@ -210,14 +212,5 @@ def appeared(out: str) -> bool:
 def _sync_tree(directory: str) -> None:
     for folder, _, names in os.walk(directory):
         for name in names:
-            sync(os.path.join(folder, name))
-        sync(folder)
-
-
-def sync(path: str) -> None:
-    """Waits until the file or directory at `path` is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+            flush(os.path.join(folder, name))
+        flush(folder)

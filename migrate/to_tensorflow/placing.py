@@ -18,9 +18,9 @@ import shutil
 from contextlib import contextmanager
 from typing import Iterator, List
 
-from migrate.targets.work_directory import cannot_write, sync, take_lock
+from migrate.targets.work_directory import cannot_write, check_room, take_lock
 from semisync.common.errors import SemisyncError, UsageError
-from semisync.common.files import check_writable
+from semisync.common.files import check_writable, flush
 
 _LOCK = "lock"
 _OF_CHECKPOINT = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})")
@@ -58,7 +58,7 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
         take_lock(lock, work)
         try:
             _empty(work)
-            _check_room(parent, needed)
+            check_room(parent, needed, "checkpoint")
             yield work
             _move(work, prefix)
         except OSError as error:
@@ -75,21 +75,12 @@ def _empty(work: str) -> None:
             os.remove(os.path.join(work, name))
 
 
-def _check_room(parent: str, needed: int) -> None:
-    free = shutil.disk_usage(parent).free
-    if free < needed:
-        raise UsageError(
-            f"{parent} has {free} bytes free, but the checkpoint needs {needed}; choose another "
-            "disk or make room"
-        )
-
-
 def _move(work: str, prefix: str) -> None:
     """Syncs the files and moves them, the index last."""
     os.remove(os.path.join(work, _LOCK))
     names = sorted(os.listdir(work), key=lambda name: (name.endswith(".index"), name))
     for name in names:
-        sync(os.path.join(work, name))
+        flush(os.path.join(work, name))
     parent = os.path.dirname(work)
     kept = {os.path.join(parent, name) for name in names}
     old = _files_of(prefix)
@@ -98,7 +89,7 @@ def _move(work: str, prefix: str) -> None:
             os.remove(path)
     for name in names:
         os.replace(os.path.join(work, name), os.path.join(parent, name))
-    sync(parent)
+    flush(parent)
 
 
 def _files_of(prefix: str) -> List[str]:

@@ -47,6 +47,15 @@ def replacing(path):
             beside.unlink()
 
 
+def flush(path):
+    """Waits until the file or directory at `path` is on the disk."""
+    descriptor = os.open(str(path), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_bytes(path, data):
     """Writes `data` beside its place and moves it there; a failure leaves nothing."""
     with replacing(path) as beside:

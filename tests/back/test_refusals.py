@@ -168,7 +168,7 @@ from migrate.to_tensorflow import placing
 
 out, small, original = sys.argv[1:]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", small], check=True)
-placing._check_room = lambda *_: None
+placing.check_room = lambda *_: None
 free = shutil.disk_usage(small).free
 with open(small + "/other", "wb") as file:
     file.write(bytes(free - 8192))
@@ -242,7 +242,7 @@ def test_an_error_of_the_system_is_one_sentence(folder, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(placing, "sync", refuse)
+    monkeypatch.setattr(placing, "flush", refuse)
     said = refusal(
         SemisyncError, folder / "out", tmp_path / "back", original=folder / "adagrad_ref"
     )

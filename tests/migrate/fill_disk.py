@@ -50,15 +50,15 @@ def _said(plan, out, resume):
 @contextlib.contextmanager
 def _left(root, size):
     """Another file takes all room but `size` bytes, once the conversion has seen that there is."""
-    check_room, other = work_directory._check_room, root / "other"
+    check_room, other = work_directory.check_room, root / "other"
 
     def check_and_fill(parent, needed):
         check_room(parent, needed)
         other.write_bytes(bytes(shutil.disk_usage(root).free - size))
 
-    work_directory._check_room = check_and_fill
+    work_directory.check_room = check_and_fill
     yield
-    work_directory._check_room = check_room
+    work_directory.check_room = check_room
     other.unlink()
 
 

@@ -53,7 +53,7 @@ class _Op(NamedTuple):
         return dict(zip(of, self.known.slots))
 
 
-def server_tables(graph: Graph) -> Dict[str, str]:
+def served_nodes(graph: Graph) -> Dict[str, str]:
     """The tables that plug-ins tell of in a graph, their ids and their slots: the nodes that they
     become, with the names that they have in a checkpoint."""
     found: Dict[str, str] = {}

@@ -21,6 +21,7 @@ from typing import Any, Dict, List, Set
 
 from semisync.cluster.files.manifest import PARTS, Chunk, File, Manifest
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.files import flush
 
 
 class Incoming:
@@ -129,7 +130,7 @@ class Incoming:
             os.replace(part, place)
         except OSError as error:
             raise BadInput("{} cannot be written: {}".format(place, error.strerror)) from error
-        _flush_folder(above)
+        flush(above)
         with self._lock:
             del self._left[file.path]
 
@@ -173,11 +174,3 @@ def _write(descriptor: int, data: Any, at: int) -> None:
     while view:
         written = os.pwrite(descriptor, view, at)
         view, at = view[written:], at + written
-
-
-def _flush_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -10,6 +10,8 @@ import os
 import shutil
 import tempfile
 
+from semisync.common.files import write_json
+
 VARIABLE = "SEMISYNC_STATUS"
 LARGEST = 1 << 19  # bytes; a worker takes about 20
 
@@ -18,9 +20,7 @@ def to_file(path):
     """For a `StatusHook`: a function that writes reports to a file."""
 
     def write(training):
-        with open(path + ".new", "w") as file:
-            json.dump(training, file)
-        os.replace(path + ".new", path)
+        write_json(path, training)
 
     return write
 
