@@ -10,10 +10,11 @@ import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion.items import Hashed
+from migrate.encoding.dtypes import widened
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import tensors_of
 from migrate.manifest.manifest import Ids, Manifest, Piece, TableSummary, Written
-from migrate.manifest.transforms import Loss, widened
+from migrate.manifest.transforms import Loss
 from migrate.planning.plan import IdMapping, Plan, Table
 from migrate.planning.semantics import notes
 from migrate.planning.static import trained_bytes, why_untrained

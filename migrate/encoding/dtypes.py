@@ -88,6 +88,18 @@ DTYPES: Dict[int, DType] = {
 BY_NAME: Dict[str, DType] = {dtype.name: dtype for dtype in DTYPES.values()}
 
 
+def widened(values: numpy.ndarray) -> numpy.ndarray:
+    """bfloat16 as float32; everything else as it is."""
+    if values.dtype != BFLOAT16:
+        return values
+    return (values.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
+
+
+def as_rows(values: numpy.ndarray) -> numpy.ndarray:
+    """`values` as rows [n, dim] of a type that can be calculated with."""
+    return widened(values).reshape(len(values), -1)
+
+
 def number_type(name: str) -> numpy.dtype:
     """The numpy type of data type `name`, which is known to be one of numbers."""
     array = BY_NAME[name].array

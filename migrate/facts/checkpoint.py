@@ -18,7 +18,7 @@ import numpy as np
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions
-from migrate.encoding.dtypes import BY_NAME
+from migrate.encoding.dtypes import BY_NAME, as_rows
 from migrate.encoding.wire import fields
 from migrate.facts.slot_samples import SlotSample, untrained
 from migrate.graph.constants import constant_float
@@ -106,9 +106,9 @@ def _cold_rows(
     streams = [checkpoint.chunks(source, per_chunk, deal) for source in sources]
     chunks = [np.zeros(0, bool)]
     for _, rows in checkpoint.chunks(name, per_chunk, deal):
-        cold = np.logical_not(_numbers(rows).any(axis=1))
+        cold = np.logical_not(as_rows(rows).any(axis=1))
         if streams:
-            cold |= untrained([_numbers(next(stream)[1]) for stream in streams], initial)
+            cold |= untrained([as_rows(next(stream)[1]) for stream in streams], initial)
         chunks.append(cold)
     return np.concatenate(chunks)
 
@@ -125,15 +125,8 @@ def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, Sl
             continue
         width = int(np.prod(checkpoint[source].shape[1:], dtype=np.int64)) or 1
         for _, rows in checkpoint.chunks(source, max(1, _CHUNK // width)):
-            state.add(_numbers(rows))
+            state.add(as_rows(rows))
     return samples
-
-
-def _numbers(values: np.ndarray) -> np.ndarray:
-    """(rows, dim) of a type that can be calculated with."""
-    if values.dtype.names == ("bfloat16",):
-        values = (values["bfloat16"].astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return values.reshape(len(values), -1)
 
 
 def _step(checkpoint: Checkpoint) -> Optional[int]:
@@ -152,7 +145,7 @@ def _moving(checkpoint: Checkpoint) -> Dict[str, MovingStatistics]:
         layer = name[: -len(_MEAN)]
         if name.endswith(_MEAN) and layer + _VARIANCE in checkpoint:
             statistics = (
-                _numbers(checkpoint.read(variable)).ravel().astype(np.float64)
+                as_rows(checkpoint.read(variable)).ravel().astype(np.float64)
                 for variable in (name, layer + _VARIANCE)
             )
             moving[layer] = MovingStatistics(*statistics)

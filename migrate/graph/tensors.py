@@ -17,7 +17,7 @@ from typing import Dict, List, Optional
 
 import numpy
 
-from migrate.encoding.dtypes import BFLOAT16, DTYPES
+from migrate.encoding.dtypes import BFLOAT16, DTYPES, widened
 from migrate.encoding.wire import Value, fields, message, number, numbers
 from migrate.graph.attributes import shape_of
 from migrate.graph.metagraph import Graph, Node
@@ -59,7 +59,7 @@ def _array(tensor: memoryview, name: str, path: str) -> numpy.ndarray:
         raise BadInput(f"{path}: the constant {name!r} is {dtype.name}, which is not read here")
     flat = _content(parts, array, count, name, path)
     if dtype.array == BFLOAT16:
-        return (flat.astype("<u4") << 16).view("<f4").reshape(sizes)
+        flat = widened(flat.astype(array).view(BFLOAT16))
     return flat.reshape(sizes)
 
 

@@ -13,8 +13,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.encoding.dtypes import as_rows
 from migrate.hash_tables.hash_table import HashTable
-from migrate.manifest.transforms import widened
 
 _CHUNK = 4 << 20  # bytes of one chunk of one tensor
 _EXAMPLES = 5  # rows that are named of each suspicious sort
@@ -53,9 +53,9 @@ def of_variable(checkpoint: Checkpoint, name: str, slots: Mapping[str, float]) -
     for first, values in checkpoint.chunks(name, per_chunk):
         untouched = numpy.ones(len(values), bool)
         for stream, value in zip(streams, slots.values()):
-            state = _numbers(next(stream)[1])
+            state = as_rows(next(stream)[1])
             untouched &= (state == state.dtype.type(value)).all(axis=1)
-        counter.add(_numbers(values), numpy.arange(first, first + len(values)), untouched)
+        counter.add(as_rows(values), numpy.arange(first, first + len(values)), untouched)
     return counter.result()
 
 
@@ -65,13 +65,8 @@ def of_table(table: HashTable) -> RowStatistics:
     counter = _Counter(False)
     for rows in table.chunks(max(_CHUNK // max(row_bytes, 8), 1)):
         if rows.values is not None and rows.keys.size:
-            counter.add(_numbers(rows.values), rows.keys, None)
+            counter.add(as_rows(rows.values), rows.keys, None)
     return counter.result()
-
-
-def _numbers(values: numpy.ndarray) -> numpy.ndarray:
-    """`values` as rows [n, dim] of a type that can be calculated with."""
-    return widened(values).reshape(len(values), -1)
 
 
 class _Counter:

@@ -19,7 +19,7 @@ from typing import Optional, Sequence, Tuple
 
 import numpy
 
-from migrate.encoding.dtypes import BFLOAT16, number_type
+from migrate.encoding.dtypes import BFLOAT16, number_type, widened
 from migrate.manifest.quantization import GPU_ROW_ALIGNMENT, HEAD, dequantized, quantized
 from semisync.common.errors import BadInput
 
@@ -185,13 +185,6 @@ def filler(value: float, dtype: numpy.dtype) -> numpy.ndarray:
         return numpy.array(value, dtype)
     (bits,) = cast(numpy.array([value], numpy.float32), "bfloat16")
     return numpy.array(bits, BFLOAT16)
-
-
-def widened(values: numpy.ndarray) -> numpy.ndarray:
-    """bfloat16 as float32; everything else as it is."""
-    if values.dtype != BFLOAT16:
-        return values
-    return (values.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
 
 
 def _loss(before: numpy.ndarray, after: numpy.ndarray) -> Loss:

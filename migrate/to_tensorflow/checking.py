@@ -6,13 +6,11 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.pieces import Tensor
-from migrate.encoding.dtypes import BY_NAME
-from migrate.manifest.transforms import widened
+from migrate.encoding.dtypes import BY_NAME, widened
 from migrate.to_tensorflow.held import Side
 from migrate.to_tensorflow.template import Template
 from semisync.common.errors import BadInput
-
-_LISTED = 10  # tensors that a message names
+from semisync.common.sentences import some_of
 
 
 def check(side: Side, template: Template, original: Optional[Checkpoint]) -> List[str]:
@@ -115,5 +113,4 @@ def _cast_notes(side: Side, template: Template) -> Iterator[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(map(repr, names[:_LISTED])) + more
+    return some_of(map(repr, names), most=10)

@@ -10,8 +10,8 @@ import numpy
 from migrate.checkpoint.bundle import Bundle
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.pieces import Piece, Tensor
-from migrate.encoding.dtypes import BY_NAME, DType
-from migrate.manifest.transforms import cast, widened
+from migrate.encoding.dtypes import BY_NAME, DType, widened
+from migrate.manifest.transforms import cast
 from migrate.storage.files import open_file, size_of
 from migrate.to_tensorflow.checking import check, notes
 from migrate.to_tensorflow.data_files import Box, DataFiles, boxes_of, spread
