@@ -7,6 +7,8 @@ own and may be of any length.
 import math
 from typing import Sequence
 
+from semisync.common import sentences
+
 _ROUNDING = 1e-14  # of an AUC in double precision, about
 
 LONGEST_NAME = 60  # letters of a name in a sentence
@@ -52,9 +54,8 @@ def clipped(text: str, most: int) -> str:
 
 
 def some_of(names: Sequence[str], most: int = 5) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(clipped(name, LONGEST_NAME) for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+    """The first few names, each clipped, and how many more there are."""
+    return sentences.some_of((clipped(name, LONGEST_NAME) for name in names), most)
 
 
 def _digits(margin: float) -> int:

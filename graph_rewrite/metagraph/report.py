@@ -4,6 +4,8 @@ import collections
 import dataclasses
 from typing import Any, Dict, List, NamedTuple
 
+from semisync.common.sentences import some_of
+
 SCHEMA = "semisync.rewrite/1"
 
 _NAMED = 8  # how many names a line lists at most
@@ -95,6 +97,4 @@ class Report:
 def some(names):
     """A list of names that may be long, in words, each of its names once."""
     names = list(collections.OrderedDict.fromkeys(names))
-    more = len(names) - _NAMED
-    shown = ", ".join(names[:_NAMED])
-    return "{} and {} more".format(shown, more) if more > 0 else shown or "none"
+    return some_of(names, _NAMED) or "none"

@@ -27,12 +27,12 @@ from migrate.model.named_inputs import as_converted
 from migrate.model.outputs import Outputs
 from migrate.scoring.module_inputs import input_called
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.sentences import some_of
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
 _DRAWS = re.compile(
     "(Random|Multinomial|ParameterizedTruncatedNormal|StatelessRandom).*|.*CandidateSampler"
 )
-_LISTED = 6
 
 
 class Subject(NamedTuple):
@@ -106,9 +106,7 @@ def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) 
 def drawing(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> str:
     """A listing of the nodes that draw at random on the way to the outputs."""
     nodes = [subject.found.graph.nodes[n] for n in upstream(subject.found.graph, outputs, fed)]
-    names = _drawing(nodes)
-    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
-    return ", ".join([*map(repr, names[:_LISTED]), *more]) or "an op that is not known"
+    return some_of(map(repr, _drawing(nodes))) or "an op that is not known"
 
 
 def draws(subject: Subject, outputs: Iterable[Edge]) -> bool:

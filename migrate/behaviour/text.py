@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, List, Sequence
+from typing import Any, List
 
 from migrate.behaviour.difference import ABSOLUTE, RELATIVE
 from migrate.behaviour.report import (
@@ -15,8 +15,7 @@ from migrate.behaviour.report import (
     TrainingReport,
 )
 from migrate.model.training.begun import begun_text
-
-_LISTED = 6
+from semisync.common.sentences import some_of
 
 
 def forward_text(report: ForwardReport) -> str:
@@ -51,11 +50,11 @@ def training_text(report: TrainingReport) -> str:
     if report.neutral:
         worst = max(report.neutral.values())
         lines.append(
-            f"the loss does not depend on {_listing(list(report.neutral))}: their gradients are "
+            f"the loss does not depend on {some_of(report.neutral)}: their gradients are "
             f"rounding errors, and differ (by {worst:.2g}) without being wrong"
         )
     if report.left_out:
-        lines.append(f"each step changes, and torch does not: {_listing(report.left_out)}")
+        lines.append(f"each step changes, and torch does not: {some_of(report.left_out)}")
     if report.begun:
         lines.append(f"{begun_text(report.begun)}, on both sides")
     lines += [f"note: {note}" for note in report.notes]
@@ -89,7 +88,7 @@ def _first(one: NodeDifference) -> List[str]:
     lines = ["the first node that differs:", f"  {one.node} ({one.op}), {_at(one.at, 'torch')}"]
     if one.changed:
         lines.append(
-            f"  the conversion has other values than the checkpoint: {_listing(one.changed)}"
+            f"  the conversion has other values than the checkpoint: {some_of(one.changed)}"
         )
     elif one.line is not None:
         lines.append(
@@ -97,7 +96,7 @@ def _first(one: NodeDifference) -> List[str]:
         )
         lines.append("    " + one.line[1])
     elif one.variables:
-        lines.append(f"  it reads {_listing(one.variables)}, with the checkpoint's values")
+        lines.append(f"  it reads {some_of(one.variables)}, with the checkpoint's values")
     return lines
 
 
@@ -112,8 +111,3 @@ def _at(place: Place, leg: str) -> str:
 
 def _value(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
-
-
-def _listing(names: Sequence[str]) -> str:
-    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
-    return ", ".join([*names[:_LISTED], *more])

@@ -41,12 +41,12 @@ from migrate.open import open_model
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.sentences import some_of
 from semisync.common.tensor_names import in_session, short, split
 
 STEPS = 100
 _SAMPLER = "CandidateSampler"
 _OF_SAMPLER = ("int64", "float32", "float32")  # the sampled classes, two expected counts
-_LISTED = 4
 _SAME = 1e-6  # relative difference of a loss that was computed twice
 
 
@@ -287,9 +287,8 @@ def _gradients(
     notes = []
     if unread:
         notes.append(
-            f"torch took gradients of its own of {', '.join(map(repr, unread[:_LISTED]))}"
-            + (f" and {len(unread) - _LISTED} more" if len(unread) > _LISTED else "")
-            + ": the graph computes them in a function, where TensorFlow does not let one read them"
+            f"torch took gradients of its own of {some_of(map(repr, unread))}"
+            ": the graph computes them in a function, where TensorFlow does not let one read them"
         )
     return found, notes
 

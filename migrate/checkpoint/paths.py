@@ -23,6 +23,7 @@ from migrate.encoding.sstable import ends_like_a_table
 from migrate.storage.files import open_file, open_regular, size_of
 from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
 
 STATE = "checkpoint"
 
@@ -32,7 +33,6 @@ _V1_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _V1_PATTERN = re.compile(r"-\?{5}-of-\d{5}$")
 _V1_FIRST = re.compile(r"-00000-of-\d{5}$")
 _MAX_STATE = 16 << 20  # bytes; one path per checkpoint that is kept
-_LISTED = 10  # prefixes that a message names
 
 
 def checkpoint_prefix(path: str) -> str:
@@ -176,6 +176,5 @@ def _choice(directory: str) -> str:
     prefixes = [] if is_remote(directory) else _prefixes(directory)
     if not prefixes:
         return "give the prefix of one checkpoint"
-    more = f" and {len(prefixes) - _LISTED} more" if len(prefixes) > _LISTED else ""
-    listed = ", ".join(join(directory, prefix) for prefix in prefixes[:_LISTED])
-    return f"give one of these: {listed}{more}"
+    listed = some_of((join(directory, prefix) for prefix in prefixes), most=10)
+    return f"give one of these: {listed}"

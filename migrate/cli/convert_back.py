@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from typing import Sequence
 
 from migrate.to_tensorflow.api import write_checkpoint
 from migrate.to_tensorflow.write import Returned
 from semisync.common.progress import ByteProgress
-
-_LISTED = 10  # tensors that a line names
+from semisync.common.sentences import some_of
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,11 +34,5 @@ def as_text(written: Returned, original: str) -> str:
         f"wrote {written.tensors} tensors, {written.nbytes:,} bytes, to {written.prefix} ({files})"
     ]
     if written.copied:
-        lines.append(f"  copied from {original}: {named(written.copied)}")
+        lines.append(f"  copied from {original}: {some_of(written.copied, most=10)}")
     return "\n".join([*lines, *(f"  note: {note}" for note in written.notes)])
-
-
-def named(names: Sequence[str]) -> str:
-    """`a, b and 7 more`"""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more

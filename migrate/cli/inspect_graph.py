@@ -23,6 +23,7 @@ from migrate.planning.planner import plan
 from migrate.storage.files import size_of
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.extras import extra
+from semisync.common.sentences import some_of
 from semisync.common.tensor_names import short
 
 SCHEMA = "semisync.graph/1"
@@ -96,7 +97,7 @@ def _of_model(model: Dict[str, Any]) -> str:
     lines = [f"semisync convert --model does not write the model: {model['reason']}"]
     if model["unknown_ops"]:
         lines.append(f"The ops before {outputs} that are not known:")
-        lines += [f"  {op}: {_names(tuple(names))}" for op, names in model["unknown_ops"].items()]
+        lines += [f"  {op}: {some_of(names, _NAMED)}" for op, names in model["unknown_ops"].items()]
     return "\n".join(lines)
 
 
@@ -176,13 +177,8 @@ def _called(feed: Feed) -> str:
 
 def _readers(feed: Feed) -> str:
     if feed.labels_of:
-        return f"the loss {_names(feed.labels_of)}, as labels"
-    return _names(feed.read_by or feed.into) or "nothing"
-
-
-def _names(names: "tuple[str, ...]") -> str:
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return ", ".join([*names[:_NAMED], *more])
+        return f"the loss {some_of(feed.labels_of, _NAMED)}, as labels"
+    return some_of(feed.read_by or feed.into, _NAMED) or "nothing"
 
 
 def _sizes(shape: Shape) -> str:

@@ -16,9 +16,8 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import APPLIES, WHOLE, changed_variable
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.sentences import some_of
 from semisync.common.tensor_names import node_of
-
-_LISTED = 6
 
 
 class Counter(NamedTuple):
@@ -68,8 +67,8 @@ def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
 
 
 def _candidates(graph: Graph) -> str:
-    listed = graph.train_ops[:_LISTED]
-    return f"; those in its collection are {', '.join(listed)}" if listed else ""
+    listed = some_of(graph.train_ops)
+    return f"; those in its collection are {listed}" if listed else ""
 
 
 def _of_step(graph: Graph, roots: Iterable[str]) -> FrozenSet[str]:
@@ -118,8 +117,7 @@ def depends_on(graph: Graph, edge: Edge) -> Set[str]:
 
 def described(writers: Iterable[Node]) -> str:
     """Nodes as an error names them."""
-    listed = [f"{node.name!r} ({node.op})" for node in writers]
-    return ", ".join(listed[:_LISTED])
+    return some_of(f"{node.name!r} ({node.op})" for node in writers)
 
 
 def refuse_two(graph: Graph, variable: str, first: str, second: str) -> BadInput:

@@ -41,6 +41,7 @@ from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots, slot_of
 from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
 
 _KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlow's, and epsilon
     slot.name: (record.name, k, record.keras_epsilon)
@@ -50,7 +51,6 @@ _KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlo
 }
 _KERAS_STATE = re.compile(r"(^|/)_variables/\d+" + re.escape(VALUE_OF))
 _COUNTS = re.compile(r"global_step|beta\d_power(_\d+)?")  # last parts of names
-_NAMED = 5  # tensors at most that a note names
 
 
 class Training(NamedTuple):
@@ -91,32 +91,32 @@ class Training(NamedTuple):
         if self.orphans:
             reasons = dict.fromkeys(self.orphans.values())
             notes.append(
-                f"{_listed(self.orphans)} {' and '.join(reasons)}, and nothing tells whose they "
-                "are: they become dense variables, and no optimizer gets them; a MetaGraph that "
-                "trains with them would tell, or the slots of the plan"
+                f"{some_of(sorted(self.orphans))} {' and '.join(reasons)}, and nothing tells whose "
+                "they are: they become dense variables, and no optimizer gets them; a MetaGraph "
+                "that trains with them would tell, or the slots of the plan"
             )
         if self.lacking:
             notes.append(
-                f"the MetaGraph trains {_listed(self.lacking)} with "
+                f"the MetaGraph trains {some_of(sorted(self.lacking))} with "
                 f"{', '.join(sorted(set(self.lacking.values())))}, but the checkpoint lacks the "
                 "slots: their optimizer state starts over"
             )
         if self.guessed:
             notes.append(
-                f"the MetaGraph updates {_listed(self.guessed)} by ops of no form that is known "
-                "here: slots and hyperparameters are those that the names tell, and what else the "
-                "update does is not carried over"
+                f"the MetaGraph updates {some_of(sorted(self.guessed))} by ops of no form that is "
+                "known here: slots and hyperparameters are those that the names tell, and what "
+                "else the update does is not carried over"
             )
         if self.keras:
             notes.append(
-                f"the slots of {_listed(self.keras)} are those of Keras's Adam, whose epsilon is "
-                f"taken to be its default, {ADAM.keras_epsilon:g}; where it was another, set the "
-                "hyperparameters in the plan"
+                f"the slots of {some_of(sorted(self.keras))} are those of Keras's Adam, whose "
+                f"epsilon is taken to be its default, {ADAM.keras_epsilon:g}; where it was "
+                "another, set the hyperparameters in the plan"
             )
         if self.likely:
             notes.append(
-                f"{_listed(self.likely)} are taken for counters by their names and types: there "
-                "is no MetaGraph that tells what a training step counts with"
+                f"{some_of(sorted(self.likely))} are taken for counters by their names and types: "
+                "there is no MetaGraph that tells what a training step counts with"
             )
         return notes
 
@@ -328,9 +328,3 @@ def _power(graph: Graph, update: VariableUpdate, stored: Mapping[str, str]) -> O
     edge = update.inputs.get(f"{count.decay}_power") if count is not None else None
     node = origin(graph, edge) if edge is not None else None
     return stored.get(node) if node is not None else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    ordered = sorted(names)
-    more = f" and {len(ordered) - _NAMED} more" if len(ordered) > _NAMED else ""
-    return ", ".join(ordered[:_NAMED]) + more

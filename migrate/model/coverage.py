@@ -23,6 +23,7 @@ from migrate.model.layers.layer import SAME
 from migrate.model.lookup_tables import TABLES
 from migrate.model.ops.registry import OPS
 from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
 
 _HANDLED = {
     "Const",
@@ -89,8 +90,8 @@ def _described(graph: Graph, op: str, nodes: Sequence[Node]) -> str:
         for node in graph.nodes.values()
         if any(name == first.name for name, _ in node.inputs)
     ]
-    read = f", read by {', '.join(map(repr, readers[:_NAMED]))}" if readers else ""
-    more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
-    inputs = ", ".join(f"{name!r} ({graph.nodes[name].op})" for name, _ in first.inputs[:_NAMED])
+    read = f", read by {some_of(map(repr, readers), _NAMED)}" if readers else ""
+    named = some_of((repr(node.name) for node in nodes), most=1)
+    given = [f"{name!r} ({graph.nodes[name].op})" for name, _ in first.inputs]
     op += ", Python code that is not in the graph," if op in _PYTHON else ""
-    return f"{op} of node {first.name!r}{more} (of {inputs or 'nothing'}{read})"
+    return f"{op} of node {named} (of {some_of(given, _NAMED) or 'nothing'}{read})"

@@ -31,6 +31,7 @@ from migrate.model.source.names import Names
 from migrate.open import open_model
 from semisync.common.errors import BadInput
 from semisync.common.files import write_text
+from semisync.common.sentences import some_of
 
 _NUMBERS = itertools.count()
 SOURCE, FEATURES = "model.py", "features.json"  # beside a conversion's data
@@ -120,10 +121,10 @@ class Written(NamedTuple):
         nodes = [node for node in nodes if not any(branch for _, branch in regions[node])]
         if not nodes:  # or in a branch alone, as where a placeholder says whether the model trains
             return ""
-        more = f" and {len(nodes) - 1} more" if nodes[1:] else ""
+        named = some_of(map(repr, nodes), most=1)
         return (
-            f"the graph drops values at random whenever it runs, in {nodes[0]!r}{more}, so that "
-            "its scores differ from run to run; model.py drops only while it trains"
+            f"the graph drops values at random whenever it runs, in {named}, so that its scores "
+            "differ from run to run; model.py drops only while it trains"
         )
 
 

@@ -23,9 +23,8 @@ from migrate.graph.interface.signatures import in_order
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.sentences import some_of
 from semisync.common.tensor_names import node_of, split
-
-_LISTED = 8
 
 _SAMPLERS = "CandidateSampler"  # what depends on sampled classes is for training alone
 
@@ -94,7 +93,7 @@ def _only(graph: Graph, chosen: AbstractSet[str], candidates: Sequence[str]) -> 
     if len(chosen) == 1:
         (name,) = chosen
         return {name: tensor_edge(graph, name)}
-    more = f", such as {', '.join(candidates[:_LISTED])}"
+    more = f", such as {some_of(candidates, most=8)}"
     raise BadInput(
         f"{graph.path}: which tensors are the outputs cannot be told; name them with --output"
         + (more if candidates else ": the graph has no loss with labels and no end that is a score")

@@ -15,8 +15,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 from parity.io.identity import identify
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra
-
-_LISTED = 8  # tensors in a sentence
+from semisync.common.sentences import some_of
 
 
 def prefix_of(path: str) -> str:
@@ -69,7 +68,7 @@ def _likely_outputs(meta: str) -> str:
         f"{output.tensor} ({output.why if output.what == 'end' else f'{output.what} {output.why}'})"
         for output in _interface(meta).outputs
     ]
-    return _listing(tensors) or "none that is known"
+    return some_of(tensors, most=8) or "none that is known"
 
 
 def of_saved_model(directory: str) -> Dict[str, Any]:
@@ -110,11 +109,6 @@ def _interface(meta: str) -> Any:
         from migrate.graph.interface import find_interface
         from migrate.graph.metagraph import read_graph
     return find_interface(read_graph(meta))
-
-
-def _listing(names: "list[str]") -> str:
-    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
-    return ", ".join([*names[:_LISTED], *more])
 
 
 def _stored(prefix: str) -> List[str]:

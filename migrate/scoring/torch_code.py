@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator
 import numpy as np
 
 from semisync.common.errors import BadInput, SemisyncError
+from semisync.common.sentences import some_of
 
 _LIBRARY = re.compile(r"site-packages|^<|\bimportlib\b")
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -58,9 +59,7 @@ def versions() -> Dict[str, str]:
 
 def listing(names: Iterable[str]) -> str:
     """Names in a sentence, the first ones of many."""
-    names = list(names)
-    more = [f"and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
-    return ", ".join([*names[:_LISTED], *more]) or "none"
+    return some_of(names, _LISTED) or "none"
 
 
 @contextlib.contextmanager

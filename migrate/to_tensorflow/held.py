@@ -17,6 +17,7 @@ from typing import (
 import numpy
 
 from migrate.encoding.dtypes import BFLOAT16
+from semisync.common.sentences import some_of
 
 if TYPE_CHECKING:
     import torch
@@ -79,8 +80,7 @@ def notes_on_state(left: Sequence[str], begun: Sequence[str]) -> List[str]:
 
 
 def _first(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]!r}{more}"
+    return some_of(map(repr, names), most=1)
 
 
 def as_array(values: torch.Tensor) -> numpy.ndarray:

@@ -30,6 +30,7 @@ from typing import (
 )
 
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.sentences import some_of
 
 _CONTAINERS = ("embedding_bags", "embeddings")
 _TRANSPOSED = ".T"
@@ -73,8 +74,8 @@ class Keys:
         found = [key for key in keys if key.endswith("." + name)]
         if len(found) > 1:
             raise BadInput(
-                f"{self._place} has {name!r} more than once: {', '.join(sorted(found)[:4])}; save "
-                "the model once"
+                f"{self._place} has {name!r} more than once: {some_of(sorted(found))}; save the "
+                "model once"
             )
         return found[0] if found else None
 
@@ -90,7 +91,7 @@ class Keys:
             own = {key[: -len(name)] for key in keys if ("." + key).endswith("." + name)}
             common = own if common is None else common & own
         if common and len(common) > 1:
-            listed = ", ".join(repr(prefix) for prefix in sorted(common)[:4])
+            listed = some_of(map(repr, sorted(common)))
             raise BadInput(f"{self._place} has the model more than once, as {listed}; save it once")
         return next(iter(common)) if common else None
 

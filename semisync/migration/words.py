@@ -2,10 +2,9 @@
 
 from typing import Any, Dict, List, Tuple
 
+from semisync.common.sentences import some_of
 from semisync.migration.run import Migration
 from semisync.migration.verdict import State
-
-_LISTED = 6  # names in a sentence
 
 
 def carried(migration: Migration) -> List[Tuple[str, str]]:
@@ -17,13 +16,13 @@ def carried(migration: Migration) -> List[Tuple[str, str]]:
         (
             "Features",
             "{} taken raw: {}".format(
-                len(migration.features), _listed([_feature(one) for one in migration.features])
+                len(migration.features), some_of(map(_feature, migration.features)) or "none"
             ),
         ),
         (
             "Tables",
             "{} with {:,} rows: {}".format(
-                len(found["tables"]), rows, _listed([_table(one) for one in found["tables"]])
+                len(found["tables"]), rows, some_of(map(_table, found["tables"])) or "none"
             ),
         ),
         (
@@ -61,7 +60,7 @@ def left_to_do(migration: Migration) -> List[str]:
     if renamed:
         left.append(
             "Give model.py its inputs by its own names; these columns have others: {}.".format(
-                _listed(["{column} as {name}".format(**one) for one in renamed])
+                some_of("{column} as {name}".format(**one) for one in renamed)
             )
         )
     if found["training"]["reason"] is None:
@@ -106,18 +105,14 @@ def _table(table: Dict[str, Any]) -> str:
 def _optimizers(training: Dict[str, Any]) -> str:
     if training["reason"] is not None:
         return "none: {}".format(training["reason"])
-    return _listed(
-        [
+    return (
+        some_of(
             "{} ({}) for {} variables".format(
                 one["name"],
                 ", ".join("{} {:g}".format(*item) for item in sorted(one["settings"].items())),
                 one["variables"],
             )
             for one in training["optimizers"]
-        ]
+        )
+        or "none"
     )
-
-
-def _listed(names: List[str]) -> str:
-    more = ["and {} more".format(len(names) - _LISTED)] if len(names) > _LISTED else []
-    return ", ".join(names[:_LISTED] + more) or "none"

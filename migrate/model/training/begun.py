@@ -28,8 +28,7 @@ from migrate.graph.updates import VariableUpdate
 from migrate.graph.writes import first_value
 from migrate.model.folding import Known
 from migrate.optimizers.adam import POWERS
-
-_LISTED = 6  # names in a sentence
+from semisync.common.sentences import some_of
 
 
 class Begun(NamedTuple):
@@ -63,9 +62,10 @@ def begin_anew(
 
 def begun_text(names: Collection[str]) -> str:
     """A sentence on what starts over."""
-    listed, more = list(names)[:_LISTED], len(names) - _LISTED
-    named = ", ".join(listed) + (f" and {more} more" if more > 0 else "")
-    return f"the checkpoint lacks {named}: training begins with the graph's first values of these"
+    return (
+        f"the checkpoint lacks {some_of(names)}: training begins with the graph's first values of "
+        "these"
+    )
 
 
 class _Laid(Checkpoint):

@@ -23,6 +23,7 @@ from migrate.graph.updates import VariableUpdate
 from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
 
 _REDUCTIONS = {
     "All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "L2Loss", "Max", "Mean", "Min", "Prod",
@@ -30,7 +31,6 @@ _REDUCTIONS = {
 }  # fmt: skip
 _FIRST_ALONE = {"Reshape", "UnsortedSegmentSum"}  # whose other inputs say only where values go
 _VIEWS = {"Identity", "Reshape"}
-_LISTED = 4
 
 
 class Slices(NamedTuple):
@@ -143,14 +143,14 @@ class Gradients:
             return found.pop()
         path, what = self._graph.path, f"the gradient that {update.node!r} applies"
         if found:
-            several = ", ".join(sorted("{}:{}".format(*one) for one in found)[:_LISTED])
+            several = some_of(sorted("{}:{}".format(*one) for one in found))
             raise BadInput(
                 f"{path}: {what} to {update.variable!r} is made of several gradients, {several}; "
                 "only one gradient per variable, of one loss, can be carried over"
             )
         if any(node.op == STAGED for node in ends):
             raise refuse_untold(path)
-        others = ", ".join(f"{node.name!r} ({node.op})" for node in ends[:_LISTED])
+        others = some_of(f"{node.name!r} ({node.op})" for node in ends)
         raise BadInput(
             f"{path}: {what} to {update.variable!r} does not come from tf.gradients but from "
             f"{others or 'nothing that is known'}; such a gradient cannot be carried over"

@@ -48,8 +48,8 @@ class Refused(Exception):
 def listing(names):
     """The names in a sentence, the first ones of many; t:2 comes before t:10."""
     names = sorted(names, key=_by_numbers)
-    more = ["and {} more".format(len(names) - _LISTED)] if len(names) > _LISTED else []
-    return ", ".join(names[:_LISTED] + more) or "none"
+    more = " and {} more".format(len(names) - _LISTED) if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more or "none"
 
 
 def _by_numbers(name):

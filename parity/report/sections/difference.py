@@ -6,6 +6,7 @@ from parity import plot
 from parity.formatting import percent, plain, rounded, signed, two_digits
 from parity.report.markup import drawing, paragraphs, table
 from parity.result import Comparison, Control, TrainingNoise
+from semisync.common.sentences import some_of
 
 
 def difference_section(comparison: Comparison) -> str:
@@ -123,8 +124,7 @@ def _noise(training: TrainingNoise, comparison: Comparison) -> List[Tuple[str, s
 
 
 def _aucs(aucs: Tuple[float, ...], margin: float) -> str:
-    shown = ", ".join(plain(auc, margin) for auc in aucs[:10])
-    return shown if len(aucs) <= 10 else f"{shown}, and {len(aucs) - 10:,} more"
+    return some_of((plain(auc, margin) for auc in aucs), most=10)
 
 
 def _or_unknown(deviation: Optional[float]) -> str:

@@ -1,0 +1,14 @@
+"""What many messages say in the same words."""
+
+from typing import Iterable
+
+
+def some_of(names: Iterable[str], most: int = 6) -> str:
+    """The first names of a list that may be long: "a, b and 7 more"; "" of none.
+
+    Quotes are the caller's: `some_of(map(repr, names))`.
+    """
+    names = list(names)
+    shown = ", ".join(names[:most])
+    more = len(names) - most
+    return "{} and {:,} more".format(shown, more) if more > 0 else shown
