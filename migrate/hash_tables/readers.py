@@ -63,7 +63,8 @@ def tables_in_checkpoint(
     }
     if newer is not None:
         deeprec.check_increment(tables.values(), newer)
-    found, told = with_slots(tables), servers.server_tables(checkpoint.prefix) or {}
+    found = {**with_slots(tables), **tfra.tables_beside(checkpoint)}
+    told = servers.server_tables(checkpoint.prefix) or {}
     for name in told.keys() & checkpoint.keys():
         raise BadInput(f"{checkpoint.prefix} has the tensor {name!r}, and a plug-in such a table")
     return {**found, **told}

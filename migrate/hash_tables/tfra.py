@@ -2,7 +2,9 @@
 
     in a checkpoint        scope/X_mht_1of2-keys and -values; slots scope/X_Adam_m_mht_1of2
     by FileSystemSaver     DIR/X_mht_1of2_rank0_size1-keys and -values: raw arrays without a header,
-                           a data type or a checksum; slots X_Adam_m_mht_...
+                           a data type or a checksum; slots X_Adam_m_mht_... DIR is mostly
+                           TFRADynamicEmbedding or TFRADynamicEmbedding-STEP beside a checkpoint,
+                           which has a scalar X_mht_1of2-shard_upsert_restore for each part
 
 What the files do not say is taken to be int64 keys and float32 rows unless told otherwise.
 Source: dynamic_embedding_variable.py; read here: files of TFRA 0.8.1.
@@ -16,12 +18,14 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.hash_tables.files import Types, listing, sized_table
+from migrate.hash_tables.files import ASSUMED, Types, listing, sized_table
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.table_slots import with_slots
 from migrate.hash_tables.tensors import Stem, TensorPart, assemble, columns_of
 from semisync.common.errors import BadInput
 
+BESIDE = "-shard_upsert_restore"
+_FOLDER = "TFRADynamicEmbedding"
 _TENSOR = re.compile(r"^(.+)_mht_(\d+)of(\d+)$")
 _FILE = re.compile(r"^(.+)_mht_(\d+)of(\d+)_rank(\d+)_size(\d+)-keys$")
 
@@ -65,6 +69,26 @@ def read_files(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
     for sized in tables.values():
         _size_slots(sized)
     return tables or None
+
+
+def tables_beside(checkpoint: Checkpoint) -> Dict[str, HashTable]:
+    """The tables that FileSystemSaver wrote beside a checkpoint; BadInput if one is not there."""
+    named = [stem_of(name[: -len(BESIDE)]) for name in checkpoint if name.endswith(BESIDE)]
+    wanted = {stem.table for stem in named if stem is not None}
+    if not wanted:
+        return {}
+    folder, prefix = os.path.split(checkpoint.prefix)
+    places = [os.path.join(folder, _FOLDER + end) for end in ("-" + prefix.split("-")[-1], "")]
+    place = next((one for one in places if os.path.isdir(one)), places[-1])
+    tables = read_files(place, ASSUMED) or {}
+    there = {*tables, *(slot.name for table in tables.values() for slot in table.slots.values())}
+    missing = sorted(wanted - there)
+    if missing:
+        raise BadInput(
+            f"{checkpoint.prefix}: TFRA's FileSystemSaver wrote the table {missing[0]!r} into "
+            f"files of its own, which {place} does not have; put their folder there"
+        )
+    return tables
 
 
 def _check_complete(directory: str, table: str, places: List[_Place]) -> None:

@@ -102,7 +102,7 @@ class Parameters:
                 "run, which no checkpoint has; of look-ups in hash tables those are known that "
                 "read rows as they are, without max_norm"
             )
-        if saved is None:
+        if saved is None or saved.name not in self._checkpoint:
             raise BadInput(
                 f"{self._checkpoint.prefix} has no variable {node.name!r}, which the outputs of "
                 f"{self._graph.path} depend on; give the checkpoint that belongs to the graph"

@@ -67,7 +67,12 @@ def _of_table(
     for one in (table, *table.slots.values()):
         whole = held.pop(one.name, None)
         for shard, part in enumerate(one.parts if whole is not None else ()):
-            assert isinstance(part, TensorPart) and whole is not None, part
+            if not isinstance(part, TensorPart):
+                raise BadInput(
+                    f"{original.prefix}: the rows of {one.name!r} lie in {part.place}, in files "
+                    "that are not written back; only tables in the checkpoint itself are"
+                )
+            assert whole is not None, part
             own = number == shard
             found[part.columns.keys] = _ids(ids[own])
             assert part.columns.values is not None, part

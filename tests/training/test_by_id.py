@@ -174,6 +174,14 @@ def test_write_checkpoint_of_a_training_in_memory(by_id, tmp_path):  # noqa: F81
     assert torch.equal(training.module.deep_users.weight[order], again.module.deep_users.weight)
 
 
+def test_rows_that_lie_in_files_do_not_lead_back(by_id, tmp_path):  # noqa: F811
+    job = by_id("in_files")
+    with pytest.raises(BadInput, match="TFRADynamicEmbedding/.*are not written back"):
+        migrate.write_checkpoint(
+            migrate.build_training(job.prefix), str(tmp_path / "b"), original=job.prefix
+        )
+
+
 def test_ids_that_a_partitioner_of_its_own_dealt_are_refused(by_id, tmp_path, monkeypatch):  # noqa: F811
     job = by_id("three_shards")
     monkeypatch.setattr(shards, "_RULES", dict.fromkeys([False, True], lambda ids, count: ids * 0))

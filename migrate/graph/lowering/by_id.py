@@ -31,7 +31,7 @@ import re
 from typing import AbstractSet, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import shapes
-from migrate.graph.lookups import EXPORTS, saved_tables
+from migrate.graph.lookups import EXPORTS, SAVES, saved_tables, saved_tensors
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import SETS
 from migrate.hash_tables import tfra
@@ -64,9 +64,11 @@ def tables_by_id(graph: Graph) -> Dict[str, Shards]:
     """The tables by id of a graph, by their names in the checkpoint."""
     stems: Dict[str, List[Tuple[Stem, str]]] = {}
     names = {table.name: name for table, name in saved_tables(graph)}
+    beside = _in_files(graph)
     for node in graph.nodes.values():
         if _TABLE.fullmatch(node.op):
-            name = names.get(node.name, node.name)
+            leaf = node.name.rpartition("/")[2]
+            name = names.get(node.name, leaf if leaf in beside else node.name)
             stem = tfra.stem_of(name) or Stem(name, name)
             stems.setdefault(stem.table, []).append((stem, node.name))
     exports = {
@@ -79,6 +81,13 @@ def tables_by_id(graph: Graph) -> Dict[str, Shards]:
             all_export = all(node in exports for node in nodes)
             found[table] = Shards(nodes, tuple(exports[n] for n in nodes) if all_export else ())
     return found
+
+
+def _in_files(graph: Graph) -> Set[str]:
+    """The parts of tables that FileSystemSaver writes, which has them without their scopes."""
+    saves = [node for node in graph.nodes.values() if node.op in SAVES]
+    stored = {name for save in saves for _, name, _ in saved_tensors(graph, save)}
+    return {name[: -len(tfra.BESIDE)] for name in stored if name.endswith(tfra.BESIDE)}
 
 
 def with_tables_by_id(graph: Graph) -> Graph:

@@ -157,7 +157,13 @@ def _register_tfra(spec):
     if spec["kind"] == "saved_model":
         meta = os.path.join(meta, "saved_model.pb")
     with open(meta, "rb") as file:
-        if b"TFRA>" not in file.read():
+        graph = file.read()
+        if b"-shard_upsert_restore" in graph:
+            raise Refused(
+                "TFRA's FileSystemSaver has the hash tables, in files that TensorFlow's own Saver "
+                "does not restore; values can be verified without TensorFlow"
+            )
+        if b"TFRA>" not in graph:
             return
     try:
         importlib.import_module("tensorflow_recommenders_addons")

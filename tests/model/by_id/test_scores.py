@@ -1,6 +1,7 @@
 """Models over hash tables by raw id: torch's scores are TFRA's."""
 
 import pathlib
+import shutil
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import torch
 
 import migrate
 from migrate.runtime.tables.by_id import TableById
+from semisync.cli import main
+from semisync.common.compat import tf
 from semisync.common.errors import BadInput
-from tests.support.require import tf1_python
+from tests.support.require import tf1_python, tfra_python
 from tests.support.written import written
 
-FORMS = ["adagrad", "one_shard", "three_shards", "sparse", "safe", "plain", "drawn"]
+FORMS = ["adagrad", "one_shard", "three_shards", "sparse", "safe", "plain", "drawn", "in_files"]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -51,6 +54,43 @@ def test_what_is_drawn_for_unknown_ids_can_be_set(by_id):
         if isinstance(table, TableById):
             table.default = torch.zeros(table.weight.shape[1])
     assert model(given) == model(given)
+
+
+def test_tables_that_are_in_files_beside_the_checkpoint_are_not_forgotten(by_id, tmp_path):
+    for file in by_id("in_files").folder.glob("model.ckpt*"):
+        shutil.copy(file, tmp_path)
+    for read in (migrate.open_hash_tables, migrate.load_model):
+        with pytest.raises(BadInput, match="the table 'deep_items' into files of its own"):
+            read(str(tmp_path / "model.ckpt"))
+    command = [
+        "score",
+        "rows.csv",
+        "--checkpoint",
+        str(tmp_path / "model.ckpt"),
+        "--output",
+        "logits",
+    ]
+    command += [
+        "--input",
+        "user",
+        "--out",
+        str(tmp_path / "scores.csv"),
+        "--tf-python",
+        tfra_python(),
+    ]
+    assert main(command) == 3
+
+
+def test_a_table_that_the_checkpoint_lacks_is_named(by_id, tmp_path):
+    prefix = str(tmp_path / "model.ckpt")
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name, shape in (("out/kernel", [10, 1]), ("out/bias", [1])):
+            tf.get_variable(name, shape)
+        tf.train.get_or_create_global_step()
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, prefix)
+    with pytest.raises(BadInput, match="has no variable 'deep/.*belongs to the graph"):
+        migrate.load_model(prefix, by_id("adagrad").prefix + ".meta")
 
 
 def test_an_id_that_stands_twice_is_refused(by_id, tmp_path, monkeypatch):

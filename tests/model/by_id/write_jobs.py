@@ -12,7 +12,9 @@ import sys
 
 import numpy as np
 import tensorflow.compat.v1 as tf
+from tensorflow.python.ops import variable_scope
 from tensorflow_recommenders_addons import dynamic_embedding as de
+from tensorflow_recommenders_addons.dynamic_embedding.python.ops import tf_save_restore_patch
 
 tf.disable_v2_behavior()
 
@@ -74,13 +76,20 @@ def safe_bags(table, ids, name):
 
 
 def build(
-    optimizer, look_up=unique, of_items=None, shards=2, initializer=None, wrap=lambda inner: inner
+    optimizer,
+    look_up=unique,
+    of_items=None,
+    shards=2,
+    initializer=None,
+    wrap=lambda inner: inner,
+    saver=None,
 ):
     tf.set_random_seed(1)
     user = tf.placeholder(tf.int64, [None], name="user")
     items = tf.placeholder(tf.int64, [None, 3], name="items")
     clicked = tf.placeholder(tf.float32, [None], name="clicked")
     options = {"devices": ["/CPU:0"] * shards, "init_size": 64}
+    options["kv_creator"] = de.CuckooHashTableCreator(saver=saver)
     options["initializer"] = tf.constant_initializer(0.5) if initializer is None else initializer
     with tf.variable_scope("deep"):
         users = de.get_variable("users", dim=4, **options)
@@ -95,6 +104,13 @@ def build(
     return {"user": user, "items": items, "clicked": clicked}, logits, loss, train
 
 
+def tfras_saver():
+    """With which FileSystemSaver writes its files."""
+    known = variable_scope._get_default_variable_store()._vars.values()
+    tables = [each for each in known if isinstance(each, de.Variable)]
+    return tf_save_restore_patch._DynamicEmbeddingSaver(tf.global_variables() + tables)
+
+
 def batch(of, number):
     start = number * SIZE % ROWS
     return {name: values[start : start + SIZE] for name, values in of.items()}
@@ -107,7 +123,7 @@ def write(folder, optimizer, **more):
         exports = [
             op for op in tf.get_default_graph().get_operations() if op.type.endswith("TableExport")
         ]
-        saver = tf.train.Saver()
+        saver = tfras_saver() if "saver" in more else tf.train.Saver()
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
 
         def feed(given):
@@ -161,6 +177,7 @@ def jobs():
         "safe": (adagrad, {"of_items": safe_bags}),
         "plain": (adagrad, {"look_up": plain, "of_items": bags}),
         "twice": (adagrad, {"look_up": twice, "of_items": bags}),
+        "in_files": (adagrad, {"saver": de.FileSystemSaver()}),
         "clipped": (adagrad, {"look_up": clipped, "of_items": bags}),
     }
 
