@@ -143,8 +143,8 @@ def _top_parser() -> argparse.ArgumentParser:
     listing = "\n".join(f"  {name:<{width}}  {sub.help}" for name, sub in SUBCOMMANDS.items())
     parser = _Parser(
         prog="semisync",
-        description="Semi-synchronous training for TensorFlow parameter servers, and a way to "
-        "TorchRec that proves itself.",
+        description="Semi-synchronous training for TensorFlow parameter servers, and a proven "
+        "way to TorchRec.",
         epilog=f"commands:\n{listing}\n\n`semisync COMMAND --help` explains each, with examples.",
     )
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print it and end")

@@ -48,7 +48,7 @@ def _declare_optimizer(group):
         "--on-stale",
         choices=("keep", "drop"),
         default="keep",
-        help="a batch that is too late leaves its slot empty, or to another one",
+        help="a batch that is too late leaves its slot empty (keep) or to another batch (drop)",
     )
     group.add_argument(
         "--on-nonfinite",

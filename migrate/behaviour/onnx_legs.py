@@ -88,7 +88,9 @@ def _by_torch(part: Numeric) -> bytes:
     from migrate.runtime.tables.by_id import TableById
 
     if any(isinstance(one, TableById) for one in part.module.modules()):
-        raise BadInput("torch does not export a table by raw id, whose rows are found on the way")
+        raise BadInput(
+            "torch does not export a table by raw id, whose rows are found while the model runs"
+        )
     names = [f"input_{place}" for place in range(len(part.tensors))]
     exported = torch.export.export(Positional(part), tuple(part.values))
     written: Any = torch.onnx.export(exported, input_names=names, dynamo=True, verbose=False)

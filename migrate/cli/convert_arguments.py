@@ -60,7 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _configure_plan(group: argparse._ArgumentGroup) -> None:
     """The plan, or what it is made by."""
-    group.add_argument("--plan", metavar="FILE", help="a plan to carry out, as --dry-run prints it")
+    group.add_argument(
+        "--plan", metavar="FILE", help="convert by this plan, in the form that --dry-run prints"
+    )
     group.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
     tables = group.add_mutually_exclusive_group()
     tables.add_argument(
@@ -76,7 +78,7 @@ def _configure_plan(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--partition-strategy",
         choices=STRATEGIES,
-        help="how ids were dealt to partitions, where the MetaGraph does not tell",
+        help="how ids were assigned to partitions, if the MetaGraph does not tell",
     )
     group.add_argument(
         "--rename",

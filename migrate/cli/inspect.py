@@ -43,7 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--newer", metavar="PREFIX", help="a DeepRec incremental checkpoint to lay over it"
     )
     parser.add_argument(
-        "--meta", metavar="FILE", help="the MetaGraph, which tells slots; default as for convert"
+        "--meta",
+        metavar="FILE",
+        help="the MetaGraph, which identifies slots; default as for convert",
     )
     add_plugins(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -96,7 +96,7 @@ def open_data(
     columns = checked(schema)
     for name, number in (("batch_size", batch_size), ("prefetch", prefetch), ("readers", readers)):
         if number is not None and number < 1:
-            raise UsageError(f"{name} is {number}; 1 is the least")
+            raise UsageError(f"{name} is {number}; at least 1 is expected")
     for name, value, known in (
         ("last", last, ("drop", "pad")),
         ("on_broken", on_broken, ("stop", "skip")),

@@ -96,14 +96,14 @@ def fields(data: memoryview, where: str) -> Iterator[Tuple[int, Value]]:
 def message(value: Value, where: str) -> memoryview:
     """`value` as the bytes of a message or string; BadInput when the field is a number."""
     if isinstance(value, int):
-        raise BadInput(f"{where}: a number stands where a message was expected")
+        raise BadInput(f"{where}: found a number where a message was expected")
     return value
 
 
 def number(value: Value, where: str) -> int:
     """`value` as a signed number; BadInput when the field is a message."""
     if not isinstance(value, int):
-        raise BadInput(f"{where}: a message stands where a number was expected")
+        raise BadInput(f"{where}: found a message where a number was expected")
     return signed(value)
 
 

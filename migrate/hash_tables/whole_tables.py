@@ -106,7 +106,7 @@ class WithTables(Checkpoint):
         if len(twice):
             raise BadInput(
                 f"{where} has the id {twice[0]} twice; convert takes such a table with "
-                "--duplicates newest, where its rows have versions"
+                "--duplicates newest, if its rows have versions"
             )
         return keys, values[order]
 

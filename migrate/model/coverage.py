@@ -77,8 +77,8 @@ def refuse_unknown(graph: Graph, outputs: Sequence[Edge], held: Collection[str])
     if unknown:
         named = "; ".join(_described(graph, op, nodes) for op, nodes in unknown.items())
         raise BadInput(
-            f"{graph.path}: the model cannot be converted, for it has ops that are not known: "
-            f"{named}. docs/ops.md lists those that are; --output may name a tensor before them, "
+            f"{graph.path}: the model cannot be converted, as it has unknown ops: "
+            f"{named}. docs/ops.md lists the known ones; --output may name a tensor before them, "
             "--input one behind them, and a plug-in those of your own server (docs/servers.md)"
         )
 

@@ -66,9 +66,9 @@ def write_wheel(directory: str, out: str, name: str, version: str = "1.0") -> st
         path = migrate.write_wheel("converted", "dist", "clicks_model", "1.0")
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in (*_PACKAGES, "migrate", "semisync"):
-        raise UsageError(f"{name!r} is no name for a package of its own, such as clicks_model")
+        raise UsageError(f"{name!r} is not the name of a package, such as clicks_model")
     if not re.fullmatch(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?", version):
-        raise UsageError(f"{version!r} is no version of a distribution, such as 1.0")
+        raise UsageError(f"{version!r} is not a version, such as 1.0")
     path = os.path.join(directory, SOURCE)
     if not os.path.exists(path):
         raise BadInput(f"{directory} has no {SOURCE}; convert the model with --model")
@@ -100,7 +100,7 @@ def _homes(source: str, directory: str) -> Dict[str, str]:
     known = migrate.runtime.HOME
     unknown = sorted(names - set(known))
     if unknown:
-        raise BadInput(f"{SOURCE} reads runtime.{unknown[0]}, which there is not")
+        raise BadInput(f"{SOURCE} reads runtime.{unknown[0]}, which does not exist")
     return {one: _PACKED if one == "load" else known[one] for one in sorted(names)}
 
 

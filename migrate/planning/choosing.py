@@ -83,8 +83,8 @@ def choose_variables(
         return _looked_up(left, evidence, result)
     if any(map(_may_be_table, left.values())):
         raise UsageError(
-            f"{result.source} has no MetaGraph beside it, so that nothing tells which variables "
-            "are embedding tables; give --meta FILE, --tables REGEX, or --no-tables where none is"
+            f"{result.source} has no MetaGraph beside it, so nothing tells which variables are "
+            "embedding tables; give --meta FILE, --tables REGEX, or --no-tables if there are none"
         )
     return set()
 

@@ -114,7 +114,9 @@ def check(args: argparse.Namespace) -> None:
         if twice:
             raise UsageError(f"two of the {what} are called {twice[0]!r}")
     if args.torch_model and "sparse" in named:
-        raise UsageError("an input cannot be called 'sparse', the sparse ones together are")
+        raise UsageError(
+            "an input cannot be called 'sparse': the sparse ones together are called that"
+        )
     if args.batch_size < 1 or not args.timeout > 0:
         raise UsageError("--batch-size is 1 or more, --timeout more than 0")
     if args.spark:

@@ -65,7 +65,11 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
     _add_data(parser)
     add("--out", metavar="DIR", required=True, help="the files go there")
     add("--top", metavar="K", type=positive, help="write the K best items for each user too")
-    add("--without-seen", action="store_true", help="of these leave out what the user had before")
+    add(
+        "--without-seen",
+        action="store_true",
+        help="leave out of these the items that the user has already seen",
+    )
     add(
         "--part-size",
         metavar="N",

@@ -61,7 +61,7 @@ class Packed:
                 raise BadInput(f"a batch has {len(part)} {name}, expected {size}")
         seen = self.lengths if self.targets is None else self.lengths - self.targets
         if int(seen.min()) < 1:
-            raise BadInput("a sequence has no item, or none but candidates")
+            raise BadInput("a sequence has no item, or only candidates")
 
     @staticmethod
     def of(

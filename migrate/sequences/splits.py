@@ -129,7 +129,7 @@ def _times(histories: Histories, at: SplitAt) -> tuple:
             "both, the test's later"
         )
     if histories.times is None:
-        raise UsageError("a split by time wants the column of times; name it in the data's part")
+        raise UsageError("a split by time needs the column of times; name it in the data's part")
     return at.validation, at.test
 
 

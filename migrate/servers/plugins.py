@@ -56,7 +56,7 @@ def add_plugins(group: Any) -> None:
         "--plugin",
         metavar="MODULE",
         action=_Name,
-        help="what tells of your own parameter server, see docs/servers.md: a module or its file",
+        help="plug-in for your own parameter server, a module or its file; see docs/servers.md",
     )
 
 

@@ -196,7 +196,7 @@ def refuse_existing(out: str, scratch: Optional[str] = None) -> None:
             )
         return
     if scratch is not None:
-        raise UsageError(f"scratch is for a URL, and {out} is none; the work is done beside it")
+        raise UsageError(f"scratch is for a URL, which {out} is not; the work is done beside it")
     if os.path.isdir(out):
         if os.listdir(out):
             raise UsageError(f"{out} already exists and is not empty; give a new directory")

@@ -20,7 +20,7 @@ def check(side: Side, template: Template, original: Optional[Checkpoint]) -> Lis
     source = f"the manifest of {side.place}" if original is None else original.prefix
     if side.refused:
         name, why = min(side.refused.items())
-        raise BadInput(f"{side.place} does not lead back to {name!r}: {why}")
+        raise BadInput(f"{side.place} does not give back {name!r}: {why}")
     for name, held in sorted(side.held.items()):
         if name not in groups and original is None:
             continue  # it was cast: see below
@@ -51,7 +51,7 @@ def _without_original(side: Side, names: Sequence[str]) -> str:
     if names[0] not in side.held:
         why = side.lacking.get(names[0], "it is not there")
     return (
-        f"{side.place} alone does not lead back to {_named(names)}; of the first: {why}; give the "
+        f"{side.place} alone does not give back {_named(names)}; of the first: {why}; give the "
         "checkpoint that was converted as the original (--original)"
     )
 

@@ -89,7 +89,7 @@ def _shard_of(
     if not fit:
         raise BadInput(
             f"{original.prefix}: the ids of {table.name!r} are dealt to its {shards} shards "
-            "otherwise than TFRA does by default; a partitioner of the job's own does not lead back"
+            "otherwise than TFRA does by default; a partitioner of the job's own is not supported"
         )
     if any((other != fit[0]).any() for other in fit[1:]):
         raise BadInput(

@@ -102,8 +102,8 @@ def _raw_ids(model: ModelConfig) -> Dict[str, IdsConfig]:
         ids: IdsConfig = table.get("ids") or {"mode": "rows"}
         if ids["mode"] == "dynamicemb":
             raise UsageError(
-                f"table {table['name']!r} stands in files for NVIDIA's dynamicemb, which builds it "
-                "and loads them; take it out of the config"
+                f"table {table['name']!r} is in files for NVIDIA's dynamicemb, which builds it "
+                "and loads them; remove it from the config"
             )
         if ids["mode"] not in ("rows", *MANAGED):
             raise UsageError(

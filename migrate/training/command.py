@@ -46,8 +46,13 @@ def _add_steps(group: Any) -> None:
     size = positive
     add("--batch-size", metavar="N", type=size, default=1024, help="rows of a step (%(default)s)")
     add("--epochs", metavar="N", type=size, default=1, help="passes over the data (%(default)s)")
-    add("--steps", metavar="N", type=size, help="end after so many steps in all")
-    add("--shuffle", metavar="ROWS", type=size, help="shuffle, in windows of so many rows or more")
+    add("--steps", metavar="N", type=size, help="end after this many steps in all")
+    add(
+        "--shuffle",
+        metavar="ROWS",
+        type=size,
+        help="shuffle, in windows of at least this many rows",
+    )
     add("--seed", metavar="N", type=int, default=0, help="of shuffling and chance (%(default)s)")
 
 
@@ -101,8 +106,8 @@ def _add_files(group: Any) -> None:
         metavar="COL=VALUE",
         action="append",
         default=[],
-        help="stands for a missing value; without it one ends the training, but in a sparse input "
-        "it is not a value, and a missing text is empty",
+        help="replaces a missing value, which otherwise ends the training, or is left out in a "
+        "sparse input; COL= is empty text",
     )
     add(
         "--text",
@@ -116,13 +121,13 @@ def add_processes(group: Any) -> None:
     """The options of a training in several processes."""
     add = group.add_argument
     add_device(group)
-    add("--nproc", metavar="N", type=positive, help="start so many processes on this machine")
+    add("--nproc", metavar="N", type=positive, help="start this many processes on this machine")
     add(
         "--max-restarts",
         metavar="N",
         type=int,
         default=0,
-        help="with --nproc: restart them so often when one fails (%(default)s)",
+        help="with --nproc: restart them this many times when one fails (%(default)s)",
     )
     add(
         "--deadline",
@@ -162,9 +167,9 @@ def _check_scores(args: argparse.Namespace) -> None:
     if args.scores is None:
         return
     if args.label is None:
-        raise UsageError("--scores wants --label too: the labels stand beside the scores")
+        raise UsageError("--scores needs --label too: the labels are written beside the scores")
     if args.epochs > 1:
-        raise UsageError("--scores wants one epoch: in another, no row is new to the model")
+        raise UsageError("--scores takes one epoch: in another, no row is new to the model")
     check_writable(args.scores)
 
 
@@ -182,7 +187,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
     size, rest = divmod(args.batch_size, ranks())
     if rest:
         raise UsageError(
-            f"--batch-size {args.batch_size} cannot be shared out among {ranks()} processes"
+            f"--batch-size {args.batch_size} cannot be divided among {ranks()} processes"
         )
     torch.manual_seed(args.seed + rank())
     task, reading = _opened(args)

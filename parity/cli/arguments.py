@@ -82,8 +82,8 @@ def _declare_columns(group: Any) -> None:
         metavar="COL=VALUE",
         action="append",
         default=[],
-        help="stands for a missing value of the group, the day or a slice; without it one ends the "
-        "run",
+        help="replaces a missing value of the group, the day or a slice, which otherwise ends "
+        "the run",
     )
 
 

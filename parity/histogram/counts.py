@@ -159,7 +159,7 @@ class Counts:
             for i, summary in enumerate(counts._summaries()):
                 summary.merge(Summary.from_arrays(_under(held, f"{i}/"), counts.kind.weighted))
         except BadInput as error:
-            raise BadInput(f"{path} is of no use: {error}; make it again") from error
+            raise BadInput(f"{path} cannot be used: {error}; make it again") from error
         except Exception as error:  # damage shows as a dozen kinds, of numpy, zipfile and zlib
             reason = " ".join(str(error).split())[:200]
             raise BadInput(

@@ -28,7 +28,7 @@ def explained(path: str) -> Iterator[None]:
     except (SemisyncError, MemoryError):
         raise
     except FileNotFoundError as error:
-        raise BadInput(f"{path} does not exist, or does no more") from error
+        raise BadInput(f"{path} does not exist, or no longer does") from error
     except Exception as error:
         import pyarrow as pa  # when a file is read: the command line comes here for --help too
 

@@ -23,5 +23,5 @@ def read_secret(path: Any) -> bytes:
     if stat.S_IMODE(mode) & 0o077:
         raise UsageError("{0}: others may read it; run: chmod 600 {0}".format(path))
     if len(secret) > LONGEST:
-        raise UsageError("{}: it holds more than {} bytes, and no secret".format(path, LONGEST))
+        raise UsageError("{}: it has more than {} bytes, and is no secret".format(path, LONGEST))
     return secret.strip()

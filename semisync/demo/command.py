@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="FILE",
         help="a file of Criteo's format, CSV, TSV, Parquet, ORC, JSON lines or TFRecord, or a "
-        "folder of such; default: a generated click log whose optimal AUC is known",
+        "folder of them; default: a generated click log whose optimal AUC is known",
     )
     add("--out", metavar="DIR", default="out/demo", help="output folder (default: %(default)s)")
     add(
@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--tf-python",
         metavar="PYTHON",
         default=sys.executable,
-        help="an interpreter with TensorFlow 1.15 or 2.x to train with (default: this one)",
+        help="interpreter with TensorFlow 1.15 or 2.x to train with (default: this one)",
     )
 
 

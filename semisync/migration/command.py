@@ -61,7 +61,11 @@ def _add_inputs(group: "argparse._ArgumentGroup") -> None:
     add = group.add_argument
     add("--output", metavar="NAME", help="the tensor that scores (default: as the graph says)")
     add("--column", metavar="N", type=int, help="of an output with several per row, from 0")
-    add("--sigmoid", action="store_true", help="the output is a logit, which the graph hides")
+    add(
+        "--sigmoid",
+        action="store_true",
+        help="the output is a logit, though no loss in the graph says so",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -98,7 +98,7 @@ def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
 
     Raises:
         UsageError: numbers that make no cluster.
-        BadInput: every worker waits, and nothing would wake one.
+        BadInput: every worker waits, and nothing would wake them.
 
     Examples:
         >>> from semisync.simulate import Cluster, SemiSync, simulate
@@ -116,7 +116,7 @@ def simulate(cluster: Any, mode: Any, batches: int, seed: int = 0) -> Result:
     job.clock.run(lambda: job.batches < batches)
     if job.batches < batches:
         raise BadInput(
-            "{}: after {} batches every worker waits, and nothing would wake one".format(
+            "{}: after {} batches every worker waits, and nothing would wake them".format(
                 mode, job.batches
             )
         )

@@ -111,7 +111,7 @@ def test_a_layer_under_another_name_and_transposed_is_named_by_the_caller(
     del state["dense.dense/kernel"]
     state["model.over.0.weight"] = torch.arange(16.0).reshape(2, 8)
     folder = save(tmp_path / "dcp", state)
-    with pytest.raises(BadInput, match="does not lead back to 'dense/kernel': it has no tensor"):
+    with pytest.raises(BadInput, match="does not give back 'dense/kernel': it has no tensor"):
         migrate.write_checkpoint(folder, tmp_path / "back", original, converted)
     names = {"dense/kernel": "over.0.weight.T"}
     back = migrate.write_checkpoint(folder, tmp_path / "back", original, converted, names=names)
@@ -134,7 +134,7 @@ def test_a_layer_under_another_name_and_transposed_is_named_by_the_caller(
 def test_what_a_training_did_not_save_is_named(state, converted, original, tmp_path):
     folder = tmp_path / "dcp"
     for change, problem in (
-        ({"ebc.embedding_bags.user.weight": None}, "does not lead back to 'user'"),
+        ({"ebc.embedding_bags.user.weight": None}, "does not give back 'user'"),
         ({"ebc.embedding_bags.user.weight": torch.zeros(30, 8)}, "it is of another model"),
         ({"other.embedding_bags.user.weight": torch.zeros(31, 8),
           "ebc.embedding_bags.user.weight": None,

@@ -81,7 +81,7 @@ def test_a_file_that_changes_or_goes_while_it_is_used_is_refused(folder):
     with pytest.raises(BadInput, match="1.parquet has 1 rows where 25 were listed; it changed"):
         keys(data)
     (folder / "1.parquet").unlink()
-    with pytest.raises(BadInput, match="1.parquet does not exist, or does no more"):
+    with pytest.raises(BadInput, match="1.parquet does not exist, or no longer does"):
         keys(data)
 
 

@@ -126,7 +126,7 @@ def test_verification_knows_what_of_the_ids_follows_from_the_data(tmp_path):
 def test_what_cannot_be_built_is_refused(tmp_path):
     directory, _ = converted(tmp_path, {"t": "dynamicemb"}, rows=None)
     config = read_model(directory)
-    with pytest.raises(UsageError, match="'t' stands in files for NVIDIA's dynamicemb"):
+    with pytest.raises(UsageError, match="'t' is in files for NVIDIA's dynamicemb"):
         build(config)
     config["tables"][0]["ids"]["mode"] = "hashed"
     with pytest.raises(UsageError, match="has ids 'hashed', expected one of rows, mch, mpzch"):

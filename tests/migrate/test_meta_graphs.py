@@ -127,7 +127,7 @@ def test_a_model_without_tables_converts(trained, tmp_path, capsys):
     manifest = migrate.convert(make_plan(trained / "dense"), tmp_path / "out")
     assert (manifest.tables, len(manifest.tensors)) == ([], 6)
     prefix = without_graph(trained, "dense", tmp_path)
-    with pytest.raises(UsageError, match="or --no-tables where none is"):
+    with pytest.raises(UsageError, match="or --no-tables if there are none"):
         make_plan(prefix)
     assert cli.main(["convert", str(prefix), str(tmp_path / "again"), "--no-tables"]) == 0
     assert "0 tables, 1 dense variables" in capsys.readouterr().out

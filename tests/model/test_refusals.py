@@ -43,7 +43,7 @@ def no_end(x):
 
 CASES = {
     python_function: "PyFunc, Python code that is not in the graph, of node 'PyFunc'",
-    custom_op: "ops that are not known: ZeroOut of node 'score' (of 'MatMul' (MatMul))",
+    custom_op: "unknown ops: ZeroOut of node 'score' (of 'MatMul' (MatMul))",
     strange_control_flow: "is control flow that neither tf.cond nor tf.while_loop writes",
     unending_loop: "is control flow that neither tf.cond nor tf.while_loop writes",
     several_ends: "cannot be told; name them with --output, such as one/end:0, other/end:0",

@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_refused():
         Hstu(6, 4, 1, 10)
     with pytest.raises(BadInput, match="2 times, expected 3"):
         Packed.of([[1, 2, 3]], [[1, 2]])
-    with pytest.raises(BadInput, match="none but candidates"):
+    with pytest.raises(BadInput, match="only candidates"):
         Packed.of([[1, 2]], targets=[2])
     with pytest.raises(BadInput, match="has no item"):
         Packed.of([[1, 2], []])

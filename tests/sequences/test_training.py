@@ -143,7 +143,7 @@ def test_it_ends_after_epochs_without_a_better_one_and_keeps_the_best(
         ("training: {rate: 0}", "rate is 0.0, expected a number above 0"),
         ("loss: {negatives: hard}", "negatives is 'hard', expected one of all, "),
         ("training: {metric: recall}", "metric is 'recall', expected one of NDCG@10, "),
-        ("split: {validation: 3, test: 4}", "split wants times"),
+        ("split: {validation: 3, test: 4}", "split needs times"),
         ("data: [user]", "data: expected the fields of a Columns"),
     ],
 )

@@ -53,7 +53,7 @@ def test_new_ids_begin_with_the_number_that_the_look_up_tells(of):
 
 
 def test_without_the_plug_in_its_op_is_named(job):
-    with pytest.raises(BadInput, match="ops that are not known: AcmePull of node"):
+    with pytest.raises(BadInput, match="unknown ops: AcmePull of node"):
         migrate.load_model(job.prefix)
 
 

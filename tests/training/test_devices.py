@@ -32,7 +32,7 @@ def test_a_gpu_that_is_not_there_is_refused_in_one_sentence():
 
 
 def test_of_several_processes_none_says_which_gpu(one_of_four):
-    with pytest.raises(UsageError, match="of 4 processes each takes a GPU of its own; say cuda"):
+    with pytest.raises(UsageError, match="of 4 processes each takes its own GPU; say cuda"):
         device_of("cuda:1")
 
 

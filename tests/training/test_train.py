@@ -227,7 +227,7 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
         check=False,
     )
     assert done.returncode == 3, done.stdout
-    assert "--batch-size 255 cannot be shared out among 2 processes" in done.stdout
+    assert "--batch-size 255 cannot be divided among 2 processes" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,9 @@ class Shuffle(NamedTuple):
         if not 0 <= self.seed < 1 << 32:
             raise UsageError(f"the seed of a shuffle is {self.seed}; it must be 0 to 2**32 - 1")
         if self.buffer < 1:
-            raise UsageError(f"the buffer of a shuffle is {self.buffer} rows; 1 is the least")
+            raise UsageError(
+                f"the buffer of a shuffle is {self.buffer}; at least 1 row is expected"
+            )
         return self
 
 

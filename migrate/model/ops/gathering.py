@@ -41,7 +41,7 @@ def scatter(call: Call) -> str:
 def unique(call: Call) -> Many:
     """`runtime.unique(x)`: values in the order of their first occurrence, and indices into them"""
     if call.node.op.endswith("V2") and call[0].rank != 1:
-        raise call.refusal("it looks for equal slices of a tensor that is not known to be a vector")
+        raise call.refusal("it looks for equal slices of a tensor that may not be a vector")
     counts = "WithCounts" in call.node.op
     more = ", counts=True" if counts else ""
     if call.dtype("out_idx", "int32") == "int64":

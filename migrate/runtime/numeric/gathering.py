@@ -92,7 +92,7 @@ def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
     rest = list(parts[0].shape[rank:])
     places = _last(together, size) - size
     if (places < 0).any():
-        raise IndexError("a row that is put together has no part")
+        raise IndexError("a row of the result comes from no part")
     if isinstance(parts[0], Strings):
         flat = [part.reshape([index.numel(), *rest]) for index, part in zip(indices, parts)]
         return Strings.concat(flat)[places]

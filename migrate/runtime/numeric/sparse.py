@@ -34,7 +34,7 @@ def sparse_to_dense(
     if (places >= total).any():
         raise BadInput(f"a sparse tensor has an index outside of its shape {sizes}")
     if validate and (places[1:] <= places[:-1]).any():
-        raise BadInput("the indices of a sparse tensor do not ascend, or one is there twice")
+        raise BadInput("the indices of a sparse tensor do not ascend, or one occurs twice")
     if not values.shape:
         values = values.broadcast_to((len(rows),))
     pool = joined([like(values, default), values])

@@ -154,10 +154,10 @@ def settings_of(data: Any, where: str) -> Settings:
     if found.model.users and (found.model.task, found.model.tables) != ("retrieval", "ids"):
         raise BadInput(f"{where}: users have vectors with task: retrieval and tables: ids alone")
     if found.start is not None and found.start.user is not None and not found.model.users:
-        raise BadInput(f"{where}: start: user wants users with vectors; set model: {{users: true}}")
+        raise BadInput(f"{where}: start: user needs users with vectors; set model: {{users: true}}")
     by_time = {"buckets": found.model.buckets, "split": any(vars(found.split).values())}
     for name in (name for name, given in by_time.items() if given and found.data.time is None):
-        raise BadInput(f"{where}: {name} wants times; name their column by data: {{time: ...}}")
+        raise BadInput(f"{where}: {name} needs times; name their column by data: {{time: ...}}")
     return found
 
 

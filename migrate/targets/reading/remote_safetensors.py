@@ -34,7 +34,9 @@ class RemoteSafetensors:
                     for fqn, one in header.items()
                 }
             except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                raise BadInput(f"{path} is no safetensors file, or damaged: {error}") from error
+                raise BadInput(
+                    f"{path} is not a safetensors file, or is damaged: {error}"
+                ) from error
             for one in self._slices.values():
                 file.check_extent(one.start, one.row_bytes * one.rows, path)
 

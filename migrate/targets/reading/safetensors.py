@@ -83,7 +83,7 @@ def _opened(path: str) -> safe_open:
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
-        raise BadInput(f"{path} is not a safetensors file, or truncated: {error}") from error
+        raise BadInput(f"{path} is not a safetensors file, or is truncated: {error}") from error
 
 
 def _weight_map(path: str) -> Any:

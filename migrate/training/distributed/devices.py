@@ -50,7 +50,7 @@ def _gpu(device: torch.device) -> torch.device:
         return torch.device("cuda", device.index or 0)
     if device.index is not None:
         raise UsageError(
-            f"--device {device}: of {own.size} processes each takes a GPU of its own; say cuda"
+            f"--device {device}: of {own.size} processes each takes its own GPU; say cuda"
         )
     number, there = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
     if 0 < there <= number:

@@ -174,7 +174,7 @@ def distribute(task: Task, device: torch.device = _CPU) -> Task:
     module, whole = task.module, task.optimizer
     if not isinstance(whole, GraphOptimizer):
         raise UsageError(
-            f"the optimizer is {type(whole).__name__}; a model of one's own trains in one process"
+            f"the optimizer is {type(whole).__name__}; a model of your own trains in one process"
         )
     if whole.transforms:
         raise UsageError(
@@ -191,7 +191,7 @@ def distribute(task: Task, device: torch.device = _CPU) -> Task:
         if target.sparse and target.attribute not in shared_out:
             raise UsageError(
                 f"the table {target.name!r} is used otherwise than by TorchRec's collections, and "
-                "cannot be shared out; train in one process"
+                "cannot be divided; train in one process"
             )
     if by_id and device.type != "cpu":
         raise UsageError(

@@ -6,7 +6,7 @@
    the manifest before it is written, resumed where it was interrupted, placed when whole.
 
 Every request is signed with the job's key. `semisync.cluster.files.node` has an example;
-docs/files.md tells how to use it, docs/security.md what it protects from.
+docs/files.md tells how to use it, docs/launch/listening.md what it protects from.
 """
 
 import lazy_loader

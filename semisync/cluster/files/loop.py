@@ -37,7 +37,7 @@ class LoopThread:
         try:
             return future.result()
         except concurrent.futures.CancelledError:
-            raise UsageError("it was closed by another thread in the middle of this") from None
+            raise UsageError("another thread closed it in the middle of this") from None
         except BaseException:
             future.cancel()
             raise

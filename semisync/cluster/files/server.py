@@ -90,7 +90,7 @@ class Server:
             # aiohttp would look for PATH.gz, which no manifest has.
             raise Refused(406, "files are served as they are")
         if self._sending >= SENDING:
-            raise Refused(503, "{} files are on their way already".format(SENDING), wait=1)
+            raise Refused(503, "{} files are being sent already".format(SENDING), wait=1)
         connection: Any = request.protocol
         size, place = _size(request, file.size), os.path.join(share.folder, file.path)
         if os.path.islink(place) or not os.path.isfile(place):

@@ -75,7 +75,7 @@ def _add_shape(group):
     add(
         "--chief",
         action="store_true",
-        help="there is a chief besides the workers, as an Estimator wants it; else worker 0 is it",
+        help="the job has a chief besides the workers, as an Estimator's does; else worker 0 is it",
     )
     add(
         "--workers-may-move",
@@ -99,7 +99,7 @@ def _add_waits(group):
         type=_seconds,
         default=600.0,
         metavar="S",
-        help="seconds to wait for what the job cannot do without; default: 600",
+        help="seconds to wait for the processes that the job needs; default: 600",
     )
     add(
         "--grace",
@@ -113,7 +113,7 @@ def _add_waits(group):
         type=_seconds,
         default=10.0,
         metavar="S",
-        help="seconds without a word after which ZooKeeper takes a launcher for lost; default: 10",
+        help="seconds of silence after which ZooKeeper counts a launcher as lost; default: 10",
     )
 
 

@@ -7,7 +7,7 @@
     server      lines for people, /status.json for programs, /metrics for Prometheus
     command     `semisync status`
 
-docs/files.md tells how to use it.
+docs/launch/progress.md tells how to use it.
 """
 
 import lazy_loader

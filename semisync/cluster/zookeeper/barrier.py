@@ -114,7 +114,7 @@ def conduct(
     deadline = time.monotonic() + seconds
     while True:
         if election.epoch is None:
-            raise Deposed("another leads: the barrier is its to conduct")
+            raise Deposed("another process leads, and only the leader conducts the barrier")
         told.clear()
         verdict, stat = client.get(path)
         if not verdict:

@@ -145,6 +145,6 @@ def test_of_look_ups_in_a_sparse_servers_tables_the_op_is_named(graphs, tmp_path
     """The table is not a variable of the checkpoint: what fills its wrapper is not known here."""
     _, convert, reason = inspected(graphs / "sparse_server", capsys)
     assert convert is None
-    assert "has ops that are not known: TFRA>CuckooHashTableFind of node 'lk/find'" in reason
+    assert "has unknown ops: TFRA>CuckooHashTableFind of node 'lk/find'" in reason
     assert main(["convert", str(graphs / "sparse_server"), str(tmp_path / "o"), "--model"]) == 3
     assert "TFRA>CuckooHashTableFind of node 'lk/find'" in capsys.readouterr().err

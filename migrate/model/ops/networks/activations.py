@@ -46,7 +46,7 @@ def fused_batch_norm(call: Call) -> Many:
     """`runtime.fused_batch_norm(x, scale, offset, mean, variance, 0.001)`: the outputs and the
     statistics; `training=True` takes the batch's own"""
     if call.number("exponential_avg_factor", 1.0) != 1.0:
-        raise call.refusal("it averages its statistics itself")
+        raise call.refusal("it keeps the averages of its statistics itself")
     given = ", ".join(value.tensor for value in call.args[:5])
     more = ", training=True" if call.flag("is_training", True) else ""
     if call.string("data_format", b"NHWC").startswith(b"NC"):
