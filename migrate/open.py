@@ -97,7 +97,8 @@ def frozen_graph(path: Union[str, os.PathLike]) -> Optional[str]:
     """The file of a graph without variables, a frozen one: a GraphDef, or a SavedModel; None where
     `path` names a checkpoint, or nothing.
 
-    Raises BadInput for a graph that has variables, whose values are then missing.
+    Raises:
+        BadInput: a graph that has variables, whose values are then missing.
     """
     path = os.fspath(path)
     if path.endswith((".index", ".meta")) or v1_tables(path) or saved_model_prefix(path):

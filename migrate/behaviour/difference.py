@@ -34,8 +34,11 @@ def apart(
     on_the_way: bool = False,
     rounding: Optional[np.ndarray] = None,
 ) -> Apart:
-    """How far `ours` is from TensorFlow's value, of the same shape. rounding: what TensorFlow's
-    differs from itself by, of that shape."""
+    """How far `ours` is from TensorFlow's value, of the same shape.
+
+    Args:
+        rounding: what TensorFlow's differs from itself by, of that shape.
+    """
     if theirs.dtype.kind not in "fiub" or ours.dtype.kind not in "fiub":
         other = theirs != ours
         return Apart(np.where(other, np.inf, 0.0), np.where(other, np.inf, 0.0), other)

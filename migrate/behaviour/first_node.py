@@ -58,7 +58,9 @@ def find_first(
 ) -> Optional[NodeDifference]:
     """The node; None where none differs by itself.
 
-    written: the source of the conversion's outputs. outputs: those that are compared.
+    Args:
+        written: the source of the conversion's outputs.
+        outputs: those that are compared.
     """
     computed = written.emitter.computed()
     edges = [edge for edge in computed if subject.has(edge)]
@@ -112,8 +114,11 @@ def first_cause(
     graph: Graph, compared: Mapping[Edge, Optional[Place]], outputs: Collection[Edge]
 ) -> Optional[Tuple[Edge, Place]]:
     """The first difference that goes on to an output, from one tensor that differs to the next.
-    compared: where each differs, in the order of the source; what is not among them differs if what
-    it is made of does."""
+
+    Args:
+        compared: where each differs, in the order of the source; what is not among them differs
+            if what it is made of does.
+    """
     readers = consumers_of(graph)
     known, ends = {name for name, _ in compared}, {name for name, _ in outputs}
     different = [(edge, place) for edge, place in compared.items() if place is not None]

@@ -54,11 +54,16 @@ def compare_forward(
 ) -> ForwardReport:
     """Whether model.py gives what TensorFlow gives.
 
-    prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph. converted: what
-    `semisync convert --model` wrote of it. data: a data set as `semisync score` reads it. outputs:
-    those of model.py to compare; by default all. rows: of the data set, the first ones. onnx:
-    whether onnxruntime is a third witness.
-    Raises BadInput and UsageError for what cannot be compared.
+    Args:
+        prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph.
+        converted: what `semisync convert --model` wrote of it.
+        data: a data set as `semisync score` reads it.
+        outputs: those of model.py to compare; by default all.
+        rows: of the data set, the first ones.
+        onnx: whether onnxruntime is a third witness.
+
+    Raises:
+        BadInput, UsageError: what cannot be compared.
     """
     if rows < 1:
         raise UsageError(f"--rows is 1 or more, not {rows}")

@@ -22,8 +22,12 @@ from migrate.verification.carried import Carried
 class Converted:
     """What `semisync convert --model` wrote into a directory, ready to score.
 
-    module: in evaluation mode. inputs, outputs: INPUTS and OUTPUTS of its model.py.
-    Raises BadInput where it is not a whole conversion with its model, or its code fails.
+    Attributes:
+        module: in evaluation mode.
+        inputs, outputs: INPUTS and OUTPUTS of its model.py.
+
+    Raises:
+        BadInput: it is not a whole conversion with its model, or its code fails.
     """
 
     def __init__(self, directory: str) -> None:

@@ -24,8 +24,12 @@ class Largest:
         ours: np.ndarray,
         rounding: Optional[Callable[[], np.ndarray]] = None,
     ) -> bool:
-        """One batch; whether a row of it is too far from TensorFlow's. rounding: what TensorFlow's
-        values differ from themselves by; it is asked for where one is far from it."""
+        """One batch; whether a row of it is too far from TensorFlow's.
+
+        Args:
+            rounding: what TensorFlow's values differ from themselves by; it is asked for where
+                one is far from it.
+        """
         if theirs.shape != ours.shape:
             told = (str(list(array.shape)) for array in (theirs, ours))
             at = Place(batch.file, None, (), *(f"the shape {shape}" for shape in told))

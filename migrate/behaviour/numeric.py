@@ -70,8 +70,12 @@ def numeric_part(
 ) -> Numeric:
     """The part, with the conversion's weights; of a model without text its own model.py.
 
-    given: what the whole module takes, for one batch. fetch: TensorFlow's values of tensors.
-    Raises BadInput where the model needs text for more than to make numbers of it.
+    Args:
+        given: what the whole module takes, for one batch.
+        fetch: TensorFlow's values of tensors.
+
+    Raises:
+        BadInput: the model needs text for more than to make numbers of it.
     """
     edges = _becoming_numbers(subject, written)
     if not edges:

@@ -38,8 +38,11 @@ class Legs(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """What both legs must give: TensorFlow's outputs of the batch, by tensor. names: these in the
-    report."""
+    """What both legs must give: TensorFlow's outputs of the batch, by tensor.
+
+    Attributes:
+        names: these in the report.
+    """
 
     batch: Rows
     outputs: Mapping[str, np.ndarray]

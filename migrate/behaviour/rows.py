@@ -54,9 +54,13 @@ class Rows(NamedTuple):
 def read_rows(
     data: str, inputs: Sequence[Input], setting: Setting, fixed: Optional[int]
 ) -> Iterator[Rows]:
-    """The rows of a data set in order. fixed: the only number of rows that the graph takes.
+    """The rows of a data set in order.
 
-    Raises BadInput as `migrate.scoring.run.batches`.
+    Args:
+        fixed: the only number of rows that the graph takes.
+
+    Raises:
+        BadInput: as `migrate.scoring.run.batches`.
     """
     told = setting.reading
     lists = [*told.lists, *(one.column for one in inputs if one.several)]
@@ -69,9 +73,12 @@ def read_full(
     data: str, inputs: Sequence[Input], setting: Setting, fixed: Optional[int]
 ) -> Iterator[List[Feature]]:
     """The features of batches of one size, in order and without end: after the last row comes the
-    first again. A smaller batch would be another training step than the job's.
+    first again.
 
-    Raises BadInput as `read_rows`.
+    A smaller batch would be another training step than the job's.
+
+    Raises:
+        BadInput: as `read_rows`.
     """
     size = fixed or setting.reading.size
     waiting: List[Rows] = []

@@ -51,7 +51,8 @@ class Serving(NamedTuple):
 def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) -> Serving:
     """What makes `outputs` those that are served; nothing for a graph that serves.
 
-    Raises BadInput for a SavedModel, which serves as it is, and for a BatchNorm in a function.
+    Raises:
+        BadInput: a SavedModel, which serves as it is, or a BatchNorm in a function.
     """
     graph, seen = subject.found.graph, written.emitter.subject
     needed = upstream(_of_batches(graph), outputs, controls=False)

@@ -121,8 +121,11 @@ def _drawing(nodes: Iterable[Node]) -> List[str]:
 def upstream(
     graph: Graph, outputs: Iterable[Edge], fed: Iterable[str] = (), controls: bool = True
 ) -> Set[str]:
-    """Names of the nodes that the outputs depend on, but by what is fed. controls: whether those
-    count that only have to run before."""
+    """Names of the nodes that the outputs depend on, but by what is fed.
+
+    Args:
+        controls: whether those count that only have to run before.
+    """
     ends = set(fed)
     seen: Set[str] = set()
     pending = [edge for edge in outputs if tensor_name(edge) not in ends]

@@ -39,9 +39,12 @@ def begin_with_zeros(fed: Mapping[str, Any], module: torch.nn.Module) -> None:
 class TablesById:
     """Those of a training.
 
-    tensors: of each table and slot, by name, what TensorFlow is asked for: the names of the keys
-    and values of each shard.
-    Raises BadInput where the graph cannot tell them.
+    Attributes:
+        tensors: of each table and slot, by name, what TensorFlow is asked for: the names of the
+            keys and values of each shard.
+
+    Raises:
+        BadInput: the graph cannot tell them.
     """
 
     def __init__(self, subject: Subject, training: Training) -> None:
@@ -79,7 +82,11 @@ class TablesById:
 
     def after(self, values: Values, ids: Values) -> Values:
         """`values` with the rows of tables and slots where torch has those ids, NaN where there are
-        none. Raises BadInput where torch lacks an id."""
+        none.
+
+        Raises:
+            BadInput: torch lacks an id.
+        """
         found = dict(values)
         for name, own in ids.items():
             wanted = self._tables[name].ids.cpu().numpy()

@@ -60,11 +60,15 @@ def compare_training(
 ) -> TrainingReport:
     """Whether torch takes TensorFlow's training steps.
 
-    prefix: a checkpoint with its MetaGraph and its slots. converted: what `semisync convert` wrote
-    of it. data: a data set as `semisync score` reads it, with the labels; its rows are taken in
-    order, `setting.reading.size` a step, and again from the first. tolerance: see
-    `migrate.model.training.steps`.
-    Raises BadInput and UsageError for what cannot be compared, such as a graph that does not train.
+    Args:
+        prefix: a checkpoint with its MetaGraph and its slots.
+        converted: what `semisync convert` wrote of it.
+        data: a data set as `semisync score` reads it, with the labels; its rows are taken in
+            order, `setting.reading.size` a step, and again from the first.
+        tolerance: see `migrate.model.training.steps`.
+
+    Raises:
+        BadInput, UsageError: what cannot be compared, such as a graph that does not train.
     """
     if steps < 1:
         raise UsageError(f"--steps is 1 or more, not {steps}")

@@ -58,9 +58,13 @@ class Changed(NamedTuple):
 class Overlaid(Checkpoint):
     """The checkpoint `full` with what `newer` has of its variables; prefix and files of both.
 
-    tables: names before `-keys` of the hash tables in `full`, whose tensors are left alone.
     Mapping, `read`, `chunks`, `reader` and `verify` are those of a Checkpoint.
-    Raises BadInput if `newer` is not an increment of `full`.
+
+    Args:
+        tables: names before `-keys` of the hash tables in `full`, whose tensors are left alone.
+
+    Raises:
+        BadInput: `newer` is not an increment of `full`.
     """
 
     def __init__(self, full: Checkpoint, newer: Checkpoint, tables: Sequence[str]) -> None:

@@ -28,8 +28,9 @@ def partitions(info: TensorInfo) -> int:
 def row_blocks(info: TensorInfo, name: str) -> List[Tuple[int, int]]:
     """(first row, rows) of each partition along the rows.
 
-    Raises BadInput if the partitions are not those that TensorFlow makes: rows // P each, and one
-    more in the first rows % P; look-ups by "mod" and "div" rely on it.
+    Raises:
+        BadInput: the partitions are not those that TensorFlow makes: rows // P each, and one
+            more in the first rows % P; look-ups by "mod" and "div" rely on it.
     """
     rows = info.shape[0] if info.shape else 1
     blocks = sorted({(piece.start[0], piece.shape[0]) for piece in info.slices}) or [(0, rows)]

@@ -36,10 +36,11 @@ _MAX_STATE = 16 << 20  # bytes; one path per checkpoint that is kept
 
 
 def checkpoint_prefix(path: str) -> str:
-    """The prefix of the checkpoint that `path` names: the latest one of a directory of
-    checkpoints, else `path` itself.
+    """The prefix of the checkpoint that `path` names: the latest one of a directory of checkpoints,
+    else `path` itself.
 
-    Raises BadInput if the directory has checkpoints and nothing in it says which one is meant.
+    Raises:
+        BadInput: the directory has checkpoints and nothing in it says which one is meant.
     """
     path = os.fspath(path)
     if not is_directory_of_checkpoints(path):

@@ -25,9 +25,10 @@ Span = Tuple[int, int, int, int]  # piece, first byte, bytes, crc32c
 class RowReader:
     """Reads rows from `first` on, as many as it is asked for.
 
-    pieces: sorted by their starts, each with at least one dimension; streams: one per piece, at the
-    first value that is wanted (`skipped`). blocks: (first row, rows) of each partition if rows were
-    dealt out, else empty.
+    Args:
+        pieces: sorted by their starts, each with at least one dimension.
+        streams: one per piece, at the first value that is wanted (`skipped`).
+        blocks: (first row, rows) of each partition if rows were dealt out, else empty.
     """
 
     def __init__(

@@ -26,9 +26,12 @@ class Gathered(NamedTuple):
 
 
 def gather(tensors: Dict[str, Tensor], path: str) -> Gathered:
-    """Puts the parts of such slots together. `path` names the index in errors.
+    """Puts the parts of such slots together.
 
-    Raises BadInput for a tensor whose slices leave a gap or overlap and that is not such a part.
+    `path` names the index in errors.
+
+    Raises:
+        BadInput: a tensor whose slices leave a gap or overlap and that is not such a part.
     """
     groups: Dict[str, List[str]] = {}
     gathered: Dict[str, Tensor] = {}

@@ -24,7 +24,9 @@ _BUFFER = 256 << 10  # bytes
 class Shards:
     """Positional reads from the data files of the checkpoint `prefix`.
 
-    big_endian: of the numbers in the files. checksums: whether streams check their crc32c.
+    Args:
+        big_endian: of the numbers in the files.
+        checksums: whether streams check their crc32c.
     """
 
     def __init__(
@@ -82,9 +84,10 @@ class Shards:
 class PieceStream:
     """Reads one piece from front to back; the read that reaches its end checks the crc32c.
 
-    skip: bytes to leave out at the front; a piece that was not read from its first byte cannot be
-    checked here, but `span` says what is known of it. swap: bytes of the numbers to reverse; 1 if
-    the files are little-endian.
+    Args:
+        skip: bytes to leave out at the front; a piece that was not read from its first byte
+            cannot be checked here, but `span` says what is known of it.
+        swap: bytes of the numbers to reverse; 1 if the files are little-endian.
     """
 
     def __init__(

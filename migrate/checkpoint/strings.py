@@ -31,8 +31,12 @@ _BUFFER = 64 << 10  # bytes of varints decoded at a time
 class StringStream:
     """The elements of one stored string tensor from front to back.
 
-    skip: elements to leave out at the front; their bytes are not read, so that the elements' own
-    crc cannot be checked. Raises BadInput if lengths, sizes or crcs do not agree.
+    Args:
+        skip: elements to leave out at the front; their bytes are not read, so that the
+            elements' own crc cannot be checked.
+
+    Raises:
+        BadInput: lengths, sizes or crcs do not agree.
     """
 
     def __init__(self, shards: Shards, piece: Piece, where: str, skip: int = 0) -> None:
@@ -108,7 +112,8 @@ class StringStream:
 class _Lengths:
     """The varints at the front of a piece, decoded a buffer at a time.
 
-    position: in the data file, of the first varint not yet decoded.
+    Attributes:
+        position: in the data file, of the first varint not yet decoded.
     """
 
     def __init__(self, shards: Shards, piece: Piece, where: str, count: int) -> None:

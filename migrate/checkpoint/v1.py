@@ -132,7 +132,8 @@ class SliceStream:
 def open_v1(prefix: str, checksums: bool = True) -> Optional[Checkpoint]:
     """The V1 checkpoint with this prefix; None if there are no such tables.
 
-    checksums: of no effect; the blocks of a table are always checked.
+    Args:
+        checksums: of no effect; the blocks of a table are always checked.
     """
     paths = v1_tables(prefix)
     if not paths:

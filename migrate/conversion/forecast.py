@@ -26,7 +26,11 @@ _COMPARING, _READING = 100 << 20, 40 << 20
 class Forecast(NamedTuple):
     """Bytes that are read of `shards` files, and written to about `files`, in `parts`, of which the
     rank with most has `share`, `share_bytes`; threads and memory of each rank; bytes of disk of all
-    ranks in `place`, and what is free there; hashed: bytes of that for sorted hash tables."""
+    ranks in `place`, and what is free there.
+
+    Attributes:
+        hashed: bytes of that for sorted hash tables.
+    """
 
     read: int
     shards: int

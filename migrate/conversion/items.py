@@ -52,7 +52,8 @@ class Hashed(NamedTuple):
 def items(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> List[Item]:
     """Every tensor that the plan writes; the plan has been checked against `checkpoint`.
 
-    hashed: the plan's hash tables by the table's name; those that are absent are left out.
+    Args:
+        hashed: the plan's hash tables by the table's name; those that are absent are left out.
     """
     every: List[Item] = []
     for table in plan.tables:

@@ -91,7 +91,10 @@ def prepare(directory: str, layout: Layout) -> None:
 def reserve(file: BinaryIO, size: int) -> bool:
     """Takes room for `size` bytes of `file`, of mode "ab"; returns whether its file system can.
 
-    What was written before stays. Raises OSError where the disk is full.
+    What was written before stays.
+
+    Raises:
+        OSError: the disk is full.
     """
     if not size:
         return False

@@ -33,8 +33,12 @@ def manifest_of(
 ) -> Manifest:
     """The manifest of a conversion that wrote `items` to format `target`.
 
-    hashed: the plan's hash tables by the table's name. runs: of all parts, by item and row.
-    Raises BadInput where a cast has overflowed.
+    Args:
+        hashed: the plan's hash tables by the table's name.
+        runs: of all parts, by item and row.
+
+    Raises:
+        BadInput: a cast has overflowed.
     """
     summaries = [
         _summary(plan, table, checkpoint, hashed.get(table.name), items) for table in plan.tables

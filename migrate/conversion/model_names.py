@@ -42,8 +42,11 @@ _FILE = "__model_0.distcp"
 def add_model_names(
     directory: str, parameters: Sequence[Parameter], into: Optional[str] = None
 ) -> None:
-    """Gives a conversion to DCP the names of model.py, which has `parameters`. into: the folder to
-    write what changes, by default `directory` itself."""
+    """Gives a conversion to DCP the names of model.py, which has `parameters`.
+
+    Args:
+        into: the folder to write what changes, by default `directory` itself.
+    """
     into = into or directory
     manifest = read_manifest(directory)
     if manifest.target != "dcp":

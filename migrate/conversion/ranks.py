@@ -73,10 +73,13 @@ def shared(
     todo: List[int],
     write: Callable[[List[int]], Iterator[Record]],
 ) -> Iterator[Record]:
-    """Rank 0: the records of the parts `todo`, those of all ranks. write: writes some of them.
+    """Rank 0: the records of the parts `todo`, those of all ranks.
 
-    Raises SemisyncError where another rank met an error, Unfinished where that was a passing one
-    or where a rank is missing.
+    Args:
+        write: writes some of them.
+
+    Raises:
+        SemisyncError: another rank met an error; Unfinished for a passing one, or a missing rank.
     """
     announced = _Announcement(uuid.uuid4().hex, rank.size, todo)
     _write(directory, announced)
@@ -123,10 +126,13 @@ def assist(
 ) -> int:
     """Any rank but 0: writes its share of the conversion into `out`; returns its parts.
 
-    scratch: the same folder as that of rank 0.
+    Args:
+        scratch: the same folder as that of rank 0.
 
-    Raises UsageError where the ranks disagree on how many they are, SemisyncError where rank 0 does
-    not come or gives up, BadInput where the checkpoint is damaged.
+    Raises:
+        UsageError: the ranks disagree on how many they are.
+        SemisyncError: rank 0 does not come or gives up.
+        BadInput: the checkpoint is damaged.
     """
     refuse_existing(out, scratch)
     directory, written = partial_path(out, scratch), 0
@@ -188,8 +194,12 @@ def _place(out: str, directory: str, job: Job, checkpoint: Checkpoint) -> Place:
 
 
 class _Announcement(NamedTuple):
-    """`ranks.json`. todo: numbers of the parts that all share. over: "" while they are at work,
-    then "done" or "given up"."""
+    """`ranks.json`.
+
+    Attributes:
+        todo: numbers of the parts that all share.
+        over: "" while they are at work, then "done" or "given up".
+    """
 
     run: str
     size: int
@@ -200,8 +210,10 @@ class _Announcement(NamedTuple):
 class _Reader:
     """The records in a journal that another process writes.
 
-    begun: whether it is there. failed: what its writer could not do; passing: whether it may be
-    able to later.
+    Attributes:
+        begun: whether it is there.
+        failed: what its writer could not do.
+        passing: whether it may be able to later.
     """
 
     def __init__(self, path: str) -> None:

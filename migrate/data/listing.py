@@ -27,9 +27,14 @@ COLUMNAR = ("parquet", "orc")  # read by parity.io.formats
 
 
 class File(NamedTuple):
-    """A file. format: of parity.io.formats, or "text" where it is said how it is written; rows: of
-    each block; names: of its columns; bounds: where the blocks of a TFRecord file begin, and its
-    end."""
+    """A file.
+
+    Attributes:
+        format: of parity.io.formats, or "text" where it is said how it is written.
+        rows: of each block.
+        names: of its columns.
+        bounds: where the blocks of a TFRecord file begin, and its end.
+    """
 
     path: str
     size: int
@@ -151,8 +156,11 @@ def lines_of(
     first: int,
     wanted: Sequence[Column] = (),
 ) -> text.Lines:
-    """A block of a text file, which begins with row `first`; wanted: the columns to read, where
-    only these are."""
+    """A block of a text file, which begins with row `first`.
+
+    Args:
+        wanted: the columns to read, where only these are.
+    """
     how, rows = text.format_of(file.format, written), file.rows[block]
     return text.Lines(file.path, file.size, block, rows, file.names, how, first, wanted)
 

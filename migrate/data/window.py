@@ -19,7 +19,8 @@ Block = Union[Any, Lost]  # a pyarrow.RecordBatch, or why there is none
 class OrderedWindow:
     """The rows of a window, each at its place in the order.
 
-    lost: the blocks that are missing.
+    Attributes:
+        lost: the blocks that are missing.
     """
 
     def __init__(self, order: Order, number: int, blocks: Sequence[Block]) -> None:

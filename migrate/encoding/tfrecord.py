@@ -47,7 +47,12 @@ def pieces_of(
 ) -> Iterator[Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]]:
     """The records of a file, many at a time: bytes (uint8), and where each lies in them (int64).
 
-    first: the number of the first record; read, path, errors: as of `frames`.
+    Args:
+        read, path: as of `frames`.
+        first: the number of the first record.
+
+    Raises:
+        BadInput: as `frames`.
     """
     held, number, ended = b"", first, False
     while not ended:
@@ -74,8 +79,12 @@ def pieces_of(
 def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.ndarray:
     """Where each record of a file of `size` bytes begins, int64; what they hold is not checked.
 
-    read_at: gives the bytes from a place on, at least the head of a record, fewer only at the end.
-    Raises BadInput as `frames`.
+    Args:
+        read_at: gives the bytes from a place on, at least the head of a record, fewer only at
+            the end.
+
+    Raises:
+        BadInput: as `frames`.
     """
     found, number, at = [numpy.empty(0, numpy.int64)], 0, 0
     while at < size:
@@ -120,7 +129,10 @@ def _damaged(path: str, number: int, wrong: str) -> BadInput:
 def read_records(path: str, compressed: bool = False) -> Iterator[memoryview]:
     """The records of the file at `path`, checked as by `frames`.
 
-    compressed: by snappy. Memory: a record, and a block or a MiB.
+    Memory: a record, and a block or a MiB.
+
+    Args:
+        compressed: by snappy.
     """
     with StoredFile(path) as file:
         pieces = _blocks(file, path) if compressed else _pieces(file, path)

@@ -19,7 +19,8 @@ _LEAF = "ExponentialMovingAverage"
 def swapped_averages(saved: Mapping[str, Saved]) -> Dict[str, str]:
     """Name in the checkpoint of each average that is stored as its variable -> that of the weights.
 
-    saved: variable nodes, whose names are never swapped, with where they are stored.
+    Args:
+        saved: variable nodes, whose names are never swapped, with where they are stored.
     """
     swapped = {}
     for node, average in saved.items():

@@ -40,10 +40,12 @@ def find_evidence(
 ) -> Optional[Evidence]:
     """What the MetaGraph of `checkpoint` says; None without one.
 
-    meta: its path, if the caller names it. left_out: whether the caller leaves a tensor out; it is
-    not a slot then.
+    Args:
+        meta: its path, if the caller names it.
+        left_out: whether the caller leaves a tensor out; it is not a slot then.
 
-    Raises BadInput if it cannot be read or is another model's.
+    Raises:
+        BadInput: it cannot be read or is another model's.
     """
     meta_graph = find_meta_graph(checkpoint, meta)
     if meta_graph is None:

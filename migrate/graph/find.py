@@ -77,7 +77,8 @@ def find_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Graph]:
 def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[MetaGraph]:
     """The MetaGraph of `checkpoint`; None if there is none.
 
-    Raises BadInput if it cannot be read or is another model's.
+    Raises:
+        BadInput: it cannot be read or is another model's.
     """
     graph = find_graph(checkpoint, meta)
     if graph is None:

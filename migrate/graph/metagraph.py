@@ -41,8 +41,11 @@ Edge = Tuple[str, int]
 
 
 class Node(NamedTuple):
-    """One operation of the graph; `attrs` are AttrValue messages still to be decoded. controls:
-    names of the nodes that it waits for."""
+    """One operation of the graph; `attrs` are AttrValue messages still to be decoded.
+
+    Attributes:
+        controls: names of the nodes that it waits for.
+    """
 
     name: str
     op: str
@@ -52,8 +55,12 @@ class Node(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a SavedModel takes and gives: names of tensors by what its users call them. sparse: of
-    its sparse inputs, the tensors of the indices, the values and the dense shape."""
+    """What a SavedModel takes and gives: names of tensors by what its users call them.
+
+    Attributes:
+        sparse: of its sparse inputs, the tensors of the indices, the values and the dense
+            shape.
+    """
 
     inputs: Dict[str, str]
     outputs: Dict[str, str]

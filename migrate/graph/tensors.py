@@ -32,7 +32,8 @@ _STRINGS = 8
 def constant_array(graph: Graph, node: Node) -> numpy.ndarray:
     """The value of a Const node: an array of its type, of objects (bytes) for strings.
 
-    Raises BadInput where it is damaged, or of a type whose values are not numbers or strings.
+    Raises:
+        BadInput: it is damaged, or of a type whose values are not numbers or strings.
     """
     attribute = dict(fields(memoryview(node.attrs.get("value", b"")), graph.path))
     if 8 not in attribute:

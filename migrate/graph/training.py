@@ -263,8 +263,12 @@ class _Finder:
                 self._orphans[key] = "are variables of an optimizer of Keras"
 
     def add_named(self, stored: Mapping[str, str]) -> None:
-        """Names. stored: what variables are called, in the graph or in the checkpoint, -> their
-        names in the checkpoint."""
+        """Names.
+
+        Args:
+            stored: what variables are called, in the graph or in the checkpoint, -> their names
+                in the checkpoint.
+        """
         below_scope: List[Tuple[str, str, str]] = []
         explained = set(self._slots.by_variable)
         for called, name in stored.items():

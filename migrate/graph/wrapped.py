@@ -22,8 +22,12 @@ STAGED = "OrderedMapUnstage"  # the op by which the chief takes what a worker ha
 def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> Dict[str, Any]:
     """Of the nodes by name those that the plain job has otherwise, as it has them.
 
-    nodes: each a `migrate.graph.metagraph.Node`. entries: of the collection in the file at `path`.
-    Raises BadInput if one is damaged.
+    Args:
+        nodes: each a `migrate.graph.metagraph.Node`.
+        entries: of the collection in the file at `path`.
+
+    Raises:
+        BadInput: one is damaged.
     """
     tensors: Dict[Tuple[str, int], Tuple[str, int]] = {}
     waits: Dict[str, List[str]] = {}

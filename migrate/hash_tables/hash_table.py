@@ -66,7 +66,7 @@ class Part(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class HashTable:
-    """A table by ids.
+    """A hash table: its ids, rows and slots.
 
     Attributes:
         name: as in the checkpoint, without its partitions.

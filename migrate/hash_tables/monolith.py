@@ -36,7 +36,9 @@ _META = ".meta"
 class RecordPart:
     """`stored` entries of one file after its first `skip`.
 
-    slot: None for the rows, else the state to take instead. compressed: by snappy.
+    Attributes:
+        slot: None for the rows, else the state to take instead.
+        compressed: by snappy.
     """
 
     path: str

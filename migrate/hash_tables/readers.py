@@ -32,7 +32,8 @@ _FILES: Tuple[Callable[[str, Types], Optional[Dict[str, HashTable]]], ...] = (
 def tables_in_files(path: str, types: Types = ASSUMED) -> Optional[Dict[str, HashTable]]:
     """The hash tables of files that are not a checkpoint, by name; None if `path` has none.
 
-    types: of files that do not say theirs.
+    Args:
+        types: of files that do not say theirs.
     """
     if is_directory_of_checkpoints(path) or v1_tables(path):
         return None  # whose files may be named alike
@@ -50,8 +51,10 @@ def tables_in_checkpoint(
 ) -> Dict[str, HashTable]:
     """The hash tables in `checkpoint` by name; slots stand with their table.
 
-    sentinels: of MutableDenseHashTables, by the name before `-keys`. newer: a DeepRec incremental
-    checkpoint of a later step, whose rows replace those of the same key.
+    Args:
+        sentinels: of MutableDenseHashTables, by the name before `-keys`.
+        newer: a DeepRec incremental checkpoint of a later step, whose rows replace those of the
+            same key.
     """
     stems: Dict[str, List[Stem]] = {}
     for name in stored_tables(checkpoint):

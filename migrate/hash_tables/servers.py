@@ -19,7 +19,8 @@ _VALUES = "rows"  # of a table, beside its slots
 def server_tables(path: str) -> Optional[Dict[str, HashTable]]:
     """What the plug-ins find at a path, by name; None if they find nothing.
 
-    Raises BadInput where a plug-in fails, or two of them have a table of one name.
+    Raises:
+        BadInput: a plug-in fails, or two of them have a table of one name.
     """
     found: Dict[str, HashTable] = {}
     for plugin in plugins():

@@ -108,7 +108,8 @@ def where_is(checkpoint: Checkpoint, table: str) -> str:
 def columns_of(checkpoint: Checkpoint, stem: Stem, suffix: str = "") -> Columns:
     """The tensors of a part, of equal length; those of length 0 beside keys are not kept.
 
-    suffix: of the names, "_filtered" for DeepRec's ids without values.
+    Args:
+        suffix: of the names, "_filtered" for DeepRec's ids without values.
     """
     where = where_is(checkpoint, stem.table)
     keys = checkpoint[f"{stem.name}-keys{suffix}"]

@@ -26,8 +26,12 @@ _UNKNOWN = ("DeepRec", "MutableDenseHashTable")  # kinds whose look-ups in a gra
 
 
 class Made(NamedTuple):
-    """What a name stands for. of: "values", "ids" or the name of a slot of the table; fill: what
-    the slot begins with."""
+    """What a name stands for.
+
+    Attributes:
+        of: "values", "ids" or the name of a slot of the table.
+        fill: what the slot begins with.
+    """
 
     table: HashTable
     of: str = "values"

@@ -84,7 +84,7 @@ def save(tables: IdEmbeddings, folder: str) -> None:
 
 
 def load(tables: IdEmbeddings, folder: str) -> None:
-    """Gives the tables the rows of a checkpoint in place of their own; every process calls it.
+    """Replaces the tables' rows by those of a checkpoint; every process calls it.
 
     Make the optimizers first; a table without one takes vectors alone.
 

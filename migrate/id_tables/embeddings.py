@@ -269,9 +269,12 @@ class IdEmbeddings(torch.nn.Module):
 
     def _collect(self, names: Sequence[str], arguments: Sequence[Any]) -> None:
         """Before the optimizer's step: gives each table the gradient of the rows that this process
-        has, of all look-ups of all processes. One that has a gradient nowhere changes nothing.
+        has, of all look-ups of all processes.
 
-        arguments: of the step
+        One that has a gradient nowhere changes nothing.
+
+        Args:
+            arguments: of the step.
         """
         if any(one is not None for one in arguments):
             raise UsageError(

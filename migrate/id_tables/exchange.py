@@ -35,7 +35,8 @@ class Processes:
     def exchange(self, parts: Parts, sizes: Optional[Sequence[Sequence[int]]] = None) -> Parts:
         """Sends parts[r] to process r and returns what each has sent here, all of one type.
 
-        sizes: those of what comes; without them they are exchanged first
+        Args:
+            sizes: those of what comes; without them they are exchanged first.
         """
         if self.ranks == 1:
             return parts

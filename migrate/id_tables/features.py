@@ -27,8 +27,9 @@ class Feature(NamedTuple):
 def given(features: Any, tables: Sequence[IdTable]) -> Dict[str, Feature]:
     """The features of `tables`, by name; UsageError for what is missing or no ids.
 
-    features: a KeyedJaggedTensor, or by name (ids, offsets), (ids, offsets, weights) with offsets
-    [bags + 1], or ids alone where the table does not pool
+    Args:
+        features: a KeyedJaggedTensor, or by name (ids, offsets), (ids, offsets, weights) with
+            offsets [bags + 1], or ids alone where the table does not pool.
     """
     by_name: Mapping[str, Any] = features.to_dict() if hasattr(features, "to_dict") else features
     found = {}
@@ -81,10 +82,12 @@ def _bound(bounds: Tensor, count: int) -> bool:
 def vectors(
     table: IdTable, features: Mapping[str, Feature], rows: Tensor, places: Tensor
 ) -> Dict[str, Tensor]:
-    """What the look-up gives for each feature of a table: pooled [bags, dim], else
-    [*shape of the ids, dim]; on the device of its ids.
+    """What the look-up gives for each feature of a table: pooled [bags, dim], else [*shape of the
+    ids, dim]; on the device of its ids.
 
-    rows: float32 [n, dim]; places: in `rows`, of all ids of its features one after the other
+    Args:
+        rows: float32 [n, dim].
+        places: in `rows`, of all ids of its features one after the other.
     """
     own = [features[name] for name in table.features]
     sizes = [len(one.ids) for one in own]

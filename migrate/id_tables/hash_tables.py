@@ -52,7 +52,7 @@ class Filled(NamedTuple):
 
 
 def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int] = None) -> Filled:
-    """Gives a table without rows those of a hash table, with slots, counts and last steps.
+    """Fills an empty table with the rows of a hash table, their slots, counts and last steps.
 
     Make the optimizer first; without one the table takes vectors alone. Every process calls it.
 

@@ -29,7 +29,7 @@ class Initializer(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same value everywhere.
+    """One value everywhere.
 
     Args:
         value: it.
@@ -72,7 +72,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normal.
+    """Normally distributed.
 
     Args:
         mean: of the distribution.
@@ -114,7 +114,8 @@ class TruncatedNormal(Normal):
 def seed_of(seed: Union[int, torch.Generator], table: str) -> int:
     """The seed of one table, below 2^64, so that tables begin differently.
 
-    seed: the same in all processes; of a generator its initial seed.
+    Args:
+        seed: the same in all processes; of a generator its initial seed.
     """
     number = seed.initial_seed() if isinstance(seed, torch.Generator) else int(seed)
     return int.from_bytes(hashlib.sha256(f"{number} {table}".encode()).digest()[:8], "little")

@@ -14,9 +14,15 @@ from migrate.runtime.compiled.table import unique_integers
 
 
 class Asked(NamedTuple):
-    """What this process asks of one table. unique: its ids, each once. places: of every id in them.
-    counts: how often each occurs. order: `unique` by owner; sizes: how many each owner has. dim: of
-    the table.
+    """What this process asks of one table.
+
+    Attributes:
+        unique: its ids, each once.
+        places: of every id in them.
+        counts: how often each occurs.
+        order: `unique` by owner.
+        sizes: how many each owner has.
+        dim: of the table.
     """
 
     unique: numpy.ndarray
@@ -28,8 +34,12 @@ class Asked(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What all processes ask this one of a table, one after the other. ids, counts: [n] int64, an
-    id once a process; given: how many each has."""
+    """What all processes ask this one of a table, one after the other.
+
+    Attributes:
+        ids, counts: [n] int64, an id once a process.
+        given: how many each has.
+    """
 
     ids: numpy.ndarray
     counts: numpy.ndarray
@@ -44,8 +54,14 @@ class Question(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A look-up whose gradient the next step needs. leaf: what this process got, [ids, dim]. rows:
-    of this process, that it gave to all; given: how many to each. done: [True] after the step."""
+    """A look-up whose gradient the next step needs.
+
+    Attributes:
+        leaf: what this process got, [ids, dim].
+        rows: of this process, that it gave to all.
+        given: how many to each.
+        done: [True] after the step.
+    """
 
     asked: Asked
     leaf: Tensor

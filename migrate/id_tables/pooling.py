@@ -19,8 +19,11 @@ from migrate.runtime.compiled import bags
 def pooled(rows: Tensor, places: Tensor, bounds: Tensor, weights: Optional[Tensor]) -> Tensor:
     """The weighted sum of each bag: [bags, dim].
 
-    rows: float32 [n, dim]; places: of each id in `rows`, int64 [ids]; bounds: int64 [bags + 1],
-    where each bag's ids begin; weights: float32 [ids], 1 each without them
+    Args:
+        rows: float32 [n, dim].
+        places: of each id in `rows`, int64 [ids].
+        bounds: int64 [bags + 1], where each bag's ids begin.
+        weights: float32 [ids], 1 each without them.
     """
     found: Tensor = _Sum.apply(rows, places, bounds, weights)
     return found

@@ -64,8 +64,10 @@ def merge(
 ) -> Merged:
     """Writes TABLE-map.rows, SLOT-map.rows and TABLE-map.ids, and says what became of the table.
 
-    newest: whether the newest version of an id wins; else BadInput where one comes twice.
-    where: names the table in messages; partitions: each of its partitions.
+    Args:
+        newest: whether the newest version of an id wins; else BadInput where one comes twice.
+        where: names the table in messages.
+        partitions: each of its partitions.
     """
     merged = Merged(without=dict.fromkeys(slots, 0), ownerless=dict.fromkeys(slots, 0))
     everyone = [table, *slots.values()]
@@ -199,8 +201,11 @@ def _joined(
 ) -> Tuple[numpy.ndarray, int]:
     """The slot's row for each id of `own`, FREE where there is none; and its rows without an id.
 
-    Both are in order; table, runs: what they are of. contested: which ids of `own` several
-    partitions of the table had.
+    Both are in order.
+
+    Args:
+        table, runs: what they are of.
+        contested: which ids of `own` several partitions of the table had.
     """
     if numpy.array_equal(own.ids, slot.ids) and not contested.any():
         return slot.rows, 0

@@ -86,10 +86,14 @@ class ByHash:
     """Each id gets its home row or, where that is taken, the next free one of its bucket.
 
     Ids come in the order of their home rows, so that the next free row is behind the last one
-    taken. What finds none up to the end of its bucket is put into the first free rows of the
-    bucket when all of its ids are there.
+    taken. What finds none up to the end of its bucket is put into the first free rows of the bucket
+    when all of its ids are there.
 
-    max_probe: the longest search for an id, in rows. where: names the table in messages.
+    Args:
+        where: names the table in messages.
+
+    Attributes:
+        max_probe: the longest search for an id, in rows.
     """
 
     def __init__(self, target: Target, maps: Sequence[Map], where: str) -> None:
@@ -102,8 +106,11 @@ class ByHash:
         self.max_probe = 1
 
     def put(self, places: numpy.ndarray, columns: Sequence[numpy.ndarray]) -> None:
-        """Writes the maps up to the last row that the ids with these `places` take; columns: what
-        goes into each map."""
+        """Writes the maps up to the last row that the ids with these `places` take.
+
+        Args:
+            columns: what goes into each map.
+        """
         of_ids = homes(places, self._rows)
         while len(of_ids):
             bucket = int(of_ids[0]) // self._size

@@ -46,7 +46,9 @@ _Piece = Tuple[int, int, Rows]  # number of its first row, number of its partiti
 class Run(NamedTuple):
     """Rows first..end of the columns, all of one partition `part` and sorted by their places.
 
-    marks: the places of every STEP-th row. newest: the largest version, 0 where there are none.
+    Attributes:
+        marks: the places of every STEP-th row.
+        newest: the largest version, 0 where there are none.
     """
 
     first: int
@@ -132,7 +134,8 @@ class Reader:
 def write_runs(table: HashTable, places: Places, directory: str, stem: str, workers: int) -> Runs:
     """Reads all of `table` once and writes its runs; BadInput where it is damaged.
 
-    workers: threads that sort and write, _THREADS at most.
+    Args:
+        workers: threads that sort and write, _THREADS at most.
     """
     columns = _columns(table)
     row_bytes = sum(

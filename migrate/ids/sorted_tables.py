@@ -58,9 +58,13 @@ def sort_tables(
 ) -> List[SortedTable]:
     """Sorts `tables` of `sources` in `directory`, each as its target wants it.
 
-    files: what tells whether the source is still the same. workers: threads that sort.
-    Raises BadInput where a table is damaged or has an id twice, UsageError where another plan or
-    source was sorted here before.
+    Args:
+        files: what tells whether the source is still the same.
+        workers: threads that sort.
+
+    Raises:
+        BadInput: a table is damaged or has an id twice.
+        UsageError: another plan or source was sorted here before.
     """
     folder = os.path.join(directory, FOLDER)
     os.makedirs(folder, exist_ok=True)

@@ -32,11 +32,14 @@ def describe(
 ) -> Dict[str, Any]:
     """The listing as plain data; the size of a data file is None where it is missing.
 
-    values: read the data too; "variables" and "hash_tables" are None where it was not, and
-    "verified" says whether it was. meta: path of the MetaGraph; without it migrate.graph.find
-    looks for one.
-    Raises BadInput where the MetaGraph is another model's, and of data that is read where it is
-    missing or corrupt.
+    Args:
+        values: read the data too; "variables" and "hash_tables" are None where it was not, and
+            "verified" says whether it was.
+        meta: path of the MetaGraph; without it migrate.graph.find looks for one.
+
+    Raises:
+        BadInput: the MetaGraph is another model's, and of data that is read where it is missing
+            or corrupt.
     """
     report = empty(checkpoint.prefix)
     if checkpoint.newer is not None:

@@ -43,7 +43,8 @@ class RowStatistics(NamedTuple):
 def of_variable(checkpoint: Checkpoint, name: str, slots: Mapping[str, float]) -> RowStatistics:
     """Reads the variable and its slots from front to back, verified.
 
-    slots: tensors of the variable's shape -> what they begin with.
+    Args:
+        slots: tensors of the variable's shape -> what they begin with.
     """
     info = checkpoint[name]
     row_bytes = info.nbytes // info.shape[0] if info.shape[0] else 0

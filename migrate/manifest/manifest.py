@@ -132,8 +132,13 @@ class Ids:
 
 
 class RowsById(NamedTuple):
-    """Of a hash table `table`. of: "ids", "values", or the slot's name in the source. ids: how many
-    there are; `written` may have a row after theirs, for those that the table lacks."""
+    """Of a hash table `table`.
+
+    Attributes:
+        of: "ids", "values", or the slot's name in the source.
+        ids: how many there are; `written` may have a row after theirs, for those that the table
+            lacks.
+    """
 
     table: str
     of: str
@@ -148,12 +153,16 @@ class RowsById(NamedTuple):
 
 @dataclass
 class TableSummary:
-    """An embedding table of the target; dtype: torch's name of it, "int8" for quantized rows.
+    """An embedding table of the target.
 
-    optimizer: the TensorFlow one whose slots came along; hyperparameters, row_wise, features,
-    pooling, weighted, static and placement: as in migrate.planning.plan.Table; trained_bytes: what
-    the weights and slots of a static table take where it is trained, in the checkpoint's types,
-    else None; ids: of a hash table, else None.
+    Attributes:
+        dtype: torch's name of it, "int8" for quantized rows.
+        optimizer: the TensorFlow one whose slots came along.
+        hyperparameters, row_wise, features, pooling, weighted, static, placement: as in
+            migrate.planning.plan.Table.
+        trained_bytes: what the weights and slots of a static table take where it is trained, in
+            the checkpoint's types, else None.
+        ids: of a hash table, else None.
     """
 
     name: str

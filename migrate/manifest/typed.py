@@ -51,7 +51,8 @@ def _keys_of(kind: Any) -> Mapping[str, Key]:
 def checked(keys: Mapping[str, Key], data: Any, where: str, record: str) -> Dict[str, Any]:
     """The mapping `data`, its values checked against `keys`; else BadInput as of `build`.
 
-    record: what the mapping describes, for messages.
+    Args:
+        record: what the mapping describes, for messages.
     """
     if not isinstance(data, dict):
         raise BadInput(f"{where}: expected the fields of a {record}, found {data!r:.80}")

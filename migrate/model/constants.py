@@ -46,8 +46,11 @@ class Constants:
         return {name for name, array in self.arrays.items() if array.dtype != object}
 
     def statement(self, attribute: str, moves: bool) -> str:
-        """What makes an attribute, in the module's constructor. moves: with the module to another
-        device, which text does not."""
+        """What makes an attribute, in the module's constructor.
+
+        Args:
+            moves: with the module to another device, which text does not.
+        """
         made = self.expression(self.arrays[attribute], attribute)
         if self.arrays[attribute].dtype == object or not moves:
             return f"self.{attribute} = {made}"

@@ -47,7 +47,9 @@ def unknown_ops(
 ) -> Dict[str, List[Node]]:
     """The nodes that the outputs need and whose ops are not known, by op.
 
-    graph: lowered. held: the variable nodes that the checkpoint has; None: all.
+    Args:
+        graph: lowered.
+        held: the variable nodes that the checkpoint has; None: all.
     """
     cut = cut_at_inputs(graph)
     needed = list(Regions(cut, outputs).needed)

@@ -69,9 +69,14 @@ class Found(NamedTuple):
 class Emitter:
     """Emits one method.
 
-    block: its statements. inputs: the features that it reads, by the edge. layers: those that are
-    recognised, by the node that each ends at. modules: theirs. outputs: the values that were asked
-    for.
+    Args:
+        outputs: the values that were asked for.
+
+    Attributes:
+        block: its statements.
+        inputs: the features that it reads, by the edge.
+        layers: those that are recognised, by the node that each ends at.
+        modules: theirs.
     """
 
     def __init__(

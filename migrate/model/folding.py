@@ -43,8 +43,11 @@ def fold(call: Call, most: int = _MAX_VALUES) -> Optional[List[numpy.ndarray]]:
 
 
 class Known:
-    """The values of a graph that depend on constants alone; each is computed once. most: values of
-    one."""
+    """The values of a graph that depend on constants alone; each is computed once.
+
+    Args:
+        most: values of one.
+    """
 
     def __init__(self, graph: Graph, most: int = _MAX_VALUES) -> None:
         self._graph, self._most = graph, most

@@ -73,7 +73,8 @@ def model_source(
 ) -> str:
     """The file, as text; names of constants that it does not use are dropped from `constants`.
 
-    frozen: whether the graph has no variables.
+    Args:
+        frozen: whether the graph has no variables.
     """
     results = [value.tensor for value in emitter.outputs]
     free = {"self." + name for name in (*constants.arrays, *tables)}
@@ -121,8 +122,11 @@ def _attributes(methods: str) -> Set[str]:
 
 
 def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, str]:
-    """`forward` with `transform`, of a model that has two parts, and the other part. reads: whether
-    it has inputs."""
+    """`forward` with `transform`, of a model that has two parts, and the other part.
+
+    Args:
+        reads: whether it has inputs.
+    """
     first = ["        inputs = runtime.by_name(inputs, INPUTS)"] if reads else []
     returned = f"        return {', '.join(results)}"
     if not parts.handed:

@@ -27,7 +27,8 @@ Named = Union[Mapping[str, str], Sequence[str], None]  # a sequence: each is cal
 def begin_at(graph: Graph, named: Named) -> Graph:
     """The lowered graph with these inputs and no others; with its own where none is named.
 
-    Raises UsageError for what the graph does not have, and what is named twice.
+    Raises:
+        UsageError: what the graph does not have, and what is named twice.
     """
     if not named:
         return graph

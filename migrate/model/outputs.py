@@ -39,7 +39,9 @@ Outputs = Dict[str, Edge]
 def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Outputs:
     """The outputs by name.
 
-    Raises UsageError for a name that the graph does not have, BadInput where they cannot be told.
+    Raises:
+        UsageError: a name that the graph does not have.
+        BadInput: they cannot be told.
     """
     if named is not None:
         names = [named] if isinstance(named, str) else list(named)

@@ -61,8 +61,11 @@ class Parameter(NamedTuple):
         return f"self.{self.attribute}" + ("" if self.axes is None else ".T")
 
     def read(self, checkpoint: Checkpoint, slot: Optional[str] = None) -> numpy.ndarray:
-        """Its value, of shape `size`; or that of a slot, which is kept as the variable is. slot:
-        the slot's name in the checkpoint."""
+        """Its value, of shape `size`; or that of a slot, which is kept as the variable is.
+
+        Args:
+            slot: the slot's name in the checkpoint.
+        """
         rows = None if self.rows is None else slice(*self.rows)
         value = checkpoint.read(slot or self.variable, rows=rows).reshape(self.shape)
         if self.dealt > 1:
@@ -89,8 +92,11 @@ class Parameters:
     ) -> Parameter:
         """The parameter of a variable node: the one that there is, or a new one.
 
-        attribute, axes: for a new one, where a layer keeps it and how.
-        Raises BadInput if the checkpoint does not have it.
+        Args:
+            attribute, axes: for a new one, where a layer keeps it and how.
+
+        Raises:
+            BadInput: the checkpoint does not have it.
         """
         found = self.by_node.get(node.name)
         if found is not None:
@@ -120,7 +126,8 @@ class Parameters:
     def by_id(self, node: Node, attribute: str) -> Parameter:
         """The weights of a table by raw id; its ids become a parameter too, which no step trains.
 
-        attribute: of the runtime.TableById.
+        Args:
+            attribute: of the runtime.TableById.
         """
         found = self.add(node, f"{attribute}.weight")._replace(grows=True)
         ids = ids_of(node.name)

@@ -123,8 +123,10 @@ _BY_ALIAS: Dict[str, Tuple[str, int]] = {
 def table_slot(name: str, beside: Collection[str] = ()) -> Optional[Tuple[str, int]]:
     """(optimizer, k) for the slot of a hash table; None where it is not known.
 
-    name: `<Optimizer>_<slot>`, as TFRA spells it with TensorFlow's names, or as another format does
-    (`Slot.aliases`). beside: the table's other slots, of which k may depend.
+    Args:
+        name: `<Optimizer>_<slot>`, as TFRA spells it with TensorFlow's names, or as another
+            format does (`Slot.aliases`).
+        beside: the table's other slots, of which k may depend.
     """
     start, _, slot = name.partition("_")
     if start in LEAVES:

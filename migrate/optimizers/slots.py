@@ -55,7 +55,8 @@ class Slots(NamedTuple):
 def slot_of(leaf: str, names: Mapping[str, str] = DEFAULT_NAMES) -> Optional[Tuple[str, int]]:
     """(optimizer, k) for the last part of a slot's name.
 
-    names: what is before _k -> the optimizer that it stands for.
+    Args:
+        names: what is before _k -> the optimizer that it stands for.
     """
     if leaf in names:
         return names[leaf], 0
@@ -74,7 +75,8 @@ def initial_value(optimizer: str, number: int) -> Optional[float]:
 def torch_names(slots: Slots, fused: bool) -> List[Optional[str]]:
     """For each source in order of k: its name in torch, None where it has no meaning.
 
-    fused: the variable is an embedding table, else it is dense.
+    Args:
+        fused: the variable is an embedding table, else it is dense.
     """
     known = OPTIMIZERS[slots.optimizer].slots_for(slots.sources)
     return [torch_name(known[k], fused) if k < len(known) else None for k in sorted(slots.sources)]

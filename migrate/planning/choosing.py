@@ -22,7 +22,8 @@ def drop_tensors(
 ) -> Set[str]:
     """Drops what has no place in a torch checkpoint; returns its names.
 
-    taken: tensors that are decided on already.
+    Args:
+        taken: tensors that are decided on already.
     """
     for name, info in checkpoint.items():
         if name in taken:

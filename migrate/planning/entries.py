@@ -23,8 +23,9 @@ from semisync.common.errors import BadInput, UsageError
 class Entries:
     """Makes the entries of a plan; what a reader should know of them goes to the notes of `result`.
 
-    slot_tensors: names of all tensors that are slots of variables
-    counters: names of the scalars that a training step counts with
+    Attributes:
+        slot_tensors: names of all tensors that are slots of variables.
+        counters: names of the scalars that a training step counts with.
     """
 
     def __init__(

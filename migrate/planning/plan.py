@@ -115,8 +115,11 @@ class Table:
 @dataclass
 class Dense:
     """A variable that is not a table; `partition_strategy` is "mod" where its rows must be dealt.
-    name: in the target, where it is another; optimizer, slots, hyperparameters, power: as in
-    Table."""
+
+    Attributes:
+        name: in the target, where it is another.
+        optimizer, slots, hyperparameters, power: as in Table.
+    """
 
     variable: str
     shape: List[int]

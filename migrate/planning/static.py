@@ -79,7 +79,8 @@ def trained_bytes(
 ) -> int:
     """Size of `rows` rows of the table with its slots, in the types of the checkpoint.
 
-    source: the hash table that it is made from, if any.
+    Args:
+        source: the hash table that it is made from, if any.
     """
     if source is None:
         return sum(checkpoint[name].nbytes for name in [table.variable, *table.slots.values()])

@@ -19,10 +19,13 @@ from torch import nn
 class BatchNorm(nn.Module):
     """Normalises every channel of [..., channels], or of `axis`.
 
-    scale, center: whether there is a weight (gamma) and a bias (beta). unbiased: as the fused
-    kernel's running variance. dtype: of the weight, the bias and the running statistics. `frozen`,
-    which may be set: training uses the running statistics, too, as a graph does that trains with
-    them.
+    `frozen`, which may be set: training uses the running statistics, too, as a graph does that
+    trains with them.
+
+    Args:
+        scale, center: whether there is a weight (gamma) and a bias (beta).
+        unbiased: as the fused kernel's running variance.
+        dtype: of the weight, the bias and the running statistics.
     """
 
     running_mean: torch.Tensor

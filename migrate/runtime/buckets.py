@@ -29,7 +29,9 @@ def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor
 def bucketize_each(values: torch.Tensor, boundaries: torch.Tensor) -> torch.Tensor:
     """The buckets of each value in several divisions: int32 [values, divisions].
 
-    values: [values]. boundaries: float32 [divisions, n], ascending.
+    Args:
+        values: [values].
+        boundaries: float32 [divisions, n], ascending.
     """
     return torch.stack([bucketize(values, one) for one in boundaries.tolist()], 1)
 

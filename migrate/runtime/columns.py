@@ -25,10 +25,15 @@ Values = Union[numpy.ndarray, pyarrow.Array]
 def dense(name: str, wanted: Input, values: Values) -> Any:
     """The input `name` of one batch.
 
-    values: [rows] or [rows, k, ...] numbers; of text an Arrow array, or one of fixed-size lists.
     A column [rows] is given to an input of one dimension more as [rows, 1], flat lists to one of
     several in its order, see `semisync.common.shapes.fitted`.
-    Raises BadInput where the shape is another than the input's.
+
+    Args:
+        values: [rows] or [rows, k, ...] numbers; of text an Arrow array, or one of fixed-size
+            lists.
+
+    Raises:
+        BadInput: the shape is another than the input's.
     """
     if isinstance(values, pyarrow.Array):
         size: Tuple[int, ...] = (len(values),)
@@ -50,8 +55,12 @@ def dense(name: str, wanted: Input, values: Values) -> Any:
 def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> Any:
     """The input `name` of one batch.
 
-    values: those of all rows, one after the other. lengths: int64 [rows], how many each row has.
-    Raises BadInput where the input has another number of dimensions than two.
+    Args:
+        values: those of all rows, one after the other.
+        lengths: int64 [rows], how many each row has.
+
+    Raises:
+        BadInput: the input has another number of dimensions than two.
     """
     if wanted.shape is not None and len(wanted.shape) != 2:
         raise BadInput(
@@ -70,7 +79,8 @@ def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> 
 def constant(name: str, wanted: Input, value: Any) -> Any:
     """The input `name` where it is one value, or nested lists of them, for all rows.
 
-    Raises BadInput for a value of another type.
+    Raises:
+        BadInput: a value of another type.
     """
     if wanted.dtype == "string":
         return Strings.of(value)

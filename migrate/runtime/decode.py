@@ -36,9 +36,10 @@ def decode_csv(
 ) -> List[Column]:
     """One column per default, in the shape of `records`.
 
-    record_defaults: tensors or Strings of one value, or of none if the column must have one; their
-    types are those of the columns
-    select_cols: the fields to take, ascending; empty: all
+    Args:
+        record_defaults: tensors or Strings of one value, or of none if the column must have
+            one; their types are those of the columns.
+        select_cols: the fields to take, ascending; empty: all.
     """
     if len(field_delim.encode("utf-8")) != 1:
         raise UsageError(f"the delimiter of fields is one byte, not {field_delim!r}")

@@ -38,9 +38,12 @@ class Bags:
 
 
 def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tensor] = None) -> Bags:
-    """What SparseSegmentSum and its like are given; segments: [n], ascending.
+    """What SparseSegmentSum and its like are given.
 
     There are as many bags as the last segment says.
+
+    Args:
+        segments: [n], ascending.
     """
     bounds = functional.pad(torch.bincount(segments).cumsum(0), (1, 0))
     return Bags(ids.reshape(-1).long(), bounds, None if weights is None else weights.reshape(-1))
@@ -49,9 +52,12 @@ def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tens
 def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """The rows of each feature's ids, of any shape: float [*shape of the ids, dim].
 
-    collection: an EmbeddingCollection; of one that is not sharded the tables themselves are called.
     Else all ids of a feature are one jagged row, so that features need not have as many ids as each
     other.
+
+    Args:
+        collection: an EmbeddingCollection; of one that is not sharded the tables themselves are
+            called.
     """
     if type(collection) is EmbeddingCollection:
         return _rows_one_by_one(collection, ids)
@@ -67,8 +73,9 @@ def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str,
 def look_up_bags(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str, torch.Tensor]:
     """The pooled rows of each feature's bags: float [bags, dim]; 0 for a bag without ids.
 
-    collection: an EmbeddingBagCollection; of one that is not sharded the tables themselves are
-    called.
+    Args:
+        collection: an EmbeddingBagCollection; of one that is not sharded the tables themselves
+            are called.
     """
     if type(collection) is EmbeddingBagCollection:
         found = _bags_one_by_one(collection, given)

@@ -96,8 +96,12 @@ def parse_example(
 class _Feature:
     """One feature of all Examples.
 
-    data: all bytes; read: as `feature_lists.values` gives it
-    counts: int64 [examples], how many values there are, 0 where it is missing
+    Args:
+        data: all bytes.
+        read: as `feature_lists.values` gives it.
+
+    Attributes:
+        counts: int64 [examples], how many values there are, 0 where it is missing.
     """
 
     def __init__(

@@ -8,8 +8,12 @@ from semisync.common.errors import UsageError
 
 
 class Variable(NamedTuple):
-    """A TensorFlow variable. axes: their order in the module, where it is another. rows: those of
-    a part of a partitioned variable, first and after the last."""
+    """A TensorFlow variable.
+
+    Attributes:
+        axes: their order in the module, where it is another.
+        rows: those of a part of a partitioned variable, first and after the last.
+    """
 
     name: str
     axes: Optional[Tuple[int, ...]] = None
@@ -51,8 +55,9 @@ class Input(NamedTuple):
 def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str, Any]:
     """`inputs` by the names in `wanted`, where they may also have the names of the graph.
 
-    Raises UsageError where one is not given that has no default, and for a key that nothing reads
-    where one is not given that has: it may be meant by that name.
+    Raises:
+        UsageError: one is not given that has no default, or a key that nothing reads where one
+            is not given that has: it may be meant by that name.
     """
     found: Dict[str, Any] = {}
     unread = set(inputs)

@@ -17,8 +17,11 @@ from semisync.common.errors import BadInput
 def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variable]) -> Any:
     """`module` with its weights, ready to score.
 
-    variables: what each parameter and buffer is in TensorFlow. Raises BadInput where the directory
-    does not have one of them, or of another shape.
+    Args:
+        variables: what each parameter and buffer is in TensorFlow.
+
+    Raises:
+        BadInput: the directory does not have one of them, or of another shape.
     """
     score_by_onednn(module)
     if not variables:  # of a frozen graph, which has no manifest

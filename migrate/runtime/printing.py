@@ -33,8 +33,10 @@ def as_string(
 ) -> Strings:
     """TensorFlow's AsString of integers, floating-point numbers or bools.
 
-    precision: digits after the point, -1: 6; width: at least so many bytes, filled by `fill`: "" or
-    " " on the left, "0" after the sign, "-" with blanks on the right, "+" on the left with a sign
+    Args:
+        precision: digits after the point, -1: 6.
+        width: at least so many bytes, filled by `fill`: "" or " " on the left, "0" after the
+            sign, "-" with blanks on the right, "+" on the left with a sign.
     """
     if fill not in _FLAGS:
         raise UsageError(f"fill is {fill!r}; one of {', '.join(map(repr, _FLAGS))} was expected")

@@ -16,7 +16,9 @@ def read_source(directory: str) -> ModuleType:
     """What `semisync convert --model` wrote into `directory`: its tables in capitals, and `load`.
 
     It is run again at every call and stays out of sys.modules, so that several models have a place.
-    Raises BadInput where there is none, or one without these; whatever the file itself raises.
+
+    Raises:
+        BadInput: there is none, or one without these; whatever the file itself raises.
     """
     path = os.path.join(directory, SOURCE)
     if not os.path.isfile(path):

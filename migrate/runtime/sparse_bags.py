@@ -20,7 +20,9 @@ def sparse_bags(indices: torch.Tensor, ids: torch.Tensor, shape: Any) -> Bags:
 
     Negative ids are left out. A bag without ids has the id 0, as in TensorFlow, which gives that
     row a gradient of 0; the result of the bag is 0.
-    Raises BadInput for an index outside of the shape.
+
+    Raises:
+        BadInput: an index outside of the shape.
     """
     sizes = integers(shape)[:-1]
     rows = indices[:, 0] if len(sizes) == 1 else places_of(indices[:, :-1], sizes)

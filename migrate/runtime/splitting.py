@@ -39,7 +39,8 @@ def string_split(strings: Strings, delimiter: Text = " ", skip_empty: bool = Tru
 def string_split_v2(strings: Strings, sep: Text = "", maxsplit: int = -1) -> Sparse:
     """StringSplitV2: indices int64 [n, 2], the parts [n], dense_shape int64 [2].
 
-    maxsplit: split so often at most; -1: everywhere
+    Args:
+        maxsplit: split so often at most; -1: everywhere.
     """
     at = _bytes_of(sep)
     if maxsplit == 0:

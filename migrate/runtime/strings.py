@@ -27,8 +27,10 @@ Shape = Tuple[int, ...]
 class Strings:
     """A tensor of strings.
 
-    data: uint8 [bytes]; offsets: int64 [n + 1], ascending, within `data`
-    shape: its product is n; () is a scalar
+    Args:
+        data: uint8 [bytes].
+        offsets: int64 [n + 1], ascending, within `data`.
+        shape: its product is n; () is a scalar.
     """
 
     __slots__ = ("data", "offsets", "shape")
@@ -44,7 +46,10 @@ class Strings:
         """The strings of an Arrow or NumPy array, a nested list, or one str or bytes.
 
         Text is encoded as UTF-8; null is the empty string, as in TensorFlow's own readers. Arrow's
-        buffers are shared, not copied. shape: that of an Arrow array, which has one dimension.
+        buffers are shared, not copied.
+
+        Args:
+            shape: that of an Arrow array, which has one dimension.
         """
         if isinstance(values, cls):
             return values if shape is None else values.reshape(shape)

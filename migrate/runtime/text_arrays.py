@@ -32,7 +32,10 @@ _TEXT = (
 def bytes_of(values: Any) -> Tuple[Array, Array, Shape]:
     """All strings one after the other, uint8; int64 [n + 1] where each begins; and the shape.
 
-    Arrow's buffers are shared, not copied. Raises BadInput or UsageError for what is not text.
+    Arrow's buffers are shared, not copied.
+
+    Raises:
+        BadInput, UsageError: what is not text.
     """
     if isinstance(values, _ARROW):
         return (*_of_arrow(values), (len(values),))

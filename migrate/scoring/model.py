@@ -53,7 +53,8 @@ def columns_of(inputs: Sequence[Input]) -> Dict[str, str]:
 def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
     """Within it, a MissingColumn that is an input's also says which option names another column.
 
-    columns: as `columns_of` has them.
+    Args:
+        columns: as `columns_of` has them.
     """
     try:
         yield

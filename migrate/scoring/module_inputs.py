@@ -54,7 +54,11 @@ class ModuleInputs:
     def of(self, features: Sequence[Feature]) -> Dict[str, Any]:
         """What the module takes of one batch, by name.
 
-        features: of `inputs`, in their order. Raises BadInput where a shape is another.
+        Args:
+            features: of `inputs`, in their order.
+
+        Raises:
+            BadInput: a shape is another.
         """
         given = dict(self.constants)
         for taken, feature in zip(self.inputs, features):

@@ -22,7 +22,9 @@ def plan(
 ) -> List[numpy.ndarray]:
     """The sequences of each global batch: numbers into `lengths`, int64.
 
-    lengths: items of each sequence. seed: without one they keep their order.
+    Args:
+        lengths: items of each sequence.
+        seed: without one they keep their order.
     """
     order = numpy.arange(len(lengths))
     if seed is not None:

@@ -43,8 +43,12 @@ FILE = "export.json"
 def best(users: Tensor, items: Tensor, count: int, seen: Seen = None) -> Tuple[Tensor, Tensor]:
     """(scores, rows of `items`) of the `count` best for each user, [n, count], the best first.
 
-    users: [n, dim]; items: [m, dim]; seen: what each user is not given. Where fewer are left, the
-    rows are -1 and the scores -inf. Memory: that of `scored`.
+    Where fewer are left, the rows are -1 and the scores -inf. Memory: that of `scored`.
+
+    Args:
+        users: [n, dim].
+        items: [m, dim].
+        seen: what each user is not given.
     """
     found = []
     for _, table, places in scored(users, items, seen):
@@ -76,10 +80,14 @@ def export(
 ) -> None:
     """Writes all vectors, and with `top` so many best items for each user.
 
-    histories: items are rows of the model's catalog. without_seen: no item that the user had before
-    is among the best. part: users or items of a file.
+    Args:
+        histories: items are rows of the model's catalog.
+        without_seen: no item that the user had before is among the best.
+        part: users or items of a file.
 
-    Raises UsageError where the folder has another export, BadInput for vectors that are not finite.
+    Raises:
+        UsageError: the folder has another export.
+        BadInput: vectors that are not finite.
     """
     if not isinstance(trained.model, RetrievalModel):
         raise UsageError("a ranking has no vectors that give its scores; train a retrieval")

@@ -139,7 +139,10 @@ def _has_triton() -> bool:
 def attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, visible: Tensor) -> Tensor:
     """The sum over j of silu(query[i] key[j] + bias[i, j]) value[j], for what i sees.
 
-    query, key, value, and what is found: [b, n, heads, size]; bias, visible: [b or 1, n, n].
+    query, key, value, and what is found: [b, n, heads, size].
+
+    Args:
+        bias, visible: [b or 1, n, n].
     """
     query, key, value = query.transpose(1, 2), key.permute(0, 2, 3, 1), value.transpose(1, 2)
     weights = F.silu(query @ key + bias.unsqueeze(1)) * visible.unsqueeze(1)

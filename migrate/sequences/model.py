@@ -82,7 +82,7 @@ class RetrievalModel(nn.Module):
         return self.loss(packed)
 
     def user_vectors(self, packed: Packed) -> Tensor:
-        """A vector of all that each sequence holds.
+        """The vector of each sequence, of all that it holds.
 
         Args:
             packed: a batch.

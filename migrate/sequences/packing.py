@@ -17,7 +17,11 @@ def in_catalog(histories: Histories, catalog: numpy.ndarray) -> Tuple[Histories,
     """Histories with rows of the catalog as items, and the share of the events that were of other
     items, which are left out, with users of no others.
 
-    catalog: raw ids, ascending. Raises BadInput where no event is left.
+    Args:
+        catalog: raw ids, ascending.
+
+    Raises:
+        BadInput: no event is left.
     """
     rows = numpy.searchsorted(catalog, histories.items).clip(max=len(catalog) - 1)
     known = catalog[rows] == histories.items
@@ -53,9 +57,13 @@ class Asked(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Histories, whose items are rows, as a model takes them. length: the events of a sequence, the
-    last ones of a history. first_user: the row of the first user; each sequence begins with its own
-    user's, at the time of its first event. None: with its first event."""
+    """Histories, whose items are rows, as a model takes them.
+
+    Attributes:
+        length: the events of a sequence, the last ones of a history.
+        first_user: the row of the first user; each sequence begins with its own user's, at the
+            time of its first event. None: with its first event.
+    """
 
     histories: Histories
     length: int
@@ -65,8 +73,13 @@ class Source(NamedTuple):
 def pack(
     source: Source, ends: Ends, asked: bool = False, more: int = 0, candidates: int = 0
 ) -> Packed:
-    """What is known at each end. asked: for the event there, whose time is known. more: events,
-    beyond the source's length. candidates: how many of the last events are."""
+    """What is known at each end.
+
+    Args:
+        asked: for the event there, whose time is known.
+        more: events, beyond the source's length.
+        candidates: how many of the last events are.
+    """
     histories = source.histories
     starts = numpy.maximum(ends.ends - source.length - more, 0)
     at, offsets = places(histories, ends.users, starts, ends.ends)

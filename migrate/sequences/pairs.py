@@ -30,9 +30,13 @@ class Pairs(NamedTuple):
 
 
 def pairs(packed: Packed, buckets: int = 0) -> List[Pairs]:
-    """Those of each block. buckets: the number of those for ages; 0: no ages.
+    """Those of each block.
 
-    Raises BadInput where ages are wanted of a batch without times.
+    Args:
+        buckets: the number of those for ages; 0: no ages.
+
+    Raises:
+        BadInput: ages are wanted of a batch without times.
     """
     found = _places(packed)
     check_times(packed, buckets > 0)

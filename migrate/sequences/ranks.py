@@ -26,7 +26,10 @@ def scored(
     """Blocks of users: which they are, the scores of all items [n, m], and the places in these of
     what each user has had, (numbers of users, rows of items); None where `seen` is.
 
-    users: [n, dim]; items: [m, dim]. scores: about how many are held at a time.
+    Args:
+        users: [n, dim].
+        items: [m, dim].
+        scores: about how many are held at a time.
     """
     at_once = max(1, scores // len(items))
     for start in range(0, len(users), at_once):
@@ -87,7 +90,7 @@ def _counted(there: Tensor) -> Tensor:
 
 
 def measured(ranks: Tensor, at: Sequence[int] = (5, 10)) -> Dict[str, float]:
-    """What recommender papers measure of ranks.
+    """The measures of recommender papers, from ranks.
 
     HR@K is the share of ranks up to K, NDCG@K the mean of 1 / log2(1 + rank) of these, else 0, and
     MRR the mean of 1 / rank.

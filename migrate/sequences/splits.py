@@ -21,9 +21,13 @@ PARTS = ("validation", "test")
 
 
 class Ends(NamedTuple):
-    """Beginnings of histories. users: their numbers in the histories, [S] int64. ends: how many
-    events of each are known, [S] int64. stops: up to which event is asked for, where that is more
-    than the one at each end."""
+    """Beginnings of histories.
+
+    Attributes:
+        users: their numbers in the histories, [S] int64.
+        ends: how many events of each are known, [S] int64.
+        stops: up to which event is asked for, where that is more than the one at each end.
+    """
 
     users: numpy.ndarray
     ends: numpy.ndarray

@@ -23,7 +23,9 @@ class Tower(nn.Module):
 
     What enters the first layer is sqrt(dim) times the vector, plus a learned one for its place.
 
-    length: of the longest sequence. buckets: for ages; 0: times have no influence.
+    Args:
+        length: of the longest sequence.
+        buckets: for ages; 0: times have no influence.
     """
 
     layers: nn.ModuleList

@@ -32,7 +32,8 @@ class Plugin(NamedTuple):
     def ask(self, function: str, *given: Any, about: str) -> Any:
         """What a function of the module returns; None if the module lacks it.
 
-        about: what it is asked of, for the sentence where it fails, a BadInput.
+        Args:
+            about: what it is asked of, for the sentence where it fails, a BadInput.
         """
         asked: Optional[Callable] = getattr(self.module, function, None)
         if asked is None:

@@ -56,8 +56,9 @@ def read_whole(path: str) -> bytes:
 class StoredFile:
     """Positional reads from one regular file; `size` in bytes.
 
-    step: bytes to ask for at a time while streaming, few enough that a checksum finds them in the
-    CPU's cache.
+    Attributes:
+        step: bytes to ask for at a time while streaming, few enough that a checksum finds them
+            in the CPU's cache.
     """
 
     step = 1 << 20

@@ -45,8 +45,10 @@ def in_threads(
     """Calls `function` for each of `arguments` in `count` threads; yields lists of the results that
     are ready, in any order.
 
-    at_once: calls that are running, waiting, or done and not taken yet.
     An exception of a call is raised here, after the calls that are running have ended.
+
+    Args:
+        at_once: calls that are running, waiting, or done and not taken yet.
     """
     left = iter(arguments)
     with ThreadPoolExecutor(count) as pool:
@@ -63,7 +65,8 @@ def in_threads(
 class PerThread(Generic[R]):
     """One object per thread that asks, such as open files; all are closed together.
 
-    make: called in the thread that asks first.
+    Args:
+        make: called in the thread that asks first.
     """
 
     def __init__(self, make: Callable[[], ContextManager[R]]) -> None:

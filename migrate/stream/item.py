@@ -41,8 +41,11 @@ class Item(NamedTuple):
         return ".".join(self.path)
 
     def transformed(self, transform: Transform, dtype: Optional[str] = None) -> Item:
-        """This item, its values put through `transform`; dtype: where the transform leaves it
-        open."""
+        """This item, its values put through `transform`.
+
+        Args:
+            dtype: where the transform leaves it open.
+        """
         return self._replace(
             transform=transform,
             dtype=transform.dtype or dtype or self.dtype,

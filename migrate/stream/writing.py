@@ -63,7 +63,8 @@ class Record(NamedTuple):
 class Place:
     """The folder of the target's files: they are there in their full sizes, and stay.
 
-    out: where they are read again.
+    Attributes:
+        out: where they are read again.
     """
 
     def __init__(self, folder: str) -> None:
@@ -96,7 +97,11 @@ def write_parts(
     workers: int = 1,
 ) -> Iterator[Record]:
     """Writes `parts` (number, regions) into the files of `place` in `workers` threads; yields each
-    when it is synced, in any order. directory: of the conversion, with its sorted hash tables."""
+    when it is synced, in any order.
+
+    Args:
+        directory: of the conversion, with its sorted hash tables.
+    """
     sorting = one_thread_a_sort() if any(item.origins for item in items) else nullcontext()
     with sorting, PerThread(lambda: _Files(checkpoint, directory, place.folder)) as files:
         write = partial(_write_part, files, items, place)
@@ -195,7 +200,8 @@ def _block(info: TensorInfo, item: Item, remote: bool) -> Tuple[int, numpy.ndarr
 def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[Run]) -> None:
     """That every stored piece of every tensor had the crc32c that the index says; else BadInput.
 
-    runs: those of all parts.
+    Args:
+        runs: those of all parts.
     """
     spans: Dict[int, List[Span]] = {}
     for run in runs:

@@ -42,8 +42,12 @@ _METADATA = ".metadata"
 
 
 def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], room: int) -> Layout:
-    """One region per chunk, with a frame before and after it. cuts: of each item. room: bytes of a
-    file."""
+    """One region per chunk, with a frame before and after it.
+
+    Args:
+        cuts: of each item.
+        room: bytes of a file.
+    """
     layout = Layout({}, [], [], room)
     file, position = "__0_0.distcp", 0
     for index, (item, of_item) in enumerate(zip(items, cuts)):

@@ -42,8 +42,14 @@ DTYPES = {
 
 
 def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], room: int) -> Layout:
-    """Each item whole in a file. room: bytes of a file, unless one item takes more. BadInput for a
-    data type that the format lacks."""
+    """Each item whole in a file.
+
+    Args:
+        room: bytes of a file, unless one item takes more.
+
+    Raises:
+        BadInput: a data type that the format lacks.
+    """
     files = _files(items, room)
     layout = Layout({}, [], [], room)
     for number, members in enumerate(files, 1):

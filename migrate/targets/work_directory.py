@@ -66,11 +66,17 @@ def work_directory(
     """Yields a directory to fill; moves it to `out` when the block ends without an exception, or,
     where `out` is a URL, removes it from `scratch`.
 
-    needed: bytes on disk. resume: go on in what an interruption left, where it left something.
-    Raises UsageError where `out` holds something, where an interrupted conversion is
-    there and `resume` is false, where another process is at work in it, or where the disk has less
-    room than is needed; Unfinished where it fills up or a server goes away, SemisyncError where the
-    disk refuses. A UsageError of the block leaves a resumed directory alone.
+    A UsageError of the block leaves a resumed directory alone.
+
+    Args:
+        needed: bytes on disk.
+        resume: go on in what an interruption left, where it left something.
+
+    Raises:
+        UsageError: `out` holds something, an interrupted conversion is there and `resume` is
+            false, another process is at work in it, or the disk has less room than is needed.
+        Unfinished: the disk fills up or a server goes away.
+        SemisyncError: the disk refuses.
     """
     remote = is_remote(out)
     out = out if remote else os.path.realpath(out)
@@ -169,7 +175,8 @@ def write_whole(path: str, text: str) -> None:
 def begin(path: str, description: str, work: str) -> None:
     """Writes down what is done in `work`, or sees that it is what was begun there.
 
-    Raises UsageError where `path` has another description.
+    Raises:
+        UsageError: `path` has another description.
     """
     if not os.path.exists(path):
         write_whole(path, description)

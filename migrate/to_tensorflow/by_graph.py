@@ -26,7 +26,8 @@ from semisync.common.errors import BadInput
 def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] = None) -> Side:
     """What the DCP in `directory` has of `original`, from whose graph its training was made.
 
-    Raises BadInput where it is not one, or does not have what the graph trains.
+    Raises:
+        BadInput: it is not one, or does not have what the graph trains.
     """
     saved = read_dcp(directory)
     found, original = read_meta_graph(original, meta), with_tables(original)

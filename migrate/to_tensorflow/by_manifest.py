@@ -28,8 +28,12 @@ def side_of_dcp(
 ) -> Side:
     """What the DCP in `directory` has of the checkpoint from which `converted` was made.
 
-    names: as of `migrate.write_checkpoint`. Raises BadInput where it is not one, or its shapes are
-    those of another model, UsageError where `names` names what is not there.
+    Args:
+        names: as of `migrate.write_checkpoint`.
+
+    Raises:
+        BadInput: it is not one, or its shapes are those of another model.
+        UsageError: `names` names what is not there.
     """
     refuse_increment(manifest, converted)
     return _Finding(directory, converted, manifest, names).side()
@@ -127,8 +131,11 @@ class _Finding:
         return []
 
     def _slot_places(self, written: Written, prefix: Optional[str]) -> List[Place]:
-        """The slot of each part of its variable; empty unless all are there. prefix: what is known
-        to stand before their names."""
+        """The slot of each part of its variable; empty unless all are there.
+
+        Args:
+            prefix: what is known to stand before their names.
+        """
         owner, states = self._owner(written)
         own = self._keys.find(written.fqn)
         if own is not None:

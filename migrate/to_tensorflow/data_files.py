@@ -22,8 +22,11 @@ _MAX_OPEN = 64  # data files kept open at a time
 
 
 class DataFiles:
-    """The data files NAME.data-00000-of-0000N in `directory`, made empty. wrote: called with the
-    bytes that were written so far."""
+    """The data files NAME.data-00000-of-0000N in `directory`, made empty.
+
+    Args:
+        wrote: called with the bytes that were written so far.
+    """
 
     def __init__(self, directory: str, name: str, count: int, wrote: Callable[[int], None]) -> None:
         self._wrote, self._done = wrote, 0
@@ -56,8 +59,12 @@ class DataFiles:
 
 
 class Box:
-    """A piece on its way. crc32c: of what was written so far, masked; to be set where TensorFlow's
-    covers something else."""
+    """A piece on its way.
+
+    Attributes:
+        crc32c: of what was written so far, masked; to be set where TensorFlow's covers
+            something else.
+    """
 
     def __init__(self, files: DataFiles, piece: Piece) -> None:
         self._files, self.piece = files, piece
@@ -90,8 +97,9 @@ def spread(
 ) -> None:
     """Puts the rows of a tensor, from front to back, into its boxes.
 
-    turns: (first row, rows) of each partition where row i of `blocks` goes to partition
-    i % len(turns); empty where they stand as in the tensor.
+    Args:
+        turns: (first row, rows) of each partition where row i of `blocks` goes to partition i %
+            len(turns); empty where they stand as in the tensor.
     """
     numbers = {block: number for number, block in enumerate(turns)}
     first = 0

@@ -26,7 +26,8 @@ Part = Tuple[int, torch.Tensor, Parameter]  # first row, values, and how they st
 def side_of_module(module: Any, optimizer: Optional[Any] = None) -> Side:
     """What `module` has, and `optimizer`, which is `build_training`'s or `build_optimizer`'s.
 
-    Raises UsageError where they are not those, or hold a part of a variable alone.
+    Raises:
+        UsageError: they are not those, or hold a part of a variable alone.
     """
     nodes = getattr(module, "tensorflow_nodes", None)
     if nodes is None:

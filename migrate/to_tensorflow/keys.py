@@ -62,10 +62,13 @@ class Keys:
             self._by_end.setdefault(key.rpartition(".")[2], []).append(key)
 
     def find(self, name: str, prefix: Optional[str] = None) -> Optional[str]:
-        """The key that is `name`, or ends with it; None if there is none. prefix: what stands
-        before it where that is known.
+        """The key that is `name`, or ends with it; None if there is none.
 
-        Raises BadInput where there are several.
+        Args:
+            prefix: what stands before it where that is known.
+
+        Raises:
+            BadInput: there are several.
         """
         for exact in ((prefix or "") + name, name):
             if exact in self._keys:
@@ -83,7 +86,8 @@ class Keys:
         """What stands before each of `names`, which are those of one module; None where some are
         not there.
 
-        Raises BadInput where several prefixes do.
+        Raises:
+            BadInput: several prefixes do.
         """
         common: Optional[Set[str]] = None
         for name in names:

@@ -44,8 +44,13 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
     """Yields a directory to put files NAME.* into; moves them beside each other when the block ends
     without an exception, in place of a checkpoint that is there.
 
-    prefix: an absolute path. needed: bytes that will be written. Raises UsageError where another
-    process is at work there or the disk has less room, SemisyncError where it cannot be written.
+    Args:
+        prefix: an absolute path.
+        needed: bytes that will be written.
+
+    Raises:
+        UsageError: another process is at work there or the disk has less room.
+        SemisyncError: it cannot be written.
     """
     parent, name = os.path.split(prefix)
     work = os.path.join(parent, f".{name}.writing")

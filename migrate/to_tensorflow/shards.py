@@ -36,8 +36,11 @@ _RULES: Dict[bool, Rule] = {  # by whether the graph has a BitwiseAnd there
 
 
 def with_shards(side: Side, original: Checkpoint, meta: Optional[str] = None) -> Side:
-    """`side` with the shards of its tables by raw id in the place of those. meta: the MetaGraph,
-    where it is not beside the original."""
+    """`side` with the shards of its tables by raw id in the place of those.
+
+    Args:
+        meta: the MetaGraph, where it is not beside the original.
+    """
     held = dict(side.held)
     tables = [
         made.table

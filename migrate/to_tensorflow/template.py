@@ -48,8 +48,11 @@ def of_manifest(manifest: Manifest, place: str) -> Template:
     """That of the checkpoint that a conversion read, in one data file, as far as the manifest says
     it: not of what was cast.
 
-    Raises BadInput where a manifest of an earlier version does not say how rows were dealt out.
-    place: names its directory.
+    Args:
+        place: names its directory.
+
+    Raises:
+        BadInput: a manifest of an earlier version does not say how rows were dealt out.
     """
     tensors: Dict[str, Tensor] = {}
     wholes: Dict[str, str] = {}

@@ -55,7 +55,8 @@ def write(
 ) -> Returned:
     """Writes the checkpoint `prefix` of what `side` has, and of the rest from `original`.
 
-    Raises BadInput where what torch has does not fit `template`, or something is missing.
+    Raises:
+        BadInput: what torch has does not fit `template`, or something is missing.
     """
     shapes = {name: held.shape for name, held in side.held.items() if held.resized}
     laid = lay_out(resized(template, shapes))

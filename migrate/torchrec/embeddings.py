@@ -36,8 +36,11 @@ Vectors = Union[torch.Tensor, JaggedTensor]
 class Embeddings(torch.nn.Module):
     """Several collections, looked up together.
 
-    collections: as above. The result of a look-up has an entry for each feature: [batch, dim]
-    where its table is pooled, else a JaggedTensor with a vector per id.
+    The result of a look-up has an entry for each feature: [batch, dim] where its table is pooled,
+    else a JaggedTensor with a vector per id.
+
+    Args:
+        collections: as above.
     """
 
     def __init__(self, collections: Mapping[str, torch.nn.Module]) -> None:
@@ -69,8 +72,11 @@ def collection_name(config: Config, int8: bool, weighted: bool, managed: bool, o
 def collection(
     name: str, tables: List[Any], ids: Mapping[str, IdsConfig], device: torch.device
 ) -> torch.nn.Module:
-    """The collection `name` of `tables`; on the CPU where its name says so. ids: of each of the
-    tables, as the model config has them."""
+    """The collection `name` of `tables`; on the CPU where its name says so.
+
+    Args:
+        ids: of each of the tables, as the model config has them.
+    """
     if name.startswith(CPU):
         return collection(name[len(CPU) :], tables, ids, torch.device("cpu"))
     if name.startswith(MANAGED):

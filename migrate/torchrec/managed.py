@@ -32,8 +32,11 @@ def with_raw_ids(
     ids: Mapping[str, IdsConfig],
     device: torch.device,
 ) -> Union[ManagedCollisionEmbeddingBagCollection, ManagedCollisionEmbeddingCollection]:
-    """`collection`, looked up by raw ids. ids: of each of its tables, with a mode of
-    `migrate.manifest.id_modes.MANAGED`."""
+    """`collection`, looked up by raw ids.
+
+    Args:
+        ids: of each of its tables, with a mode of `migrate.manifest.id_modes.MANAGED`.
+    """
     pooled = isinstance(collection, EmbeddingBagCollection)
     configs = collection.embedding_bag_configs() if pooled else collection.embedding_configs()
     modules: Dict[str, ManagedCollisionModule] = {

@@ -29,7 +29,7 @@ _KERNELS = {
 
 
 def constraints(config: Mapping[str, Any]) -> Dict[str, ParameterConstraints]:
-    """For EmbeddingShardingPlanner(constraints=...).
+    """The placements of tables, for EmbeddingShardingPlanner(constraints=...).
 
     Args:
         config: as `read_model` gives it.

@@ -21,7 +21,11 @@ from migrate.encoding.wire import encode_varint
 
 class Board:
     """Appends to a new file of `folder`; TensorBoard reads all of a folder's, in the order of their
-    names. step: what files before it have from there on is void."""
+    names.
+
+    Args:
+        step: what files before it have from there on is void.
+    """
 
     def __init__(self, folder: str, step: int) -> None:
         os.makedirs(folder, exist_ok=True)

@@ -9,8 +9,14 @@ from torchrec import EmbeddingBagCollection, EmbeddingCollection
 
 
 class Place(NamedTuple):
-    """A table. path: its collection's in the module. name: in the collection. members: the modules
-    of the collection's tables, by name. attribute: the weight's in the module."""
+    """A table.
+
+    Attributes:
+        path: its collection's in the module.
+        name: in the collection.
+        members: the modules of the collection's tables, by name.
+        attribute: the weight's in the module.
+    """
 
     path: str
     name: str

@@ -27,8 +27,12 @@ _LARGEST = float(1 << 20)  # loss of a row, lest the sum overflow
 
 
 class Figures(NamedTuple):
-    """What was measured of some rows. loss, entropy: mean log loss, normalised entropy. auc,
-    entropy: None where one class alone occurs."""
+    """What was measured of some rows.
+
+    Attributes:
+        loss, entropy: mean log loss, normalised entropy.
+        auc, entropy: None where one class alone occurs.
+    """
 
     rows: int
     positives: int
@@ -96,9 +100,14 @@ class Metrics:
     def add(
         self, labels: torch.Tensor, scores: torch.Tensor, days: Optional[Sequence[Day]] = None
     ) -> None:
-        """Counts one batch. labels: [rows] or [rows, 1], 0 or 1; scores: logits of the same rows.
+        """Counts one batch.
 
-        Raises BadInput for other labels, and for scores that are not finite.
+        Args:
+            labels: [rows] or [rows, 1], 0 or 1.
+            scores: logits of the same rows.
+
+        Raises:
+            BadInput: other labels, or scores that are not finite.
         """
         logits = scores.detach().reshape(-1).float().cpu().numpy()
         given = labels.detach().reshape(-1).cpu().numpy()

@@ -26,7 +26,7 @@ from migrate.torchrec.optimizers.row_optimizer import RowOptimizer
 
 
 def renew_evicted(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Has every managed collection of `module` renew the rows that change hands.
+    """Makes every managed collection of `module` reset the rows that pass to another id.
 
     Args:
         module: that holds the collections.

@@ -23,8 +23,12 @@ LOG, BOARD = "log.jsonl", "tensorboard"
 
 
 class Reporter:
-    """Rank 0's; another rank has none. step: the one that the training begins after. unit: of the
-    speed."""
+    """Rank 0's; another rank has none.
+
+    Args:
+        step: the one that the training begins after.
+        unit: of the speed.
+    """
 
     def __init__(self, out: str, step: int, unit: str = "rows") -> None:
         self._progress, self._unit = Progress(sys.stdout), unit

@@ -51,7 +51,9 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
     """Restores the task in place; returns the metrics, of rank 0 all and of the others none, and
     what is not a tensor.
 
-    Raises UsageError where the checkpoint is another model's, BadInput where it is damaged.
+    Raises:
+        UsageError: the checkpoint is another model's.
+        BadInput: it is damaged.
     """
     sizes = checkpoints.sizes(step)
     _prepare(task, sizes)

@@ -73,7 +73,7 @@ class Data(Protocol):
 
 
 class Task(NamedTuple):
-    """What is trained, and by what.
+    """A module to train, and its optimizer.
 
     Args:
         module: from a batch's inputs to (loss, scores), or to the loss alone; scores are logits

@@ -30,7 +30,8 @@ class Lost(BadInput):
 class Carried(Checkpoint):
     """`checkpoint` with the values that the conversion in `directory` has.
 
-    Raises BadInput where `directory` is not a conversion, or cannot be read.
+    Raises:
+        BadInput: `directory` is not a conversion, or cannot be read.
     """
 
     def __init__(self, checkpoint: Checkpoint, directory: str) -> None:

@@ -19,7 +19,8 @@ from migrate.verification.findings import Verification
 def compare_constants(checkpoint: Checkpoint, directory: str) -> Verification:
     """Compares the converted `directory` with the frozen graph that `checkpoint` is.
 
-    Raises BadInput where there is no model.py, or it cannot be loaded.
+    Raises:
+        BadInput: there is no model.py, or it cannot be loaded.
     """
     result = Verification(checkpoint.prefix, directory)
     with torch_code.explained(f"{directory}/model.py"):

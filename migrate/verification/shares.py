@@ -26,7 +26,8 @@ _BLOCK = 16 << 20  # bytes of the source read at a time
 class Share(NamedTuple):
     """What one thread compares at a time: rows first..first+rows of a tensor.
 
-    sha256: of their bytes in the target, as the manifest has it; None where rows are drawn.
+    Attributes:
+        sha256: of their bytes in the target, as the manifest has it; None where rows are drawn.
     """
 
     written: Written

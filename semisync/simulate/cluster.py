@@ -54,7 +54,7 @@ class Costs(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """A cluster.
+    """A cluster to simulate.
 
     Attributes:
         workers: their number.

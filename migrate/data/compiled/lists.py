@@ -9,9 +9,13 @@ from migrate.runtime.compiled.jit import compiled
 
 @compiled
 def taken(offsets, places):
-    """The lists at these places, one after the other: their offsets, and which values they hold.
+    """The lists at these places, one after the other.
 
-    offsets: int32 [lists + 1]; places: int64 [n], each from 0. int32 [n + 1] and int64 [values].
+    Their offsets, int32 [n + 1], and which values they hold, int64 [values].
+
+    Args:
+        offsets: int32 [lists + 1].
+        places: int64 [n], each from 0.
     """
     begins, size = numpy.empty(len(places) + 1, numpy.int32), 0
     begins[0] = 0

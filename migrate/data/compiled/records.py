@@ -30,12 +30,13 @@ _LF, _CR, _MINUS = 10, 13, 45
 def fields(data, starts, separator, quote):
     """Fills in where each field of each line begins.
 
-    starts: int64 [columns + 1, rows]; a field ends one byte before the next one begins, and the
-    last entry is as if another followed
-    quote: the byte around a field that holds a separator, or -1
-
     The number of rows found, at most `rows` and one more; where a line that has another number of
     fields begins, or -1; how many it has, or -1 for one with a quote that is not closed.
+
+    Args:
+        starts: int64 [columns + 1, rows]; a field ends one byte before the next one begins, and
+            the last entry is as if another followed.
+        quote: the byte around a field that holds a separator, or -1.
     """
     columns, rows = len(starts) - 1, starts.shape[1]
     at, end, row = 0, len(data), 0
@@ -167,14 +168,16 @@ def columns(data, slots, separator, between, values, offsets, spans):
     """Fields, and the integers of columns of ids, in one pass over lines without a quote.
 
     After `data` 8 more bytes can be read, zeros unless `data` ends with a line feed.
-    slots: int64 [columns]; k for the k-th column of ids, -1 - k for the k-th of the others
-    between: the byte between ids
 
     What it fills: values int64 [columns of ids, most ids of one + 1]; offsets int32 [columns of
     ids, rows + 1]; spans, starts and ends of other fields, int64 [other columns, 2, rows].
 
     Whether all is plain. It is not where a line has another number of fields, and where an id has
     20 digits, is not an integer or beyond int64; `plain_fields` and `tokens.integers` say more.
+
+    Args:
+        slots: int64 [columns]; k for the k-th column of ids, -1 - k for the k-th of the others.
+        between: the byte between ids.
     """
     ids, rows = len(values), spans.shape[2]
     offsets[:, 0] = 0

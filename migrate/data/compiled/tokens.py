@@ -70,7 +70,8 @@ def _integer(data, at, end):
 def integers(data, starts, ends, separator):
     """The integers of fields that hold any number of them: offsets int32 [rows + 1], values, row.
 
-    separator: the byte between them, or -1 where a field holds one
+    Args:
+        separator: the byte between them, or -1 where a field holds one.
     """
     offsets = numpy.zeros(len(starts) + 1, numpy.int32)
     most = 0

@@ -17,7 +17,10 @@ from semisync.common.errors import BadInput
 class Fields:
     """One column of the lines of a block.
 
-    data: uint8; starts, ends: int64 [rows], of the fields in it; quote: a byte or -1.
+    Args:
+        data: uint8.
+        starts, ends: int64 [rows], of the fields in it.
+        quote: a byte or -1.
     """
 
     def __init__(

@@ -71,8 +71,12 @@ def block_bytes(path: str, size: int, block: int) -> numpy.ndarray:
 class Lines:
     """The lines of a block, whose columns can be read.
 
-    rows, names: as `survey` found them; wanted: the columns to read, where only these are. Raises
-    BadInput for a line with another number of fields.
+    Args:
+        rows, names: as `survey` found them.
+        wanted: the columns to read, where only these are.
+
+    Raises:
+        BadInput: a line with another number of fields.
     """
 
     def __init__(

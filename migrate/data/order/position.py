@@ -102,8 +102,10 @@ class Left:
 class Division:
     """The rows that are left, divided over ranks.
 
-    in_order: a global batch is a range of them; otherwise each rank has one range, and a global
-    batch is a batch of each. pad: the last, partial global batch is one too.
+    Args:
+        in_order: a global batch is a range of them; otherwise each rank has one range, and a
+            global batch is a batch of each.
+        pad: the last, partial global batch is one too.
     """
 
     def __init__(self, left: Left, ranks: int, batch_size: int, in_order: bool, pad: bool) -> None:

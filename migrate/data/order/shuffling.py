@@ -68,7 +68,8 @@ class Window(NamedTuple):
 class Order:
     """The rows of one epoch, from 0 to `rows`.
 
-    block_rows: the rows of each block of the listing.
+    Args:
+        block_rows: the rows of each block of the listing.
     """
 
     def __init__(self, block_rows: Sequence[int], shuffle: Optional[Shuffle], epoch: int) -> None:

@@ -117,8 +117,11 @@ def _sources(nodes: Sequence[Node], edges: Sequence[Edge]) -> _Sources:
 
 
 def _features(scope: str, scopes: Set[str]) -> Set[str]:
-    """The features that the scope of a column names. scopes: of all columns; one that was there
-    before is numbered."""
+    """The features that the scope of a column names.
+
+    Args:
+        scopes: of all columns; one that was there before is numbered.
+    """
     column = scope.rpartition("/")[2]
     if _SHARED.search(column):
         return {_SHARED.sub("", column)}

@@ -34,9 +34,14 @@ _PART_SHAPES: Tuple[Shape, ...] = ((None, 2), (None,), (2,))  # indices, values,
 
 
 class Input(NamedTuple):
-    """One feature. part: which of a sparse one's three; None: it is dense. optional: a default
-    stands in for it. tensors: those of the graph that bring it, one, or indices, values and
-    dense_shape. guessed: whether the name is a guess, see `migrate.graph.interface.names`."""
+    """One feature.
+
+    Attributes:
+        part: which of a sparse one's three; None: it is dense.
+        optional: a default stands in for it.
+        tensors: those of the graph that bring it, one, or indices, values and dense_shape.
+        guessed: whether the name is a guess, see `migrate.graph.interface.names`.
+    """
 
     name: str
     dtype: Optional[str]

@@ -10,6 +10,7 @@ def lower(graph: Graph) -> Graph:
     """The graph without calls of functions, and with its tables by id as variables; itself if it
     has neither.
 
-    Raises BadInput for a function that is not there.
+    Raises:
+        BadInput: a function that is not there.
     """
     return with_servers(with_tables_by_id(without_calls(graph)))

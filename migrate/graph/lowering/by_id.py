@@ -131,8 +131,14 @@ def defaults(graph: Graph) -> Dict[Edge, int]:
 
 
 class _Found(NamedTuple):
-    """A look-up. node: whose output it is. default, dealt: of the first shard, which is given a
-    default for each id that is dealt to it; dealt: None where there is one shard."""
+    """A look-up.
+
+    Attributes:
+        node: whose output it is.
+        default, dealt: of the first shard, which is given a default for each id that is dealt
+            to it.
+        dealt: None where there is one shard.
+    """
 
     node: str
     table: str

@@ -73,7 +73,8 @@ def served_nodes(graph: Graph) -> Dict[str, str]:
 def with_servers(graph: Graph) -> Graph:
     """The graph with the ops of plug-ins as those of tables by raw id; itself if it has none.
 
-    Raises BadInput where what a plug-in tells of an optimizer is not all that it takes.
+    Raises:
+        BadInput: what a plug-in tells of an optimizer is not all that it takes.
     """
     known = _told(graph)
     if not known:

@@ -31,7 +31,8 @@ _MAX_NODES = 1_000_000  # of the whole: functions may call each other without en
 def without_calls(graph: Graph) -> Graph:
     """The graph without calls of functions; itself if it has none.
 
-    Raises BadInput for a function that is not there.
+    Raises:
+        BadInput: a function that is not there.
     """
     if not any(node.op in _CALLS | _IFS | _WHILES for node in graph.nodes.values()):
         return graph

@@ -67,8 +67,12 @@ def find_groups(
     kernels: Container[Optional[str]],
     inputs: Inputs,
 ) -> List[Group]:
-    """The collections of a model. kernels: variables that its layers multiply with. inputs: the
-    features that it reads."""
+    """The collections of a model.
+
+    Args:
+        kernels: variables that its layers multiply with.
+        inputs: the features that it reads.
+    """
     lookups = _chosen(subject, regions, parameters, kernels)
     levels = _levels(regions, lookups)
     names = Names()
@@ -206,7 +210,9 @@ def _collection(lookup: Lookup, lookups: Mapping[str, Lookup], parameters: Param
 class Collection:
     """One group, as it is written.
 
-    attribute: of the module. results: the expression of each look-up, by its node.
+    Attributes:
+        attribute: of the module.
+        results: the expression of each look-up, by its node.
     """
 
     def __init__(self, group: Group, parameters: Parameters, modules: Modules) -> None:

@@ -26,8 +26,12 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 
 class SparseIds(NamedTuple):
-    """The SparseTensor that a look-up is given. filled: the node that fills its empty rows. shapes:
-    the tensors that say its shape before one of the reshapes."""
+    """The SparseTensor that a look-up is given.
+
+    Attributes:
+        filled: the node that fills its empty rows.
+        shapes: the tensors that say its shape before one of the reshapes.
+    """
 
     indices: Edge
     ids: Edge
@@ -58,7 +62,11 @@ def find_end(
     subject: Subject, bags: Node, sparse: SparseIds, users: Dict[str, List[Node]]
 ) -> Optional[str]:
     """The node at which the rows without ids are 0, and the result has all its axes; None where
-    `bags` is used otherwise. users: by node, who needs it."""
+    `bags` is used otherwise.
+
+    Args:
+        users: by node, who needs it.
+    """
     own = users.get(bags.name, [])
     ends = [node for node in own if node.op in _SELECTS and node.inputs[2] == (bags.name, 0)]
     if len(ends) != 1 or not _is_zero_where_empty(subject, ends[0], bags, sparse):

@@ -44,8 +44,12 @@ class Unknown(Exception):
 
 
 class Chains:
-    """Those of one graph. visited: the tensors that are the values of steps. conditions: the nodes
-    that only say which values are left out or replaced."""
+    """Those of one graph.
+
+    Attributes:
+        visited: the tensors that are the values of steps.
+        conditions: the nodes that only say which values are left out or replaced.
+    """
 
     def __init__(self, subject: Subject, inputs: Inputs, tables: Tables) -> None:
         self._subject, self._inputs, self._tables = subject, inputs, tables

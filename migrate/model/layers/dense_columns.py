@@ -55,8 +55,11 @@ Write = Callable[[Parameters, Modules, List[Value]], str]
 
 
 class _Column(NamedTuple):
-    """The nodes between the values of a feature and the vectors. casts: whether they are integers
-    that are only cast to other integers."""
+    """The nodes between the values of a feature and the vectors.
+
+    Attributes:
+        casts: whether they are integers that are only cast to other integers.
+    """
 
     chosen: Present
     inside: FrozenSet[str]

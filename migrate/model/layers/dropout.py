@@ -27,8 +27,14 @@ _SCALES = {"Mul", "RealDiv"}
 
 
 class _Mask(NamedTuple):
-    """What says which values are kept. rate: of those that are not. edge: what says it in the
-    graph. none: its value where all are kept. drawn: the random values."""
+    """What says which values are kept.
+
+    Attributes:
+        rate: of those that are not.
+        edge: what says it in the graph.
+        none: its value where all are kept.
+        drawn: the random values.
+    """
 
     rate: float
     edge: Edge

@@ -73,10 +73,13 @@ class Cond(NamedTuple):
 class Subject:
     """A graph as the finders see it.
 
-    outputs: the nodes of what is asked for. users: by node, the needed nodes that read it, each as
-    often as it does. conds: by the Merge of a tf.cond. kept: of
-    a loop's variables that stay what they are, by their Merges, what they are. unchanged: what
-    `migrate.model.unchanged` finds. rounds: the loops in whose rounds a node runs, by its name.
+    Args:
+        outputs: the nodes of what is asked for.
+        users: by node, the needed nodes that read it, each as often as it does.
+        conds: by the Merge of a tf.cond.
+        kept: of a loop's variables that stay what they are, by their Merges, what they are.
+        unchanged: what `migrate.model.unchanged` finds.
+        rounds: the loops in whose rounds a node runs, by its name.
     """
 
     def __init__(

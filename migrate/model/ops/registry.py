@@ -115,8 +115,11 @@ def write(call: Call) -> Expression:
 
 
 class _Argument:
-    """{0} is the operand, {0:t} that of a tensor; alone: beside literals only, which torch's
-    operators take for Python's own numbers."""
+    """{0} is the operand, {0:t} that of a tensor.
+
+    Args:
+        alone: beside literals only, which torch's operators take for Python's own numbers.
+    """
 
     def __init__(self, value: Value, alone: bool) -> None:
         self._value, self._alone = value, alone

@@ -83,8 +83,12 @@ class Value(NamedTuple):
 
 
 class Many(NamedTuple):
-    """An expression of a tuple: the outputs of an op that has so many of them. hosts: whether each
-    is a Host rather than a tensor; shape: of each Host, as there."""
+    """An expression of a tuple: the outputs of an op that has so many of them.
+
+    Attributes:
+        hosts: whether each is a Host rather than a tensor.
+        shape: of each Host, as there.
+    """
 
     text: str
     outputs: int
@@ -93,8 +97,11 @@ class Many(NamedTuple):
 
 
 class Host(NamedTuple):
-    """An expression of a Python number or a tuple of integers. shape: () of a number, (length,) of
-    a tuple; None where it is not known which."""
+    """An expression of a Python number or a tuple of integers.
+
+    Attributes:
+        shape: () of a number, (length,) of a tuple; None where it is not known which.
+    """
 
     text: str
     shape: Shape = None

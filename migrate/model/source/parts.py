@@ -40,8 +40,11 @@ class Parts(NamedTuple):
 
 
 def split(block: Block, results: Sequence[str], free: Set[str]) -> Parts:
-    """The parts of `block`, the expressions `results` being read after it. free: the attributes, as
-    "self.name", that are not parameters."""
+    """The parts of `block`, the expressions `results` being read after it.
+
+    Args:
+        free: the attributes, as "self.name", that are not parameters.
+    """
     first = _first(block, free)
     if not first:
         return Parts(Block(), [], block)

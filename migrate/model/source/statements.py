@@ -24,8 +24,12 @@ TENSORS, SIZES, RAW, DYNAMIC = "tensors", "sizes", "raw", "dynamic"
 
 @dataclass
 class Assign:
-    """targets = text; with several targets, text is of a tuple. inline: False where the order of
-    evaluation counts. kind: see above."""
+    """targets = text; with several targets, text is of a tuple.
+
+    Attributes:
+        inline: False where the order of evaluation counts.
+        kind: see above.
+    """
 
     targets: List[str]
     text: str

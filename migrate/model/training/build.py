@@ -43,7 +43,7 @@ def build_training(
     given: Optional[Mapping[str, str]] = None,
     output: Optional[str] = None,
 ) -> Training:
-    """What goes on with training where TensorFlow stopped.
+    """The module and the optimizer that train on where TensorFlow stopped.
 
     The module is in training mode: BatchNorm moves its statistics, dropout drops.
 
@@ -231,7 +231,8 @@ def _counter(checkpoint: Checkpoint, found: MetaGraph, node: str, modules: List[
 def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[str]:
     """The variables that a step of the graph changes and the module does not.
 
-    Raises BadInput where the module reads such a variable: its value would stay as it is.
+    Raises:
+        BadInput: the module reads such a variable: its value would stay as it is.
     """
     from migrate.runtime import BatchNorm
 

@@ -35,8 +35,12 @@ def same_rows(ours: Slice, theirs: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def of_rows(ours: numpy.ndarray, theirs: numpy.ndarray, noise: Any = None) -> float:
-    """`relative`, to the scale of each row. noise: of TensorFlow's rows, on that scale; a row in
-    which it is 0, such as one that is 0 by chance, has that of the others."""
+    """`relative`, to the scale of each row.
+
+    Args:
+        noise: of TensorFlow's rows, on that scale; a row in which it is 0, such as one that is
+            0 by chance, has that of the others.
+    """
     scale = _row_scale(theirs)
     if noise is not None:
         more = numpy.full(theirs.shape, _scale(noise))
@@ -65,7 +69,11 @@ def of_update(
     ours: numpy.ndarray, theirs: numpy.ndarray, before: numpy.ndarray, noise: Any = None
 ) -> float:
     """`relative`, to the change from `before` or the root mean square of the tensor's changes, the
-    larger; less the rounding of the value itself. noise: of the change, on its scale."""
+    larger; less the rounding of the value itself.
+
+    Args:
+        noise: of the change, on its scale.
+    """
     _check_shapes(ours, theirs)
     values, change = numpy.abs(theirs), numpy.abs(theirs - before)
     ulps = _ULPS * numpy.finfo(theirs.dtype).eps * numpy.maximum(values, numpy.abs(before))

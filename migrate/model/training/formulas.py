@@ -62,10 +62,14 @@ def write_formula(
 ) -> Formula:
     """The formula of `edges`.
 
-    given: the inputs that a step has. moving: variable nodes which a step changes in a way that is
-    not carried over -> how. what: begins errors, "the learning rate".
-    Raises UsageError for an input that is not given, BadInput for ops and variables that are not
-    known.
+    Args:
+        given: the inputs that a step has.
+        moving: variable nodes which a step changes in a way that is not carried over -> how.
+        what: begins errors, "the learning rate".
+
+    Raises:
+        UsageError: an input that is not given.
+        BadInput: ops and variables that are not known.
     """
     edges = list(dict.fromkeys(edges))
     if not edges:

@@ -67,7 +67,8 @@ class Gradients:
     def of(self, update: VariableUpdate) -> Slices:
         """The gradient that `update` gets, in its first form.
 
-        Raises BadInput where it is not one tensor of tf.gradients.
+        Raises:
+            BadInput: it is not one tensor of tf.gradients.
         """
         if update.gradient is None:
             raise BadInput(

@@ -32,9 +32,13 @@ class LookedUp:
                 target.tensor.looked_up = self._listener(id(target.tensor))
 
     def gradient(self, target: Target, total: torch.Tensor) -> torch.Tensor:
-        """The gradient of a table, a row for each that was looked up; total: their sum.
+        """The gradient of a table, a row for each that was looked up.
 
-        Raises UsageError where it is another, since something else changed it.
+        Args:
+            total: their sum.
+
+        Raises:
+            UsageError: it is another, since something else changed it.
         """
         seen = self._seen.get(id(target.tensor))
         if not seen:

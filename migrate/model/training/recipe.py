@@ -44,7 +44,8 @@ class Recipe(NamedTuple):
 def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
     """How a step of `train_op` trains; by default one of all training ops.
 
-    Raises BadInput where the graph does not train, or does so in a way that cannot be carried over.
+    Raises:
+        BadInput: the graph does not train, or does so in a way that cannot be carried over.
     """
     changes = find_changes(graph, train_op)
     updates: Dict[str, VariableUpdate] = {}

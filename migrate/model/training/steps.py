@@ -120,7 +120,8 @@ def compare_steps(
 ) -> StepReport:
     """Takes the recorded steps in torch, from the state that `training` is in, and compares.
 
-    Raises BadInput where a step lacks a value.
+    Raises:
+        BadInput: a step lacks a value.
     """
     comparison = _Comparison(training, tolerance)
     count = 0
@@ -251,8 +252,11 @@ class _Comparison:
 
     @torch.no_grad()
     def _is_neutral(self, step: BegunStep, target: Target, before: Dict[str, torch.Tensor]) -> bool:
-        """Whether the loss was not another where the parameter had been elsewhere. before: the
-        module's state before the step."""
+        """Whether the loss was not another where the parameter had been elsewhere.
+
+        Args:
+            before: the module's state before the step.
+        """
         after = {name: value.clone() for name, value in self._module.state_dict().items()}
         random = torch.Generator().manual_seed(0)
         losses = []

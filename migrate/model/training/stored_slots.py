@@ -16,10 +16,13 @@ from semisync.common.errors import BadInput
 def slot_names(
     found: MetaGraph, checkpoint: Checkpoint, parameter: Parameter, parts: Sequence[VariableUpdate]
 ) -> Dict[str, str]:
-    """torch's name of each slot -> its name in the checkpoint. parts: the updates of the variable's
-    partitions, or the one of the whole.
+    """torch's name of each slot -> its name in the checkpoint.
 
-    Raises BadInput where the checkpoint does not have it, or not as it has the variable.
+    Args:
+        parts: the updates of the variable's partitions, or the one of the whole.
+
+    Raises:
+        BadInput: the checkpoint does not have it, or not as it has the variable.
     """
     names: Dict[str, str] = {}
     record = parts[0].optimizer

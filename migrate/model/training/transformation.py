@@ -84,8 +84,11 @@ class Transformation:
         feeds: Mapping[str, Any],
         given: Mapping[str, Slice],
     ) -> Dict[str, torch.Tensor]:
-        """The gradients that are applied. given: some of them, by variable node, in the place of
-        those of `gradients`."""
+        """The gradients that are applied.
+
+        Args:
+            given: some of them, by variable node, in the place of those of `gradients`.
+        """
         if self._looked_up is None:
             told = [target for target in self._targets if set(target.updates) <= set(given)]
             return {**gradients, **{target.attribute: join(target, given) for target in told}}

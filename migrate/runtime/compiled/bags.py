@@ -11,9 +11,11 @@ from migrate.runtime.compiled.jit import compiled
 def filled(rows, ids, count):
     """The ids of each row without the negative ones, and one 0 for a row that has none.
 
-    rows, ids: int64 [n], in any order of the rows, which keep the order of their ids.
     Gives int64 ids, int64 [count + 1] where each row begins, bool [count] which rows have none, and
     whether all rows are within 0 and `count`.
+
+    Args:
+        rows, ids: int64 [n], in any order of the rows, which keep the order of their ids.
     """
     bounds = numpy.zeros(count + 1, numpy.int64)
     empty = numpy.zeros(count, numpy.bool_)
@@ -48,7 +50,9 @@ def spread(bags, bounds, places, weights, out):
     """Adds each of float bags [bags, dim], times the weight of each id that it has, to the row of
     `out` at the id's place: the gradient of a weighted sum over bags.
 
-    bounds: int64 [bags + 1], where the ids of each bag begin; places, weights: of each id
+    Args:
+        bounds: int64 [bags + 1], where the ids of each bag begin.
+        places, weights: of each id.
     """
     for bag in range(len(bags)):
         for i in range(bounds[bag], bounds[bag + 1]):

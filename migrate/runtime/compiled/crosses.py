@@ -12,7 +12,10 @@ from migrate.runtime.compiled.jit import compiled
 def row_bounds(rows, batch):
     """Where the features of each row begin and end, int64 [batch + 1].
 
-    rows: int64 [n], ascending. As in TensorFlow, whatever follows a row out of order is left out.
+    As in TensorFlow, whatever follows a row out of order is left out.
+
+    Args:
+        rows: int64 [n], ascending.
     """
     bounds = numpy.zeros(batch + 1, numpy.int64)
     at = 0
@@ -27,9 +30,11 @@ def row_bounds(rows, batch):
 def products(bounds):
     """The cross product of each row's features, the last column's changing fastest.
 
-    bounds: int64 [columns, batch + 1]
     Gives int64 [n, 2]: row, and number within the row; int64 [columns, n]: the feature of each
     column; and the most crosses that a row has.
+
+    Args:
+        bounds: int64 [columns, batch + 1].
     """
     columns, batch = bounds.shape[0], bounds.shape[1] - 1
     total, longest = 0, 0

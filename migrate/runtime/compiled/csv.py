@@ -47,8 +47,10 @@ def _field(data, at, end, delimiter, quotes, out, size):
 def fields(data, offsets, delimiter, quotes, selected, columns):
     """The bytes of all fields, and the end of each: uint8, int64 [records, columns + 1].
 
-    selected: int64 [columns], the fields to take, ascending; empty: all, as many as `columns`
     Also the first record that is wrong, or -1, and what is wrong with it.
+
+    Args:
+        selected: int64 [columns], the fields to take, ascending; empty: all, as many as `columns`.
     """
     out = numpy.empty(offsets[-1] - offsets[0], numpy.uint8)
     ends = numpy.zeros((len(offsets) - 1, columns + 1), numpy.int64)

@@ -61,7 +61,9 @@ def buckets(values, count):
 def integers(values, width, flag):
     """int64 [n] as printf's %<flag><width>d: uint8 data and int64 offsets [n + 1].
 
-    flag: one of "0-+ #" as its code, or 0; width: at least 0
+    Args:
+        flag: one of "0-+ #" as its code, or 0.
+        width: at least 0.
     """
     signed = flag in (PLUS, SPACE)
     offsets = numpy.empty(len(values) + 1, numpy.int64)

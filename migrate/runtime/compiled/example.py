@@ -195,8 +195,9 @@ class Found(NamedTuple):
 def find(data, starts, ends, names, name_offsets, keeps_empty):
     """`Found` of the named features, of the Examples data[starts[i] : ends[i]].
 
-    keeps_empty: bool [features]; whether an empty Feature counts as one, as that of a sparse
-    feature does
+    Args:
+        keeps_empty: bool [features]; whether an empty Feature counts as one, as that of a
+            sparse feature does.
     """
     features, rows = len(name_offsets) - 1, len(starts)
     first, known = address(data), address(names)

@@ -67,7 +67,10 @@ def _parts(bits, scale):
 def fixed(values, precision, width, flag):
     """float64 [n] below 2 ** 63, inf or NaN, as %<flag><width>.<precision>f: data and offsets.
 
-    precision: at most MOST_DIGITS; width: at least 0; flag: one of "0-+ " as its code, or 0
+    Args:
+        precision: at most MOST_DIGITS.
+        width: at least 0.
+        flag: one of "0-+ " as its code, or 0.
     """
     bits = values.view(numpy.uint64)
     scale = u(1)

@@ -101,7 +101,8 @@ def unique_integers(keys):
 def _find_string(slots, known, text, length, hashed):
     """The slot of the string at the address `text`, or the free one where it would stand.
 
-    known: the address of the bytes of all keys
+    Args:
+        known: the address of the bytes of all keys.
     """
     mask, key = u(len(slots) - 1), numpy.int64(hashed)
     at = hashed & mask

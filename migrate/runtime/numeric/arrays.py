@@ -66,7 +66,11 @@ def one_hot(
     axis: int = -1,
 ) -> Tensor:
     """`on` at the index that x gives, on a new axis of size `depth`, and else `off`; `off`
-    everywhere for an index that is out of range. dtype: of `on` and `off` that are numbers."""
+    everywhere for an index that is out of range.
+
+    Args:
+        dtype: of `on` and `off` that are numbers.
+    """
     axis = axis + x.ndim + 1 if axis < 0 else axis
     places = torch.arange(depth, device=x.device).reshape(beside(depth, x.ndim + 1, axis))
     if isinstance(on, Tensor):

@@ -54,8 +54,11 @@ def depthwise_conv2d(
     dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
-    """The convolution of each channel with kernels of its own. kernel: [height, width, channels,
-    multiplier]."""
+    """The convolution of each channel with kernels of its own.
+
+    Args:
+        kernel: [height, width, channels, multiplier].
+    """
     height, width, count, multiplier = kernel.shape
     whole = kernel.reshape(height, width, 1, count * multiplier)
     return conv2d(x, whole, strides, padding, dilation, channels)
@@ -70,8 +73,11 @@ def conv2d_transpose(
     dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
-    """What a convolution of an image of shape `size` passes back to the image. kernel: [height,
-    width, out, in]."""
+    """What a convolution of an image of shape `size` passes back to the image.
+
+    Args:
+        kernel: [height, width, out, in].
+    """
     image, dilation = _channels_first(x, channels), dilation or (1,) * len(strides)
     sizes = list(size[2:] if channels == 1 else size[1:-1])
     widths = _widths(sizes, kernel.shape[:-2], strides, padding, dilation)

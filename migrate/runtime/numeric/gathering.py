@@ -17,7 +17,11 @@ from migrate.runtime.strings import Strings
 
 def gather(x: Any, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Any:
     """The slices of x at `indices` along an axis: x.shape[:axis] + indices.shape[batch_dims:] +
-    x.shape[axis + 1:]. batch_dims: leading axes that x and indices share."""
+    x.shape[axis + 1:].
+
+    Args:
+        batch_dims: leading axes that x and indices share.
+    """
     rank = len(x.shape)
     axis = axis + rank if axis < 0 else axis
     batch_dims = batch_dims + indices.ndim if batch_dims < 0 else batch_dims

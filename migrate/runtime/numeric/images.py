@@ -59,7 +59,11 @@ def crop_and_resize(
     x: Tensor, boxes: Tensor, images: Tensor, size: Any, nearest: bool, beside: float
 ) -> Tensor:
     """Boxes of images, [n, 4] as (y1, x1, y2, x2) of 0 to 1, each in the same size; `beside`
-    outside of the image. images: which one each box is of."""
+    outside of the image.
+
+    Args:
+        images: which one each box is of.
+    """
     if ((images < 0) | (images >= len(x))).any():
         raise BadInput(f"a box is of an image that is not within 0 and {len(x)}")
     x, found = x.float(), []

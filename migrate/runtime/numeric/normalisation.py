@@ -29,9 +29,12 @@ def fused_batch_norm(
 ) -> Tuple[Tensor, ...]:
     """(x normalised and scaled per channel, mean, variance, ...): TensorFlow's FusedBatchNorm.
 
-    training: with the mean and the variance of x, and gives these, the variance as an estimate for
-    the population. channels: their axis. outputs: how many; what follows the statistics is what
-    TensorFlow's gradient reads: the mean, the variance as it was used, and nothing.
+    Args:
+        training: with the mean and the variance of x, and gives these, the variance as an
+            estimate for the population.
+        channels: their axis.
+        outputs: how many; what follows the statistics is what TensorFlow's gradient reads: the
+            mean, the variance as it was used, and nothing.
     """
     axis = channels % x.ndim
     mean, used = mean.detach(), variance.detach()
@@ -47,18 +50,24 @@ def fused_batch_norm(
 
 
 def local_response_norm(x: Tensor, radius: int, bias: float, alpha: float, beta: float) -> Tensor:
-    """x / (bias + alpha * the sum of squares of 2 radius + 1 channels) ** beta; x: [batch, height,
-    width, channels]."""
+    """x / (bias + alpha * the sum of squares of 2 radius + 1 channels) ** beta.
+
+    Args:
+        x: [batch, height, width, channels].
+    """
     squares = functional.pad(x.square(), (radius, radius))
     sums = squares.unfold(-1, 2 * radius + 1, 1).sum(-1)
     return x / (bias + alpha * sums) ** beta
 
 
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tuple[Tensor, Tensor]:
-    """(loss per row, its gradient of the logits); labels: a distribution per row.
+    """(loss per row, its gradient of the logits).
 
     The gradient is softmax(logits) - labels, as TensorFlow's, even of labels that do not add up to
     1.
+
+    Args:
+        labels: a distribution per row.
     """
     logits, labels = torch.broadcast_tensors(logits, labels)
     logs = torch.log_softmax(logits, -1)

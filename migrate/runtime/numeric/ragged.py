@@ -61,8 +61,12 @@ def ragged_to_sparse(splits: Sequence[Tensor], values: Any) -> Tuple[Tensor, Any
 def ragged_to_dense(
     shape: Any, values: Any, default: Any, parts: Sequence[Tensor], kinds: Sequence[str]
 ) -> Any:
-    """A dense tensor of the rows, `default` where one is shorter than the longest. shape: sizes to
-    cut or fill to, -1 for what is needed. kinds: what each part is, as TensorFlow names it."""
+    """A dense tensor of the rows, `default` where one is shorter than the longest.
+
+    Args:
+        shape: sizes to cut or fill to, -1 for what is needed.
+        kinds: what each part is, as TensorFlow names it.
+    """
     columns, sizes = _columns(_as_splits(parts, kinds))
     wanted = integers(shape)
     wanted += [-1] * (len(sizes) - len(wanted))  # a shape of -1 is not even known in its rank

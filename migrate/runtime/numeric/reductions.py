@@ -75,8 +75,12 @@ def highest(dtype: torch.dtype) -> Any:
 
 
 def cumsum(x: Tensor, axis: int, exclusive: bool = False, reverse: bool = False) -> Tensor:
-    """The running sum along an axis, in the type of x. exclusive: of the values before each one.
-    reverse: from the end."""
+    """The running sum along an axis, in the type of x.
+
+    Args:
+        exclusive: of the values before each one.
+        reverse: from the end.
+    """
     return _running(torch.cumsum, 0, x, axis, exclusive, reverse)
 
 
@@ -95,8 +99,14 @@ def top_k(x: Tensor, k: int, dtype: str = "int32") -> Tuple[Tensor, Tensor]:
 
 
 def in_top_k(predictions: Tensor, targets: Tensor, k: int) -> Tensor:
-    """Whether fewer than k classes have a larger prediction than the target. predictions: [batch,
-    classes]; targets: [batch]. False where a prediction is not finite, or the target no class."""
+    """Whether fewer than k classes have a larger prediction than the target.
+
+    False where a prediction is not finite, or the target no class.
+
+    Args:
+        predictions: [batch, classes].
+        targets: [batch].
+    """
     classes = predictions.shape[1]
     known = (targets >= 0) & (targets < classes) & predictions.isfinite().all(1)
     chosen = predictions.gather(1, targets.long().clamp(0, classes - 1).unsqueeze(1))
@@ -115,8 +125,11 @@ def bincount(x: Tensor, size: int, weights: Tensor) -> Tensor:
 
 
 def dense_bincount(x: Tensor, size: int, weights: Tensor, binary: bool = False) -> Tensor:
-    """As `bincount`, of a vector or of each row of a matrix. binary: whether each is there at all,
-    as 1 or 0."""
+    """As `bincount`, of a vector or of each row of a matrix.
+
+    Args:
+        binary: whether each is there at all, as 1 or 0.
+    """
     rows = x.reshape(-1, x.shape[-1])
     weights = weights[:0] if binary else weights
     each = weights.reshape(rows.shape) if weights.numel() else [weights] * len(rows)

@@ -15,8 +15,11 @@ from torch import Tensor
 def gather_tree(ids: Tensor, parents: Tensor, lengths: Tensor, end: int) -> Tensor:
     """The beams of a search, each followed back from its last step, [steps, batch, beams].
 
-    ids, parents: of each step, and the beam of the step before that it goes on with. lengths: the
-    steps of each search, [batch]. After its first `end` a beam is `end` throughout.
+    After its first `end` a beam is `end` throughout.
+
+    Args:
+        ids, parents: of each step, and the beam of the step before that it goes on with.
+        lengths: the steps of each search, [batch].
     """
     beams = torch.full_like(ids, end)
     here = torch.arange(ids.shape[2]).expand(ids.shape[1:])
@@ -34,7 +37,9 @@ def non_max_suppression(
     """The indices, int32, of at most `count` boxes, the best first, of which no two overlap by more
     than `overlap`, their intersection over their union.
 
-    boxes: two opposite corners each, [n, 4]. least: a score must be greater.
+    Args:
+        boxes: two opposite corners each, [n, 4].
+        least: a score must be greater.
     """
     low = torch.minimum(boxes[:, :2], boxes[:, 2:])
     high = torch.maximum(boxes[:, :2], boxes[:, 2:])

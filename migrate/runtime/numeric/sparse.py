@@ -26,7 +26,9 @@ def sparse_to_dense(
 ) -> Any:
     """A dense tensor with `values` at `indices`, and else `default`.
 
-    indices: [n, rank]; [n] or a number for a vector. validate: indices must ascend, none twice.
+    Args:
+        indices: [n, rank]; [n] or a number for a vector.
+        validate: indices must ascend, none twice.
     """
     sizes = integers(shape)
     rows = indices.reshape(-1, len(sizes))

@@ -41,8 +41,11 @@ class TableById(nn.Module):
         self._rows: Optional[IdIndex] = None
 
     def forward(self, ids: Tensor, default: Tensor) -> Tensor:
-        """The rows of `ids`, int64 of any shape. default: float [], [dim], [1, dim] or
-        [n, dim]."""
+        """The rows of `ids`, int64 of any shape.
+
+        Args:
+            default: float [], [dim], [1, dim] or [n, dim].
+        """
         flat = ids.reshape(-1)
         rows, known = self.find(flat)
         default = self.rows_of(default if self.default is None else self.default, len(flat))

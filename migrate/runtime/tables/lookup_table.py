@@ -26,8 +26,9 @@ WHOLE_LINE, LINE_NUMBER = -2, -1
 class LookupTable:
     """A table from int64, int32 or string keys to values of any type.
 
-    keys, values: Strings, a tensor, or what makes one; one-dimensional and of one length
-    default: the value of a key that the table does not have
+    Args:
+        keys, values: Strings, a tensor, or what makes one; one-dimensional and of one length.
+        default: the value of a key that the table does not have.
     """
 
     def __init__(self, keys: Any, values: Any, default: Any, where: str = "lookup table") -> None:
@@ -66,8 +67,10 @@ class LookupTable:
     ) -> LookupTable:
         """The table of InitializeTableFromTextFileV2.
 
-        vocab_size: so many lines are read, and a file of fewer is refused; -1: all
-        key_dtype, value_dtype: Strings or a torch data type; offset: added to line numbers
+        Args:
+            vocab_size: so many lines are read, and a file of fewer is refused; -1: all.
+            key_dtype, value_dtype: Strings or a torch data type.
+            offset: added to line numbers.
         """
         lines = _lines(path, vocab_size)
         parts = _Parts(lines, delimiter.encode("utf-8"), max(key_index, value_index), path)

@@ -16,8 +16,11 @@ _BLOCK = 32  # tokens of a program; on an H100 altogether faster than 64
 
 
 class Fused:
-    """A batch as it is, in the place of `migrate.sequences.in_blocks.InBlocks`. timed: whether
-    times have an influence."""
+    """A batch as it is, in the place of `migrate.sequences.in_blocks.InBlocks`.
+
+    Args:
+        timed: whether times have an influence.
+    """
 
     def __init__(self, packed: Packed, timed: bool) -> None:
         check_times(packed, timed)
@@ -37,8 +40,10 @@ class Fused:
     def attention(self, tokens: Tensor, position: Tensor, time: Optional[Tensor]) -> Tensor:
         """As `migrate.sequences.hstu.attention`, [T, heads, size].
 
-        tokens: value, query and key of each, [T, 3, heads, size]. position: [length]; time:
-        [buckets], or None.
+        Args:
+            tokens: value, query and key of each, [T, 3, heads, size].
+            position: [length].
+            time: [buckets], or None.
         """
         if tokens.stride()[1:] != tokens[:1].contiguous().stride()[1:]:
             tokens = tokens.contiguous()

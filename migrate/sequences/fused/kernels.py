@@ -164,8 +164,11 @@ def backward_biases(
 
 @triton.jit
 def _add_by_distance(out, length, own, other, least, slopes, BLOCK: tl.constexpr):
-    """Adds slopes where their distance, `own` of the row less `other` of the column, stands. least:
-    of the distances."""
+    """Adds slopes where their distance, `own` of the row less `other` of the column, stands.
+
+    Args:
+        least: of the distances.
+    """
     distance = own[:, None] - other[None, :]
     window = tl.arange(0, 2 * BLOCK)
     found = tl.zeros([2 * BLOCK], tl.float32)

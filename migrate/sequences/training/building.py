@@ -74,8 +74,14 @@ def source_of(model: Model, settings: Settings, histories: Histories) -> Source:
 
 
 def task_of(model: Model, settings: Settings, device: torch.device) -> Task:
-    """The model over all processes. Adam trains what is dense; and of tables by raw ids the rows of
-    each batch, of TorchRec's tables Adagrad. device: of this process."""
+    """The model over all processes.
+
+    Adam trains what is dense; and of tables by raw ids the rows of each batch, of TorchRec's tables
+    Adagrad.
+
+    Args:
+        device: of this process.
+    """
     training = settings.training
     if training.precision == "bfloat16" and not _has_bfloat16(device):
         raise UsageError("this processor has no bfloat16; set precision: float32")

@@ -22,8 +22,10 @@ _EPSILON = 1e-10
 class DenseAndTables:
     """Both as one optimizer, whose learning rates count from `zero_grad` on.
 
-    dense: by name. tables: by the weight's name its optimizer, and the sum of squares that it has,
-    whole or sharded.
+    Args:
+        dense: by name.
+        tables: by the weight's name its optimizer, and the sum of squares that it has, whole or
+            sharded.
     """
 
     def __init__(
@@ -64,7 +66,8 @@ class DenseAndTables:
 def distribute_own(module: nn.Module, rate: float, table_rate: float, device: torch.device) -> Task:
     """A module over all processes, with optimizers that begin; all processes have the same.
 
-    device: of this process, as `migrate.training.joined` gives it.
+    Args:
+        device: of this process, as `migrate.training.joined` gives it.
     """
     tables = list(tables_of(module))
     names = [place.attribute for place in tables]

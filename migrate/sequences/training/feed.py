@@ -34,8 +34,10 @@ class Feed:
     """As `migrate.training.task.Data` says; it ends after the epochs, or after `patience` of them
     without a better one.
 
-    ends: what is trained on. followed: whether the loss is of the items that follow each, else of
-    all. own: (this process, all of them).
+    Args:
+        ends: what is trained on.
+        followed: whether the loss is of the items that follow each, else of all.
+        own: (this process, all of them).
     """
 
     def __init__(

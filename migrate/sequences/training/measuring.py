@@ -38,7 +38,8 @@ def measure(model: Model, of: Measured, without_seen: bool = False) -> Dict[str,
     of a ranking AUC, GAUC by user and log loss of the labels of all events that are asked for, and
     the mean of the AUCs.
 
-    without_seen: items that the user had before are not answers.
+    Args:
+        without_seen: items that the user had before are not answers.
     """
     model.eval()
     with torch.no_grad():

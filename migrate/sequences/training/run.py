@@ -57,9 +57,12 @@ def train(
     report_every: int = 100,
     device: torch.device = _CPU,
 ) -> Result:
-    """Trains on the files' histories; every process calls it. Errors as of `migrate.training`.
+    """Trains on the files' histories; every process calls it.
 
-    device: of this process, as `migrate.training.joined` gives it.
+    Errors as of `migrate.training`.
+
+    Args:
+        device: of this process, as `migrate.training.joined` gives it.
     """
     if not resume:
         refuse_existing(os.path.join(out, CHECKPOINTS))
@@ -133,9 +136,12 @@ def read_written(out: str) -> Settings:
 
 def open_trained(out: str, device: torch.device = _CPU) -> Trained:
     """The best epoch's model, or where none was measured the newest; every process calls it.
-    device: where it computes.
 
-    Raises BadInput where the folder holds no training, or a damaged one.
+    Args:
+        device: where it computes.
+
+    Raises:
+        BadInput: the folder holds no training, or a damaged one.
     """
     settings = read_written(out)
     for folder in (os.path.join(out, BEST), os.path.join(out, CHECKPOINTS)):
@@ -162,8 +168,13 @@ def evaluate(
     trained: Trained, paths: Paths, part: str, scores: Optional[str] = None
 ) -> Dict[str, Any]:
     """The figures of a part, "validation" or "test": of retrieval among all items, and without
-    those that a user had before. With the share of the events that are of items that the model does
-    not know. scores: of a ranking, a file for the labels and logits of each event."""
+    those that a user had before.
+
+    With the share of the events that are of items that the model does not know.
+
+    Args:
+        scores: of a ranking, a file for the labels and logits of each event.
+    """
     histories, unknown = known(trained, paths)
     ends = split(histories, trained.settings.split).asked[part]
     source = source_of(trained.model, trained.settings, histories)

@@ -25,11 +25,19 @@ def warm(
     table: Any, kind: str, wanted: numpy.ndarray, dim: int, directory: str, name: str
 ) -> float:
     """Gives a new `table`, of `migrate.sequences.training.tables`, the vectors that are there;
-    every process calls it. Returns the share of the wanted ids that were found.
+    every process calls it.
 
-    kind: "item" or "user"; wanted: their raw ids, all different. dim: of the table. directory: of
-    a converted checkpoint; name: its table's. Raises UsageError where there is no such table, or it
-    does not fit.
+    Returns the share of the wanted ids that were found.
+
+    Args:
+        kind: "item" or "user".
+        wanted: their raw ids, all different.
+        dim: of the table.
+        directory: of a converted checkpoint.
+        name: its table's.
+
+    Raises:
+        UsageError: there is no such table, or it does not fit.
     """
     manifest = read_manifest(directory)
     summary = {one.name: one for one in manifest.tables}.get(name)

@@ -23,10 +23,15 @@ _STD = 0.02  # of new vectors
 
 
 class ById(nn.Module):
-    """Rows int64 [n] to the vectors [n, dim] of their raw ids, of `migrate.id_tables`. With
-    `with_users` the rows after the catalog's are those of `users`.
+    """Rows int64 [n] to the vectors [n, dim] of their raw ids, of `migrate.id_tables`.
 
-    catalog: raw ids, int64 [rows]; the state keeps them. users: raw ids, int64, of the data in use.
+    With `with_users` the rows after the catalog's are those of `users`.
+
+    Args:
+        catalog: raw ids, int64 [rows]; the state keeps them.
+
+    Attributes:
+        users: raw ids, int64, of the data in use.
     """
 
     catalog: Tensor

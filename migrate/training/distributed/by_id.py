@@ -98,7 +98,11 @@ def keep_own(module: nn.Module, optimizer: Any) -> None:
 
 def whole(module: nn.Module, optimizer: Any, tensors: Mapping[str, Tensor]) -> Dict[str, Any]:
     """Those of `tensors` that are of shared tables, as parts of one tensor of all processes, which
-    all call it. tensors: as `migrate.training.state` names them."""
+    all call it.
+
+    Args:
+        tensors: as `migrate.training.state` names them.
+    """
     found: Dict[str, Any] = {}
     for path, table in shared(module).items():
         ranks, rank = table.processes.ranks, table.processes.rank

@@ -29,8 +29,9 @@ _GLOO = "/gloo/"  # in the place of its source with which each of its errors beg
 
 @contextmanager
 def joined(deadline: float, device: str = "cpu") -> Iterator[torch.device]:
-    """Initialises torch.distributed inside the block where there are several processes, or a
-    launcher's only one on a GPU: gloo, and NCCL for what is on GPUs.
+    """Initialises torch.distributed within the block: gloo, and NCCL for what is on GPUs.
+
+    It does so for several processes, and for a launcher's only one on a GPU.
 
     Args:
         deadline: seconds that a process waits for the others.
@@ -129,9 +130,12 @@ def is_to_launch(processes: Optional[int]) -> bool:
 
 def launch(arguments: List[str], processes: int, restarts: int) -> int:
     """Runs `semisync` with `arguments`, a subcommand first, in several processes of this machine,
-    under torchrun's agent. Returns the exit code: of a process that failed, its own.
+    under torchrun's agent.
 
-    Raises SemisyncError where one was killed more often than `restarts` allows.
+    Returns the exit code: of a process that failed, its own.
+
+    Raises:
+        SemisyncError: one was killed more often than `restarts` allows.
     """
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch

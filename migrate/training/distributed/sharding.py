@@ -68,9 +68,15 @@ _WIDTHS = 4  # a vector has a multiple of so many numbers in FBGEMM's kernels
 
 
 class Table(NamedTuple):
-    """A table of a collection. path: the collection's in the module; attribute: the weight's. name:
-    in the collection. weight: None where it is kept in fewer bits. fused: whether its optimizer can
-    be a kernel's."""
+    """A table of a collection.
+
+    Attributes:
+        path: the collection's in the module.
+        attribute: the weight's.
+        name: in the collection.
+        weight: None where it is kept in fewer bits.
+        fused: whether its optimizer can be a kernel's.
+    """
 
     path: str
     attribute: str

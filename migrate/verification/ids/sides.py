@@ -37,9 +37,13 @@ class SourceRows(NamedTuple):
 
 
 class BothSides:
-    """One table of the manifest and its source. open_: a reader for a tensor of the manifest.
+    """One table of the manifest and its source.
 
-    Raises BadInput where the manifest does not tell which tensors the table is made of.
+    Args:
+        open_: a reader for a tensor of the manifest.
+
+    Raises:
+        BadInput: the manifest does not tell which tensors the table is made of.
     """
 
     def __init__(

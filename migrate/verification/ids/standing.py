@@ -86,7 +86,11 @@ class Standing:
 
 class FreeRows:
     """Goes over the rows of the target that have no id, block by block; names the first of each
-    column that is not as it must be. differing: how many there are."""
+    column that is not as it must be.
+
+    Attributes:
+        differing: how many there are.
+    """
 
     def __init__(self, sides: BothSides, differs: Callable[[str], None]) -> None:
         self._sides, self._differs = sides, differs

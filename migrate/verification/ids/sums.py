@@ -18,7 +18,8 @@ _MULTIPLIER = 0x9E3779B97F4A7C15  # spreads ids over the classes
 class ClassSums:
     """The hashes of a column's rows, added up by class of their ids.
 
-    sums: uint64 [CLASSES], zero where what was taken in is what was taken away.
+    Attributes:
+        sums: uint64 [CLASSES], zero where what was taken in is what was taken away.
     """
 
     def __init__(self, column: Column) -> None:
@@ -59,7 +60,9 @@ def classes_of(ids: numpy.ndarray) -> numpy.ndarray:
 def in_groups(wrong: numpy.ndarray, count: numpy.ndarray) -> Iterator[Chosen]:
     """Which ids are of the classes that are `wrong`, as many classes at a time as memory allows.
 
-    wrong: a mask over the classes; count: the target's ids in each, int64.
+    Args:
+        wrong: a mask over the classes.
+        count: the target's ids in each, int64.
     """
     (classes,) = numpy.nonzero(wrong)
     group = numpy.zeros(CLASSES, bool)

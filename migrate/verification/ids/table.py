@@ -34,10 +34,14 @@ def compare_table(
 ) -> Compared:
     """Compares one table of the manifest that has ids.
 
-    open_: a reader for a tensor of the manifest. differs: gets each difference as a sentence.
-    sample: compare that many ids of the target alone, drawn at random.
-    Raises BadInput where the manifest does not tell which tensors the table is made of, or where
-    either side cannot be read.
+    Args:
+        open_: a reader for a tensor of the manifest.
+        differs: gets each difference as a sentence.
+        sample: compare that many ids of the target alone, drawn at random.
+
+    Raises:
+        BadInput: the manifest does not tell which tensors the table is made of, or where either
+            side cannot be read.
     """
     assert table.ids is not None
     sides = BothSides(source, table, table.ids, manifest, open_)

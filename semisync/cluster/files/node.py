@@ -27,7 +27,7 @@ from semisync.common.errors import UsageError
 
 
 class Node:
-    """Serves; use it as a context manager.
+    """Serves published files and configurations; use it as a context manager.
 
     Args:
         key: the job's, see `semisync.cluster.files.read_key`.
@@ -103,7 +103,7 @@ class Node:
         return share.digest
 
     def close(self) -> None:
-        """Serves no more; waits for nothing."""
+        """Stops serving, at once."""
         self._loop.close(self._shut)
 
     async def _open(self, host: str, bind: str, port: int, tls: Optional[Tls]) -> None:
