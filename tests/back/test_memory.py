@@ -45,6 +45,7 @@ def folder(tf2_checkpoints, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_memory_does_not_follow_the_size_of_a_table(tf2_checkpoints, folder, tmp_path):
     original, small = (str(tf2_checkpoints / name) for name in ("large", "sgd"))
     sources = [str(folder / name) for name in ("out", "dcp")]

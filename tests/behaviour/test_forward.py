@@ -185,7 +185,7 @@ def write_norm(folder, fused):
     pyarrow.parquet.write_table(table, folder / "rows.parquet")
 
 
-@pytest.mark.parametrize("fused", [False, True])
+@pytest.mark.parametrize("fused", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_graph_that_was_built_for_training_is_compared_as_it_serves(tmp_path, capsys, fused):
     """As the evaluation's graph has it, which TensorFlow computes by other means."""
     write_norm(tmp_path, fused)
@@ -211,7 +211,7 @@ def test_a_wrong_moving_statistic_is_found_in_a_graph_that_was_built_for_trainin
     assert cli.main(["verify", model, str(out), "--forward", rows, "--no-onnx"]) == 1
 
 
-@pytest.mark.parametrize("column", [0, 63])
+@pytest.mark.parametrize("column", [0, pytest.param(63, marks=pytest.mark.long)])
 def test_rounding_is_no_difference_and_a_wrong_weight_is_one(tmp_path, capsys, column):
     """Sums of large terms that cancel differ by more than 1e-5 of themselves, in TensorFlow too."""
     tf = pytest.importorskip("tensorflow").compat.v1

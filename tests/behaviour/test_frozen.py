@@ -36,7 +36,8 @@ def frozen(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "version"), [("frozen.pb", 1), ("frozen.pb", 2), ("function.pb", 2)]
+    ("name", "version"),
+    [("frozen.pb", 1), pytest.param("frozen.pb", 2, marks=pytest.mark.again), ("function.pb", 2)],
 )
 def test_its_conversion_gives_what_tensorflow_gives(tmp_path, capsys, name, version):
     python = tf1_python() if version == 1 else sys.executable

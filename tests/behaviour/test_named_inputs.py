@@ -30,7 +30,7 @@ def job(python):
     return str(folder / "model.ckpt"), rows, {**inputs, "tags": ",".join(rows["sparse"])}
 
 
-@pytest.fixture(params=[1, 2])
+@pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.again)])
 def python(request):
     return tf1_python() if request.param == 1 else sys.executable
 

@@ -2,11 +2,14 @@
 
 import sys
 
+import pytest
+
 from migrate.behaviour.onnx_legs import OF_TENSORFLOW, OF_TORCH
 from migrate.behaviour.report import ForwardReport, OutputDifference
 from migrate.behaviour.text import forward_text
 
 
+@pytest.mark.again
 def test_the_exports_of_both_sides_give_the_same_scores(converted, capsys):
     model = converted("zoo_tf2", "dcn")  # reads text
     code, found = model.verify(capsys, "--forward", model.rows, *model.flags("evaluation"))

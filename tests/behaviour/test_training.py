@@ -66,6 +66,7 @@ def test_a_flag_may_say_that_the_model_does_not_train(wide_and_deep, capsys):
     assert statistic["relative"] == 0  # nothing moves them
 
 
+@pytest.mark.again
 def test_dropout_that_cannot_be_fed_is_refused_by_name(converted, capsys):
     model = converted("zoo_tf2", "wide_and_deep_functional")
     more = ["--steps", "3", "--data", model.training_rows, "--batch-size", "10"]

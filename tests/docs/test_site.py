@@ -44,6 +44,7 @@ class Page(html.parser.HTMLParser):
             self.fetched.append(attributes[FETCHED[tag]])
 
 
+@pytest.mark.long
 def test_a_browser_fetches_nothing_from_elsewhere(site):
     fetched = {url for path in site.rglob("*.html") for url in Page(path).fetched}
     for path in site.rglob("*.css"):

@@ -42,7 +42,7 @@ def declared(kind, settings, divisor=1.0):
     return table.columns()
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.long), 3])
 def test_every_optimizer_takes_the_steps_of_the_union_of_unequal_shares(found, ranks):
     parts = found("steps", ranks)
     for kind, settings in OPTIMIZERS.items():
@@ -51,7 +51,7 @@ def test_every_optimizer_takes_the_steps_of_the_union_of_unequal_shares(found, r
         assert min(len(part["Adam"]) for part in parts) > 2
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_a_mean_over_equal_shares_is_the_mean_over_the_batch(found, ranks):
     wanted = declared("Adagrad", {"lr": 0.1}, divisor=len(FEATURES) * BAGS * DIM)
     assert_same(joined(found("means", ranks)), wanted)

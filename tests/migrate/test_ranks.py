@@ -110,6 +110,7 @@ def test_ranks_share_the_parts_and_a_killed_one_is_named_and_resumed(
     assert not work.exists()
 
 
+@pytest.mark.long
 def test_torchrun_starts_the_ranks(tf2_checkpoints, tmp_path):
     prefix = tf2_checkpoints / "adagrad_ref"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]

@@ -176,6 +176,7 @@ def test_a_conversion_from_s3_to_s3_that_kill_9_ended_resumes(
     assert not list((tmp_path / "scratch").iterdir())
 
 
+@pytest.mark.long
 def test_ranks_upload_their_shares(bucket, tf2_checkpoints, tmp_path, small_parts):
     ranks = [
         run(

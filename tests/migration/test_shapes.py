@@ -37,7 +37,9 @@ def write(path, rows, form):
     return str(path)
 
 
-@pytest.mark.parametrize(("version", "form"), [(1, "nested"), (2, "flat")])
+@pytest.mark.parametrize(
+    ("version", "form"), [(1, "nested"), pytest.param(2, "flat", marks=pytest.mark.again)]
+)
 def test_the_whole_way(tmp_path, version, form):
     python = tf1_python() if version == 1 else sys.executable
     prefix, rows = job(python)

@@ -29,7 +29,14 @@ print(*sorted(ours.intersection(sys.modules)))
 """
 
 
-@pytest.fixture(params=["conv_slim", "deepfm", "words", "canned_wide_and_deep"])
+@pytest.fixture(
+    params=[
+        "conv_slim",
+        "deepfm",
+        pytest.param("words", marks=pytest.mark.long),
+        pytest.param("canned_wide_and_deep", marks=pytest.mark.long),
+    ]
+)
 def subject(request, zoo, tmp_path):
     """(name, a zoo model, the directory of its conversion)."""
     (model,) = [model for model in models(zoo) if model.said["name"] == request.param]

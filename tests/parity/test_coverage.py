@@ -68,6 +68,7 @@ def test_copies_are_warned_of_where_there_are_any(times):
     assert warned == (times != "once")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("design", [(2, 1), (3, 1)])
 def test_a_lone_run_leaves_the_interval_wide_enough(design):
     samples = 60

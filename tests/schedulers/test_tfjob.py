@@ -85,6 +85,7 @@ def session_job(policy):
     return job
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("version", "policy"), [(1, "ExitCode"), (2, "OnFailure")])
 def test_killed_pods_start_again_and_every_batch_counts_once(version, policy, tmp_path, request):
     if version == 2:

@@ -1,7 +1,7 @@
 """On which TensorFlow a test runs where there are both.
 
 What depends on TensorFlow's version runs on 1.15 and on 2.x; but of 2.x, `make test` asks only the
-files below, which have every kind of variable, optimizer, graph and pace between them. The others
+files below, which have every kind of variable, optimizer and graph between them. The others
 are marked `again`, and LONG=1 runs them on 2.x too.
 """
 
@@ -13,7 +13,6 @@ import pytest
 HERE = pathlib.Path(__file__).parent
 ON_EACH = {
     "test_every_optimizer.py",
-    "test_global_batch.py",
     "test_ledger.py",
     "test_mistakes.py",
     "test_one_process.py",

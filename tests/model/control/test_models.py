@@ -12,7 +12,16 @@ from tests.support.require import tf1_python
 from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_models.py")
-NAMES = ["beams", "boxes", "hierarchical", "raw", "stacked", "tagger", "teacher", "tree"]
+NAMES = [
+    pytest.param("beams", marks=pytest.mark.long),
+    "boxes",
+    "hierarchical",
+    "raw",
+    "stacked",
+    "tagger",
+    "teacher",
+    "tree",
+]
 
 
 @pytest.fixture(scope="module", params=["1", "2"], ids=["dataflow", "functions"])

@@ -19,6 +19,7 @@ def either(request):
     return models(request.getfixturevalue(request.param))
 
 
+@pytest.mark.again
 def test_each_tensorflow_writes_its_models(zoo, zoo_tf2):
     ours, theirs = ({one.said["name"] for one in models(each)} for each in (zoo, zoo_tf2))
     assert ours == set(MODELS)

@@ -34,7 +34,10 @@ def builder(name):
 
 @pytest.mark.parametrize(
     "name, resource",
-    [pytest.param(name, False, marks=pytest.mark.one_tensorflow) for name in sorted(OPTIMIZERS)]
+    [
+        pytest.param(name, False, marks=[pytest.mark.one_tensorflow, pytest.mark.long])
+        for name in sorted(OPTIMIZERS)
+    ]
     + [("Adadelta", True), ("Adam", True), ("Momentum", True)],
 )
 def test_m_batches_train_what_the_plain_job_trains_on_their_union(name, resource):
