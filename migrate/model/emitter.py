@@ -235,7 +235,8 @@ class Emitter:
                 value = value._replace(shape=written.shape) if written.hosts else value
                 self._values[node.name, number] = value
             kind = self._kind(node, written.text, written.hosts)
-            self._block(node).append(Assign(targets, written.text, kind=kind))
+            text = written.text if len(targets) > 1 else f"{written.text}[0]"
+            self._block(node).append(Assign(targets, text, kind=kind))
             return
         if isinstance(written, Host):
             value = self._told(node, 0, target, True)._replace(shape=written.shape)

@@ -35,6 +35,11 @@ FORMS = {
     "any number and its size": lambda x, w: (lambda y: [y, tf.size(y), tf.matmul(y, w)])(
         tf.boolean_mask(x, x[:, 0] > 0.0)
     ),
+    "a split into one": lambda x, w: [tf.matmul(tf.split(x, 1, axis=1)[0], w)],
+    "a split by sizes into one": lambda x, w: [tf.matmul(tf.split(x, [3], axis=1)[0], w)],
+    "the only column": lambda x, w: [tf.matmul(x, w) * tf.unstack(x[:, :1], axis=1)[0][:, None]],
+    "the only size": lambda x, w: [tf.fill([tf.unstack(tf.shape(x)[:1])[0], 2], 3.0)],
+    "the only field": lambda x, w: [tf.io.decode_csv(tf.as_string(x[:, 0]), [[0.0]])[0] * 2.0],
     "text's shape": lambda x, w: [tf.shape(tf.as_string(x))],
 }
 
