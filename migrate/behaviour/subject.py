@@ -31,7 +31,7 @@ from semisync.common.sentences import some_of
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
 _DRAWS = re.compile(
-    "(Random|Multinomial|ParameterizedTruncatedNormal|StatelessRandom).*|.*CandidateSampler"
+    "(Stateless)?(Random|Multinomial|(Parameterized)?TruncatedNormal).*|.*CandidateSampler"
 )
 
 

@@ -5,8 +5,9 @@
    `Const`.
 2. What belongs to the gradient of an op NAME stands below NAME_grad in the scope. In a graph that
    was imported under a scope the op is IMPORT/NAME, and its gradient IMPORT/gradients/NAME_grad.
-3. So the first users of the beginning say which op computes the loss, and the last ones which
-   variable a gradient is of: NAME reads it.
+3. So the first users of the beginning say which op computes the loss, or, where a sum hands its
+   gradient on as it is, which ops are its terms; and the last ones which variable a gradient is
+   of: NAME reads it.
 
 Source: tensorflow/python/ops/gradients_util.py
 """
@@ -16,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Optional, Set, Tuple
 
-from migrate.graph.lookups import PASS, consumers_of
+from migrate.graph.lookups import PASS, Consumers, consumers_of
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
@@ -59,37 +60,76 @@ class GradientScopes:
         found, lacking = self._loss(scope)
         if lacking:
             raise BadInput(
-                f"{self._graph.path}: the loss {lacking!r}, whose gradients {scope!r} computes, "
-                "was cut away; give the MetaGraph that the training job wrote, or name with loss a "
-                "tensor that is the same"
+                f"{self._graph.path}: {lacking}; give the MetaGraph that the training job wrote, "
+                "or name with loss a tensor that is the same"
             )
         return found
 
     def losses(self) -> List[Edge]:
-        """Those of all calls, or what the gradients of one that was cut away go on to; BadInput
+        """Those of all calls, or what the gradients of one that the graph lacks go on to; BadInput
         where that cannot be told."""
         return [self._loss(scope)[0] for scope in self._prefixes]
 
     def _loss(self, scope: str) -> Tuple[Edge, str]:
-        """The first tensor that the graph has; and the loss by name where that is before it."""
+        """The loss, or the first tensor that its gradients go on to; and why it is not the loss."""
         users = consumers_of(self._graph)
         pending = list(self._starts[scope])
         seen: Set[str] = set(pending)
-        lacking = ""
+        terms: List[str] = []
+        cut = ""
         while pending:
             for user, _ in users.get(pending.pop(0), ()):
                 told = self._differentiated(scope, user.name)
                 if told is not None:
-                    return (told, 0), lacking
-                if user.name.startswith(scope) and user.name not in seen:
+                    terms += [told] if told not in terms else []
+                elif user.name.startswith(scope) and user.name not in seen:
                     op, of_gradient, _ = user.name[len(scope) :].partition(_GRADIENT)
-                    lacking = lacking or (op if of_gradient else "")
+                    cut = cut or (op if of_gradient else "")
                     seen.add(user.name)
                     pending.append(user.name)
-        raise BadInput(
-            f"{self._graph.path}: the loss whose gradients {scope!r} computes cannot be told; name "
-            "it with loss"
-        )
+        if not terms:
+            raise BadInput(
+                f"{self._graph.path}: the loss whose gradients {scope!r} computes cannot be told; "
+                "name it with loss"
+            )
+        total = terms[0] if len(terms) == 1 else self._total(scope, set(terms), users)
+        if cut:
+            why = f"the loss {cut!r}, whose gradients {scope!r} computes, was cut away"
+        elif total is None:
+            listed = " + ".join(map(repr, sorted(terms)))
+            why = f"{scope!r} computes the gradients of {listed}, which no tensor of the graph is"
+        else:
+            return (total, 0), ""
+        return (terms[0], 0), why
+
+    def _total(self, scope: str, terms: Set[str], users: Consumers) -> Optional[str]:
+        """The nearest node that adds up `terms`, and nothing else that is differentiated."""
+        others = {self._differentiated(scope, name) for name in self._graph.nodes} - terms
+        pending = sorted(terms)[:1]
+        seen: Set[str] = set(pending)
+        while pending:
+            for user, _ in users.get(pending.pop(0), ()):
+                if user.name in seen or user.op not in _SAME_GRADIENT:
+                    continue
+                seen.add(user.name)
+                pending.append(user.name)
+                added = self._added(user.name, terms)
+                if terms <= added and not added & others:
+                    return user.name
+        return None
+
+    def _added(self, name: str, terms: Set[str]) -> Set[str]:
+        """What a node adds up, its sums among it; no sums within `terms`."""
+        added: Set[str] = set()
+        pending = [name]
+        while pending:
+            one = pending.pop()
+            if one not in added:
+                added.add(one)
+                node = self._graph.nodes[one]
+                if one not in terms and node.op in _SAME_GRADIENT:
+                    pending += [source for source, _ in node.inputs]
+        return added
 
     def readers(self, gradient: Edge) -> List[Node]:
         """The ops of whose inputs `gradient` is the gradient; none where that is not known."""

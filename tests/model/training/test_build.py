@@ -2,6 +2,7 @@
 
 import pathlib
 
+import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 import torch
@@ -59,6 +60,54 @@ def test_a_loss_that_was_cut_away_is_not_taken_for_what_it_is_computed_from(tmp_
     meta.write_bytes(whole.SerializeToString())
     assert "the loss 'loss', whose gradients 'gradients/' computes, was cut away" in refusal(prefix)
     assert build_training(prefix, loss="Square").loss == "Square:0"
+
+
+def _decay(weight):
+    return 0.5 * tf.nn.l2_loss(weight)
+
+
+SUMS = {
+    "two terms": lambda loss, weight: tf.add(loss, _decay(weight), name="total"),
+    "a sum of sums": lambda loss, weight: tf.add(
+        tf.math.add_n([loss, _decay(weight), tf.reduce_sum(weight)]), _decay(weight), name="total"
+    ),
+    "a term that the other reads": lambda loss, weight: tf.add(loss, tf.exp(loss), name="total"),
+    "a constant among them": lambda loss, weight: tf.add(loss + 1.0, _decay(weight), name="total"),
+}
+
+
+@pytest.mark.parametrize("form", sorted(SUMS))
+def test_the_loss_is_the_whole_sum_whose_gradients_are_taken(form, tmp_path):
+    def build():
+        loss, weight = regression()
+        total = SUMS[form](loss, weight)
+        tf.add(total, tf.reduce_sum(tf.get_variable("other", [2])), name="beyond")
+        opt = tf.train.GradientDescentOptimizer(0.1)
+        return opt.apply_gradients(zip(tf.gradients(total, [weight]), [weight]), name="train")
+
+    prefix = saved(tmp_path, build)
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(prefix + ".meta")
+        saver.restore(session, prefix)
+        feeds = {"x:0": X, "y:0": Y}
+        expected = session.run("total:0", feeds)
+        session.run("train", feeds)
+        weight = session.run(tf.trainable_variables()[0])
+    training = build_training(prefix)
+    assert training.loss == "total:0"
+    assert step(training) == pytest.approx(expected, rel=1e-5)
+    (parameter,) = training.module.parameters()
+    np.testing.assert_allclose(parameter.detach().flatten(), weight.flatten(), rtol=1e-5)
+
+
+def test_gradients_of_several_losses_that_nothing_adds_up_are_refused(tmp_path):
+    def build():
+        loss, weight = regression()
+        (gradient,) = tf.gradients([loss, _decay(weight)], [weight])
+        return tf.train.GradientDescentOptimizer(0.1).apply_gradients([(gradient, weight)])
+
+    message = refusal(saved(tmp_path, build))
+    assert "'gradients/' computes the gradients of 'loss' + 'mul', which no tensor" in message
 
 
 def test_a_graph_that_was_imported_under_a_scope_trains_on(tmp_path):
