@@ -47,7 +47,6 @@ Consumers = Dict[str, List[Tuple[Node, int]]]
 _REMAKES = {"ConcatV2", "Mul", "Pad", "PadV2", "Slice", "StridedSlice"}  # other rows of a matrix
 _CALLS = {"Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "While"}
 _RESHAPED = PASS | {"Cast", "Reshape"}
-_MAX_STEPS = 64  # a chain of pass-through nodes is short; a damaged graph may be circular
 
 
 class Saved(NamedTuple):
@@ -181,12 +180,7 @@ def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
 
 def _source(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
     """The node that `edge` comes from, beyond nodes whose op is in `through`."""
-    node = graph.nodes.get(edge[0])
-    for _ in range(_MAX_STEPS):
-        if node is None or node.op not in through or not node.inputs:
-            return node
-        node = graph.nodes.get(node.inputs[0][0])
-    return None
+    return graph.nodes.get(graph.beyond(edge, through)[0])
 
 
 def consumers_of(graph: Graph) -> Consumers:
@@ -238,17 +232,11 @@ def _lookup(graph: Graph, gather: Node, part: int, parts: int) -> Lookup:
 
 def dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
     """The DynamicPartition and its output that give `gather` its row numbers, or None."""
-    edge = gather.inputs[1]
-    for _ in range(_MAX_STEPS):
-        node = graph.nodes.get(edge[0])
-        if node is None:
-            return None
-        if node.op == "DynamicPartition" and len(node.inputs) == 2:
-            return node, edge[1]
-        if node.op not in _RESHAPED or not node.inputs:
-            return None
-        edge = node.inputs[0]
-    return None
+    edge = graph.beyond(gather.inputs[1], _RESHAPED)
+    node = graph.nodes.get(edge[0])
+    if node is None or node.op != "DynamicPartition" or len(node.inputs) != 2:
+        return None
+    return node, edge[1]
 
 
 def partition_strategy(graph: Graph, deal: Node, parts: int) -> str:

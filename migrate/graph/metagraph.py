@@ -25,7 +25,7 @@ Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.paths import refuse_keras_file
 from migrate.encoding.wire import Value, fields, message, text
@@ -95,6 +95,16 @@ class Graph(NamedTuple):
     rewired: FrozenSet[str] = frozenset()
     calls: Mapping[str, Node] = {}
     named: Mapping[str, Tuple[str, ...]] = {}
+
+    def beyond(self, edge: Edge, through: Container[str]) -> Edge:
+        """`edge`, or what it comes from by the first inputs of nodes whose op is in `through`;
+        BadInput where these read one another in a circle."""
+        for _ in range(len(self.nodes) + 1):
+            node = self.nodes.get(edge[0])
+            if node is None or node.op not in through or not node.inputs:
+                return edge
+            edge = node.inputs[0]
+        raise BadInput(f"{self.path}: {edge[0]!r} is computed from itself; the graph is damaged")
 
 
 def read_graph(path: str) -> Graph:

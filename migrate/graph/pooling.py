@@ -145,10 +145,9 @@ def _divided(graph: Graph, segments: Node, consumers: Consumers) -> str:
 
 
 def _divisor(graph: Graph, division: Node) -> Optional[Node]:
-    node = graph.nodes.get(division.inputs[1][0]) if len(division.inputs) == 2 else None
-    while node is not None and node.op in PASS and node.inputs:
-        node = graph.nodes.get(node.inputs[0][0])
-    return node
+    if len(division.inputs) != 2:
+        return None
+    return graph.nodes.get(graph.beyond(division.inputs[1], PASS)[0])
 
 
 def _reduced(graph: Graph, reduction: Node) -> str:

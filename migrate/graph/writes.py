@@ -54,7 +54,5 @@ def _is_first_value(graph: Graph, node: Node) -> bool:
         return False
     if node.name == initializer(node.inputs[0][0]):
         return True
-    source = graph.nodes.get(node.inputs[1][0])
-    while source is not None and source.op == "Identity" and source.inputs:
-        source = graph.nodes.get(source.inputs[0][0])
+    source = graph.nodes.get(graph.beyond(node.inputs[1], {"Identity"})[0])
     return source is not None and source.op in _RESTORES

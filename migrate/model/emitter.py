@@ -423,10 +423,7 @@ def _kept(graph: Graph, regions: Regions) -> Dict[str, Edge]:
     kept: Dict[str, Edge] = {}
     for loop in regions.loops.values():
         for merge, (entered, following) in loop.merges.items():
-            node = graph.nodes[following[0]]
-            while node.op in SAME and node.inputs:
-                node = graph.nodes[node.inputs[0][0]]
-            if node.name == merge:
+            if graph.beyond(following, SAME)[0] == merge:
                 kept[merge] = entered
     return kept
 

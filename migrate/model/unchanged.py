@@ -144,11 +144,7 @@ class _Finder:
         return [int(one) for one in value.reshape(-1)]
 
     def _beyond(self, edge: Edge) -> Edge:
-        node = self._graph.nodes[edge[0]]
-        while node.op == "Identity" and node.inputs:
-            edge = node.inputs[0]
-            node = self._graph.nodes[edge[0]]
-        return edge
+        return self._graph.beyond(edge, {"Identity"})
 
     def _source(self, edge: Edge) -> Node:
         return self._graph.nodes[self._beyond(edge)[0]]

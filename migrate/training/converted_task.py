@@ -74,10 +74,8 @@ def _logits(graph: Graph, output: Optional[str]) -> str:
             f"{graph.path} has several outputs, {', '.join(found)}; name one with --output"
         )
     (edge,) = found.values()
+    edge = graph.beyond(edge, PASS)
     node = graph.nodes[edge[0]]
-    while node.op in PASS and node.inputs:
-        edge = node.inputs[0]
-        node = graph.nodes[edge[0]]
     if node.op == "Softmax":
         raise UsageError(
             f"{graph.path}: {edge[0]!r} are probabilities of classes; AUC is of one score per row: "

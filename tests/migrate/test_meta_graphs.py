@@ -7,6 +7,8 @@ import pytest
 
 import migrate
 from migrate.graph.find import find_meta_graph
+from migrate.graph.lookups import origin
+from migrate.graph.metagraph import Graph, Node
 from migrate.targets.reading import open_target
 from migrate.verification import verify
 from semisync import cli
@@ -121,6 +123,18 @@ def test_a_damaged_saved_model_is_refused(trained, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(BadInput, match="saved_model.pb"):
             make_plan(tmp_path / "exported")
+
+
+def test_a_chain_of_any_length_leads_to_its_variable_and_a_circle_is_refused():
+    sources = ["table", *(f"read{k}" for k in range(99))]
+    chain = [Node(f"read{k}", "Identity", ((sources[k], 0),), {}) for k in range(100)]
+    nodes = {node.name: node for node in [Node("table", "VariableV2", (), {}), *chain]}
+    assert origin(Graph("model.meta", nodes), ("read99", 0)) == "table"
+    nodes["read0"] = nodes["read0"]._replace(inputs=(("read9", 0),))
+    with pytest.raises(
+        BadInput, match="model.meta: 'read[0-9]' is computed from itself; the graph"
+    ):
+        origin(Graph("model.meta", nodes), ("read99", 0))
 
 
 def test_a_model_without_tables_converts(trained, tmp_path, capsys):

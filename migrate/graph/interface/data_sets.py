@@ -127,12 +127,7 @@ class _Search:
         if found is None or len(found.results) != 1:
             return []
         place = self._graph._replace(nodes=found.nodes)
-        edge = found.results[0]
-        node = place.nodes.get(edge[0])
-        while node is not None and node.op in _VIEWS and node.inputs:
-            edge = node.inputs[0]
-            node = place.nodes.get(edge[0])
-        return self._of_data_set(place, edge, bound, steps)
+        return self._of_data_set(place, place.beyond(found.results[0], _VIEWS), bound, steps)
 
     def _of_map(self, found: Optional[Function], before: Names) -> Names:
         if found is None:
@@ -161,12 +156,7 @@ class _Search:
         return None
 
     def _origin(self, edge: Edge) -> Optional[Node]:
-        node = self._graph.nodes.get(edge[0])
-        for _ in range(_MAX_STEPS):
-            if node is None or node.op not in PASS or not node.inputs:
-                return node
-            node = self._graph.nodes.get(node.inputs[0][0])
-        return None
+        return self._graph.nodes.get(self._graph.beyond(edge, PASS)[0])
 
     def _function(self, node: Node, attribute: str) -> Optional[Function]:
         if self._known is None:

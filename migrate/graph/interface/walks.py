@@ -12,7 +12,6 @@ from migrate.graph.metagraph import Edge, Graph, Node
 GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
-_MAX_STEPS = 64  # a chain of such nodes is short; a damaged graph may be circular
 
 Consumers = Dict[Edge, List[Node]]
 
@@ -76,19 +75,9 @@ class Walks:
 
     def named(self, edge: Edge) -> Edge:
         """The model's own tensor, if a loss casts or reshapes it for itself."""
-        for _ in range(_MAX_STEPS):
-            node = self.graph.nodes.get(edge[0])
-            if node is None or node.op not in ("Cast", "Reshape") or not node.inputs:
-                break
-            edge = node.inputs[0]
-        return edge
+        return self.graph.beyond(edge, ("Cast", "Reshape"))
 
     def origin(self, edge: Edge) -> Tuple[Optional[Node], Edge]:
         """Where a tensor's values come from, beyond nodes that only reshape or cast them."""
-        node = self.graph.nodes.get(edge[0])
-        for _ in range(_MAX_STEPS):
-            if node is None or node.op not in _RESHAPED or not node.inputs:
-                break
-            edge = node.inputs[0]
-            node = self.graph.nodes.get(edge[0])
-        return node, edge
+        edge = self.graph.beyond(edge, _RESHAPED)
+        return self.graph.nodes.get(edge[0]), edge

@@ -271,9 +271,7 @@ class _Rewriting:
 
     def _given(self, edge: Edge) -> Edge:
         """Where a tensor comes from that is only handed on."""
-        while edge[0] in self._graph.nodes and self._graph.nodes[edge[0]].op == "Identity":
-            edge = self._graph.nodes[edge[0]].inputs[0]
-        return edge
+        return self._graph.beyond(edge, {"Identity"})
 
     def _join(self, updates: List[Node]) -> None:
         """The updates of a table's shards as one, if together they have all rows of one deal."""
@@ -320,9 +318,7 @@ class _Rewriting:
 
 
 def _uncast(graph: Graph, edge: Edge) -> Edge:
-    while graph.nodes[edge[0]].op in ("Cast", "Identity", _READ):
-        edge = graph.nodes[edge[0]].inputs[0]
-    return edge
+    return graph.beyond(edge, {"Cast", "Identity", _READ})
 
 
 def _reading(node: Node, instead: Dict[Edge, Edge]) -> Node:

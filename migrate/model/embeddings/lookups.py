@@ -161,8 +161,7 @@ def _stitched(subject: Subject, stitch: Node) -> Optional[Lookup]:
 
 
 def _gather(subject: Subject, node: Node) -> Optional[Node]:
-    while node.op in ("Identity", "Reshape") and node.inputs:
-        node = subject.graph.nodes[node.inputs[0][0]]
+    node = subject.graph.nodes[subject.graph.beyond((node.name, 0), {"Identity", "Reshape"})[0]]
     return node if node.op in GATHERS and _along_rows(subject, node) else None
 
 

@@ -122,10 +122,8 @@ class Gradients:
 
     def _ids(self, update: VariableUpdate, ids: Edge) -> Edge:
         """Those of a look-up by raw id; BadInput where an id may repeat."""
+        ids = self._graph.beyond(ids, _VIEWS)
         node = self._graph.nodes[ids[0]]
-        while node.op in _VIEWS:
-            ids = node.inputs[0]
-            node = self._graph.nodes[ids[0]]
         if node.op not in ("Unique", "UniqueV2") or ids[1] != 0:
             raise BadInput(
                 f"{self._graph.path}: the look-up whose rows {update.node!r} applies to "

@@ -71,7 +71,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
     edges: Dict[str, Edge] = {}
     for name, argument in counterpart.arguments.items():
         if name in update.inputs:
-            edges[argument] = _beyond(graph, update.inputs[name])
+            edges[argument] = graph.beyond(update.inputs[name], PASS)
         elif name in set_flags:
             settings[argument] = bool(set_flags[name])
         elif name in update.hyperparameters:
@@ -83,7 +83,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
                 )
             settings[argument] = value
     if record.name in (ADAM.name, LAZY_ADAM.name):
-        edges.update((name, _beyond(graph, update.inputs[name])) for name in POWERS)
+        edges.update((name, graph.beyond(update.inputs[name], PASS)) for name in POWERS)
     slots = [slot.torch for slot in record.slots_for(range(len(update.slots)))]
     for slot, argument in counterpart.for_slot.items():
         settings[argument] = slot in slots
@@ -105,15 +105,6 @@ def _touches(update: VariableUpdate) -> bool:
         return False
     composed = update.optimizer.composed
     return composed is None or composed.rows
-
-
-def _beyond(graph: Graph, edge: Edge) -> Edge:
-    """`edge`, or what it is the same as."""
-    node = graph.nodes[edge[0]]
-    while node.op in PASS and node.inputs:
-        edge = node.inputs[0]
-        node = graph.nodes[edge[0]]
-    return edge
 
 
 def one_rule(graph: Graph, variable: str, updates: List[VariableUpdate]) -> Rule:
