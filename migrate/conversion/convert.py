@@ -23,6 +23,7 @@ whatever the size of a table, for nothing is kept that has been written:
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
@@ -110,13 +111,14 @@ def convert(
         needed = needed_on_disk(items(plan, checkpoint, {}), target, out, threads * rank.size)
         needed += sorted_tables.room(plan.hash_tables, sources)
         with work_directory(out, needed, resume, scratch) as directory:
-            work = _Work(checkpoint, directory, out, threads, rank, progress)
+            work = _Work(checkpoint, directory, out, threads, rank, verify, progress)
             files = jobs.source_files(checkpoint, _other_files(plan, sources))
-            hashed = _sort(plan, sources, files, directory, threads)
-            manifest, place = _write(work, plan, target, files, hashed)
-            place.finish(FILE)
-            if verify:
-                _verify(work, place, manifest)
+            with ranks.led(directory):
+                hashed = _sort(plan, sources, files, directory, threads)
+                manifest, place = _write(work, plan, target, files, hashed)
+                place.finish(FILE)
+                if verify:
+                    _verify(work, place, manifest)
             place.publish(FILE)
             sorted_tables.remove(directory)
             jobs.remove(directory)
@@ -125,13 +127,14 @@ def convert(
 
 class _Work(NamedTuple):
     """What a conversion reads, where its job stands and what it writes, in how many threads and as
-    which rank."""
+    which rank; and whether both sides are compared."""
 
     checkpoint: Checkpoint
     directory: str
     out: str
     threads: int
     rank: Rank
+    verify: bool
     progress: Optional[Progress]
 
 
@@ -208,8 +211,15 @@ def _write_text(directory: str, name: str, text: str) -> None:
 def _verify(work: _Work, place: Place, manifest: Manifest) -> None:
     from migrate.verification import compare
 
-    threads = work.threads
-    result = compare(work.checkpoint, manifest, place.out, workers=threads, beside=place.folder)
+    alone = work.rank.size == 1
+    result = compare(
+        work.checkpoint,
+        manifest,
+        place.out,
+        workers=work.threads,
+        beside=place.folder,
+        spread=None if alone else partial(ranks.compared, work.directory, work.rank, place.folder),
+    )
     if not result.verified:
         kept = "" if is_remote(work.out) else "nothing was kept; "
         raise SemisyncError(
@@ -230,7 +240,8 @@ def _carry_out(work: _Work, job: Job, place: Place) -> List[Run]:
         numbered = ((number, job.parts[number]) for number in numbers)
         return write_parts(work.checkpoint, job.items, numbered, directory, place, work.threads)
 
-    records = write(todo) if rank.size == 1 else ranks.shared(directory, rank, todo, write)
+    last = not work.verify
+    records = write(todo) if rank.size == 1 else ranks.written(directory, rank, last, todo, write)
     total = sum(item.nbytes for item in job.items)
     written = sum(_bytes(record, job) for record in done.values())
     for record in jobs.append(directory, records):

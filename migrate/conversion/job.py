@@ -17,9 +17,10 @@ import glob
 import json
 import os
 from dataclasses import asdict
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, TypeVar
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.conversion import said
 from migrate.manifest.manifest import Piece
 from migrate.manifest.transforms import Loss, named
 from migrate.storage.files import version_of
@@ -33,6 +34,8 @@ from semisync.common.errors import UsageError
 _SCHEMA = "semisync.job/2"
 _JOB = "job.json"
 _JOURNAL = "journal"
+
+T = TypeVar("T")
 
 
 class Job(NamedTuple):
@@ -100,13 +103,34 @@ def finished(directory: str) -> Dict[int, Record]:
     return {record.part: record for record in records}
 
 
-def append(directory: str, records: Iterator[Record], journal: str = _JOURNAL) -> Iterator[Record]:
-    """Enters each of `records` in the journal and hands it on."""
+def record_line(record: Record) -> str:
+    """One line of the journal, with its newline."""
+    runs = [asdict(run) for run in record.runs]
+    return json.dumps({"part": record.part, "runs": runs}) + "\n"
+
+
+def record_from(line: str) -> Record:
+    """The record in a line of the journal."""
+    data = json.loads(line)
+    return Record(data["part"], [_run(run) for run in data["runs"]])
+
+
+def append(
+    directory: str,
+    records: Iterator[T],
+    journal: str = _JOURNAL,
+    line: Callable[[Any], str] = record_line,
+) -> Iterator[T]:
+    """Enters each of `records` in the journal and hands it on.
+
+    Args:
+        line: makes its line.
+    """
     path = os.path.join(directory, journal)
     _end_last_line(path)
     with open(path, "a", encoding="utf-8") as file:
         for record in records:
-            file.write(record_line(record))
+            file.write(line(record))
             file.flush()
             os.fsync(file.fileno())
             yield record
@@ -122,21 +146,9 @@ def fail(directory: str, journal: str, reason: str, passing: bool) -> None:
 
 def remove(directory: str) -> None:
     """Takes the job, the journals and what ranks said away."""
-    for pattern in (_JOB, _JOURNAL, _JOURNAL + "-*", "ranks.json"):
+    for pattern in (_JOB, _JOURNAL, said.FILE, *said.JOURNALS):
         for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
             os.remove(path)
-
-
-def record_line(record: Record) -> str:
-    """One line of the journal, with its newline."""
-    runs = [asdict(run) for run in record.runs]
-    return json.dumps({"part": record.part, "runs": runs}) + "\n"
-
-
-def record_from(line: str) -> Record:
-    """The record in a line of the journal."""
-    data = json.loads(line)
-    return Record(data["part"], [_run(run) for run in data["runs"]])
 
 
 def _run(data: Dict[str, Any]) -> Run:

@@ -6,14 +6,17 @@ Rank 0
      name of this run, how many ranks it has, and the numbers of the parts that are left. The rank r
      of n has every n-th of them from the r-th on;
   2. writes its own share, then enters the records of the others in the journal as they come;
-  3. says in `ranks.json` that all is done, and finishes the conversion alone; or that it has given
-     up.
+  3. finishes the files and the manifest alone, and has both sides compared in the same way: a run
+     of another name, whose parts are the shares of the tensors, and whose records what was found in
+     them; hash tables it compares alone, id by id;
+  4. says in `ranks.json` that all is done; or, wherever it was, that it has given up.
 
 Every other rank
-  1. waits for `ranks.json`, and joins: it begins `journal-RUN-RANK`;
-  2. writes its share, a line per part when the part is on disk, or one that says why it cannot;
-  3. waits until rank 0 says that all is done. Where it reads of another run meanwhile, it had met
-     the remains of an interrupted one, and joins the new one.
+  1. waits for `ranks.json`, and joins: it begins `journal-RUN-RANK`, or `compared-RUN-RANK`;
+  2. does its share, a line per part when the part is on disk, or compared, or one that says why it
+     cannot;
+  3. waits until rank 0 says that all is done. Where it reads of another run meanwhile, that is the
+     comparison, or it had met the remains of an interrupted one: it joins the new one.
 
 Both give up when no rank has written anything for `deadline` seconds, a line or what rank 0 sorts
 of a hash table, and name the missing rank; what is there can be resumed, by any number of ranks.
@@ -23,23 +26,23 @@ No process group is needed.
 from __future__ import annotations
 
 import glob
-import json
 import os
-import time
 import uuid
-from contextlib import suppress
-from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Callable, Iterator, List, Optional, Protocol, TypeVar
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import job as jobs
+from migrate.conversion import said
 from migrate.conversion.job import Job
 from migrate.conversion.layout import lay_out, parts_of
+from migrate.conversion.said import Announcement
 from migrate.conversion.uploads import place_of
 from migrate.launcher.environment import Rank
+from migrate.manifest.manifest import read_manifest
 from migrate.open import open_checkpoint
 from migrate.storage.remote import is_remote
 from migrate.storage.threads import default_count
-from migrate.stream.columns import FOLDER
 from migrate.stream.writing import Place, Record, write_parts
 from migrate.targets.work_directory import (
     Unfinished,
@@ -48,60 +51,118 @@ from migrate.targets.work_directory import (
     is_passing,
     partial_path,
     refuse_existing,
-    write_whole,
 )
 from semisync.common.errors import SemisyncError, UsageError
 
-_FILE = "ranks.json"
-_PAUSE = 0.05  # seconds between two polls
+if TYPE_CHECKING:  # it imports torch
+    from migrate.verification.shares import Found
+
 _GIVEN_UP = "rank 0 has given up; what it says on stderr is the reason"
+
+
+class _Numbered(Protocol):
+    @property
+    def part(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Numbered)
 
 
 def take_in(directory: str) -> None:
     """Rank 0: enters in the journal what the ranks of an interrupted run have left."""
-    if os.path.exists(os.path.join(directory, _FILE)):
-        os.remove(os.path.join(directory, _FILE))
-    for path in sorted(glob.glob(os.path.join(glob.escape(directory), "journal-*"))):
-        for _ in jobs.append(directory, _Reader(path).records()):
+    if os.path.exists(os.path.join(directory, said.FILE)):
+        os.remove(os.path.join(directory, said.FILE))
+    written, compared = (
+        sorted(glob.glob(os.path.join(glob.escape(directory), name))) for name in said.JOURNALS
+    )
+    for path in written:
+        for _ in jobs.append(directory, said.Reader(path, jobs.record_from).records()):
             pass
+    for path in written + compared:
         os.remove(path)
 
 
-def shared(
+@contextmanager
+def led(directory: str) -> Iterator[None]:
+    """Rank 0: where the block ends with an error, the others hear that it has given up."""
+    try:
+        yield
+    except Exception:
+        with suppress(OSError):  # the first error is the one to tell
+            announced = said.read(directory)
+            if announced is not None and not announced.over:
+                said.write(directory, announced._replace(todo=[], over="given up"))
+        raise
+
+
+def written(
     directory: str,
     rank: Rank,
+    last: bool,
     todo: List[int],
     write: Callable[[List[int]], Iterator[Record]],
 ) -> Iterator[Record]:
     """Rank 0: the records of the parts `todo`, those of all ranks.
 
     Args:
-        write: writes some of them.
+        last: nothing is shared after it.
+        write: writes some of the parts.
 
     Raises:
         SemisyncError: another rank met an error; Unfinished for a passing one, or a missing rank.
     """
-    announced = _Announcement(uuid.uuid4().hex, rank.size, todo)
-    _write(directory, announced)
-    try:
-        yield from write(todo[:: rank.size])
-        yield from _others(directory, rank, announced)
-    except Exception:
-        with suppress(OSError):  # the first error is the one to tell
-            _write(directory, announced._replace(todo=[], over="given up"))
-        raise
-    _write(directory, announced._replace(todo=[], over="done"))
+    announced = Announcement(uuid.uuid4().hex, rank.size, todo)
+    return _shared(directory, rank, announced, last, write, jobs.record_from)
 
 
-def _others(directory: str, rank: Rank, announced: _Announcement) -> Iterator[Record]:
+def compared(
+    directory: str,
+    rank: Rank,
+    folder: str,
+    todo: List[int],
+    compare: Callable[[List[int]], Iterator[Found]],
+) -> Iterator[Found]:
+    """Rank 0: what all ranks find in the shares `todo`; nothing is shared after it.
+
+    Args:
+        folder: of the manifest.
+        compare: compares some of them.
+
+    Raises:
+        SemisyncError: as `written`.
+    """
+    from migrate.verification.shares import found_from
+
+    within = os.path.relpath(folder, directory)
+    announced = Announcement(uuid.uuid4().hex, rank.size, todo, within)
+    return _shared(directory, rank, announced, True, compare, found_from)
+
+
+def _shared(
+    directory: str,
+    rank: Rank,
+    announced: Announcement,
+    last: bool,
+    work: Callable[[List[int]], Iterator[T]],
+    of_line: Callable[[str], T],
+) -> Iterator[T]:
+    said.write(directory, announced)
+    yield from work(announced.of(0))
+    yield from _others(directory, rank, announced, of_line)
+    if last:
+        said.write(directory, announced._replace(todo=[], over="done"))
+
+
+def _others(
+    directory: str, rank: Rank, announced: Announcement, of_line: Callable[[str], T]
+) -> Iterator[T]:
     """The records of all ranks but 0, as they come."""
-    run, todo = announced.run, announced.todo
     readers = {
-        number: _Reader(os.path.join(directory, f"journal-{run}-{number}"))
+        number: said.Reader(os.path.join(directory, announced.journal(number)), of_line)
         for number in range(1, rank.size)
     }
-    left = {number: set(todo[number :: rank.size]) for number in readers}
-    watch = _Watch(directory, rank.deadline)
+    left = {number: set(announced.of(number)) for number in readers}
+    watch = said.Watch(directory, rank.deadline)
     while any(left[number] or not reader.begun for number, reader in readers.items()):
         for number, reader in readers.items():
             for record in reader.records():
@@ -114,9 +175,10 @@ def _others(directory: str, rank: Rank, announced: _Announcement) -> Iterator[Re
                 raise SemisyncError(sentence)
         if watch.timed_out():
             missing = [n for n, reader in readers.items() if left[n] or not reader.begun]
+            work = "write" if announced.compares is None else "compare"
             raise Unfinished(
                 f"nothing was heard for {rank.deadline:g} s of {_named(missing, rank.size)}, "
-                f"which had {sum(len(left[n]) for n in missing)} parts to write; start all ranks "
+                f"which had {sum(len(left[n]) for n in missing)} parts to {work}; start all ranks "
                 "again with --resume, or unset RANK and WORLD_SIZE to convert with one process"
             )
 
@@ -124,7 +186,8 @@ def _others(directory: str, rank: Rank, announced: _Announcement) -> Iterator[Re
 def assist(
     out: str, rank: Rank, workers: Optional[int] = None, scratch: Optional[str] = None
 ) -> int:
-    """Any rank but 0: writes its share of the conversion into `out`; returns its parts.
+    """Any rank but 0: writes and compares its share of the conversion into `out`; returns how many
+    parts it has written.
 
     Args:
         scratch: the same folder as that of rank 0.
@@ -135,26 +198,25 @@ def assist(
         BadInput: the checkpoint is damaged.
     """
     refuse_existing(out, scratch)
-    directory, written = partial_path(out, scratch), 0
-    watch = _Watch(directory, rank.deadline)
+    directory, parts = partial_path(out, scratch), 0
+    watch = said.Watch(directory, rank.deadline)
     joined = None
     while True:
-        announced = _read(directory)
+        announced = said.read(directory)
         if announced is None and joined and not os.path.exists(directory):
             if appeared(out):
-                return written
+                return parts
             raise SemisyncError(_GIVEN_UP)
         if announced is not None and announced.size == rank.size:
             if announced.run == joined and announced.over == "done":
-                return written
+                return parts
             if announced.run == joined and announced.over:
                 raise SemisyncError(_GIVEN_UP)
             if announced.run != joined and not announced.over:
                 joined = announced.run
-                mine = announced.todo[rank.number :: rank.size]
-                journal = f"journal-{joined}-{rank.number}"
-                written = _join(out, directory, journal, mine, workers)
-                watch = _Watch(directory, rank.deadline)
+                done = _join(out, directory, announced, rank.number, workers)
+                parts = done if announced.compares is None else parts
+                watch = said.Watch(directory, rank.deadline)
         if watch.timed_out():
             if announced is not None and announced.size != rank.size:
                 raise UsageError(f"WORLD_SIZE is {rank.size} here, and {announced.size} for rank 0")
@@ -165,13 +227,24 @@ def assist(
             )
 
 
-def _join(out: str, directory: str, journal: str, mine: List[int], workers: Optional[int]) -> int:
-    opened = False
+def _join(
+    out: str, directory: str, announced: Announcement, number: int, workers: Optional[int]
+) -> int:
+    """Does the share of the rank; returns how many parts it had."""
+    opened, journal, mine = False, announced.journal(number), announced.of(number)
     try:
         job = jobs.read(directory)
-        parts = ((number, job.parts[number]) for number in mine)
         with open_checkpoint(job.source, newer=job.newer) as checkpoint:
             opened = True
+            if announced.compares is not None:
+                from migrate.verification.comparing import compare_some
+                from migrate.verification.shares import found_line
+
+                manifest = read_manifest(os.path.join(directory, announced.compares))
+                where = out if is_remote(out) else directory
+                found = compare_some(checkpoint, manifest, where, mine, workers)
+                return sum(1 for _ in jobs.append(directory, found, journal, found_line))
+            parts = ((number, job.parts[number]) for number in mine)
             count = workers or default_count(job.source, out)
             place = _place(out, directory, job, checkpoint)
             records = write_parts(checkpoint, job.items, parts, directory, place, count)
@@ -193,94 +266,6 @@ def _place(out: str, directory: str, job: Job, checkpoint: Checkpoint) -> Place:
     return place_of(out, directory, layout)
 
 
-class _Announcement(NamedTuple):
-    """`ranks.json`.
-
-    Attributes:
-        todo: numbers of the parts that all share.
-        over: "" while they are at work, then "done" or "given up".
-    """
-
-    run: str
-    size: int
-    todo: List[int]
-    over: str = ""
-
-
-class _Reader:
-    """The records in a journal that another process writes.
-
-    Attributes:
-        begun: whether it is there.
-        failed: what its writer could not do.
-        passing: whether it may be able to later.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._position = 0
-        self.begun = False
-        self.failed: Optional[str] = None
-        self.passing = False
-
-    def records(self) -> Iterator[Record]:
-        """Those that are new."""
-        if not os.path.exists(self._path):
-            return
-        self.begun = True
-        with open(self._path, "rb") as file:
-            file.seek(self._position)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                self._position += len(line)
-                data = json.loads(line)
-                if "failed" in data:
-                    self.failed, self.passing = data["failed"], data["passing"]
-                else:
-                    yield jobs.record_from(line.decode())
-
-
-class _Watch:
-    """Whether any rank still writes."""
-
-    def __init__(self, directory: str, deadline: float) -> None:
-        self._directory = directory
-        self._deadline = deadline
-        self._seen: Optional[Tuple[int, ...]] = None
-        self._since = time.monotonic()
-
-    def timed_out(self) -> bool:
-        """Waits a moment; whether no journal and no staged table has grown for too long."""
-        time.sleep(_PAUSE)
-        of = glob.escape(self._directory)
-        paths = glob.glob(os.path.join(of, "journal*")) + glob.glob(os.path.join(of, FOLDER, "*"))
-        sizes = tuple(_size(path) for path in sorted(paths))
-        if sizes != self._seen:
-            self._seen, self._since = sizes, time.monotonic()
-        return time.monotonic() - self._since > self._deadline
-
-
-def _size(path: str) -> int:
-    """In bytes; -1 where the file has just gone."""
-    try:
-        return os.path.getsize(path)
-    except FileNotFoundError:
-        return -1
-
-
 def _named(ranks: List[int], count: int) -> str:
     names = ", ".join(map(str, ranks))
     return f"rank{'s' if len(ranks) > 1 else ''} {names} of {count}"
-
-
-def _read(directory: str) -> Optional[_Announcement]:
-    try:
-        with open(os.path.join(directory, _FILE), encoding="utf-8") as file:
-            return _Announcement(**json.load(file))
-    except FileNotFoundError:
-        return None
-
-
-def _write(directory: str, announced: _Announcement) -> None:
-    write_whole(os.path.join(directory, _FILE), json.dumps(announced._asdict()))

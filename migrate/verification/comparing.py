@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from functools import partial
-from itertools import chain
-from operator import itemgetter
-from typing import List, Optional, Set
+from operator import attrgetter
+from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import still_there
@@ -20,9 +19,19 @@ from migrate.verification.findings import Verification
 from migrate.verification.frozen import compare_constants
 from migrate.verification.ids import compare_table
 from migrate.verification.renamed import check_renamed
-from migrate.verification.shares import OF_IDS, Share, Sides, compare_share, reader_of, shares_of
+from migrate.verification.shares import (
+    OF_IDS,
+    Found,
+    Share,
+    Sides,
+    compare_share,
+    reader_of,
+    shares_of,
+)
 from migrate.verification.steps import check_steps
 from semisync.common.errors import BadInput, UsageError
+
+Spread = Callable[[List[int], Callable[[List[int]], Iterator[Found]]], Iterable[Found]]
 
 
 def verify(
@@ -72,6 +81,7 @@ def compare(
     sample: Optional[int] = None,
     workers: Optional[int] = None,
     beside: Optional[str] = None,
+    spread: Optional[Spread] = None,
 ) -> Verification:
     """As `verify`, for an open checkpoint.
 
@@ -80,6 +90,8 @@ def compare(
         manifest: of the directory.
         directory, sample, workers: as in `verify`.
         beside: where `manifest.json` and `model.json` stand, if not in `directory`.
+        spread: has the shares of these numbers compared, by the function given and by others that
+            call `compare_some`; what all find.
 
     Returns:
         A `Verification`.
@@ -109,26 +121,64 @@ def compare(
         result.differs(f"{extra!r} is in the target, but not in the manifest")
     if sample is None:
         check_renamed(manifest, reader, result)
+    shares, broken = _shares(checkpoint, manifest, reader, result)
+    compare_numbered = partial(_compare, checkpoint, reader, result, shares, workers)
+    numbers = list(range(len(shares)))
+    found = compare_numbered(numbers) if spread is None else spread(numbers, compare_numbered)
+    for one in sorted(found, key=attrgetter("part")):
+        result.add(one.result)
+    if any(table.ids is not None for table in manifest.tables):
+        _compare_hashed(checkpoint, manifest, reader, broken, result)
+    return result
+
+
+def compare_some(
+    checkpoint: Checkpoint,
+    manifest: Manifest,
+    directory: str,
+    numbers: Sequence[int],
+    workers: Optional[int] = None,
+) -> Iterator[Found]:
+    """What is found in the shares of these numbers, of those that `compare` spreads."""
+    result = Verification(checkpoint.prefix, directory)
+    reader = open_target(directory, manifest.target)
+    shares, _ = _shares(checkpoint, manifest, reader, result)
+    return _compare(checkpoint, reader, result, shares, workers, numbers)
+
+
+def _shares(
+    checkpoint: Checkpoint, manifest: Manifest, reader: Reader, result: Verification
+) -> Tuple[List[Share], Set[str]]:
+    """What is to be compared of all tensors, in an order that is always the same; and the names of
+    those of hash tables that are not as the manifest says."""
     shares: List[Share] = []
     broken: Set[str] = set()
     for written in manifest.tensors:
         if written.role.startswith(OF_IDS):
             if not check_stored(written, reader_of(written, reader, result), result):
                 broken.add(written.fqn)
-            elif sample is None:
+            elif result.sample is None:
                 shares += shares_of(written, result)
         elif check_kind(checkpoint, written, reader, result):
             result.tensors += 1
             shares += shares_of(written, result)
+    return shares, broken
+
+
+def _compare(
+    checkpoint: Checkpoint,
+    reader: Reader,
+    result: Verification,
+    shares: Sequence[Share],
+    workers: Optional[int],
+    numbers: Sequence[int],
+) -> Iterator[Found]:
+    """What is found in the shares of these numbers, in any order."""
+    count = workers or default_count(checkpoint.prefix, result.directory)
+    numbered = ((number, shares[number]) for number in numbers)
     with PerThread(lambda: Sides(checkpoint, reader)) as sides:
-        compare_one = partial(compare_share, sides, result)
-        count = workers or default_count(checkpoint.prefix, directory)
-        compared = in_threads(compare_one, enumerate(shares), count)
-        for _, part in sorted(chain.from_iterable(compared), key=itemgetter(0)):
-            result.add(part)
-    if any(table.ids is not None for table in manifest.tables):
-        _compare_hashed(checkpoint, manifest, reader, broken, result)
-    return result
+        for several in in_threads(partial(compare_share, sides, result), numbered, count):
+            yield from several
 
 
 def _compare_hashed(

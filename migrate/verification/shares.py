@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import random
+from dataclasses import asdict
 from typing import Iterator, NamedTuple, Optional, Tuple
 
 import numpy
@@ -34,6 +36,28 @@ class Share(NamedTuple):
     first: int
     rows: int
     sha256: Optional[str]
+
+
+class Found(NamedTuple):
+    """What was found in a share.
+
+    Attributes:
+        part: its number.
+    """
+
+    part: int
+    result: Verification
+
+
+def found_line(found: Found) -> str:
+    """A line of a journal, with its newline."""
+    return json.dumps({"part": found.part, "result": asdict(found.result)}) + "\n"
+
+
+def found_from(line: str) -> Found:
+    """What stands in such a line."""
+    data = json.loads(line)
+    return Found(data["part"], Verification(**data["result"]))
 
 
 class Sides:
@@ -77,8 +101,8 @@ def reader_of(written: Written, reader: Reader, result: Verification) -> Reader:
 
 def compare_share(
     sides: PerThread[Sides], whole: Verification, numbered: Tuple[int, Share]
-) -> Tuple[int, Verification]:
-    """(number of the share, what was found in it)"""
+) -> Found:
+    """What is found in a share of this number."""
     number, share = numbered
     result = Verification(whole.source, whole.directory, whole.sample)
     try:
@@ -93,7 +117,7 @@ def compare_share(
         raise
     except BadInput as error:
         result.differs(f"{share.written.fqn!r}: {error}")
-    return number, result
+    return Found(number, result)
 
 
 def _compare_all(sides: Sides, share: Share, result: Verification) -> None:

@@ -1,6 +1,7 @@
 """One conversion by several processes that share nothing but a directory."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import sys
 import pytest
 
 import migrate
-from migrate.conversion import job, ranks
+from migrate.conversion import job, ranks, said
 from migrate.launcher.environment import Rank, from_environment
 from migrate.storage.remote import Unreachable
 from migrate.stream.columns import FOLDER
@@ -49,6 +50,36 @@ from semisync.common.errors import BadInput
 def failing(*arguments):
     raise BadInput("the disk is torn")
 writing._write_part = failing
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+# Stands still in its second comparison, for ever.
+STANDING = """
+import signal, sys
+from migrate.verification import comparing
+from semisync.cli import main
+compare_share, seen = comparing.compare_share, []
+def standing(*arguments):
+    seen.append(1)
+    if len(seen) == 2:
+        print("now", flush=True)
+        signal.pause()
+    return compare_share(*arguments)
+comparing.compare_share = standing
+sys.exit(main(sys.argv[1:]))
+"""
+
+DIFFERING = """
+import sys
+from migrate.verification import comparing
+from semisync.cli import main
+compare_share = comparing.compare_share
+def differing(*arguments):
+    found = compare_share(*arguments)
+    found.result.differs("row 7 is torn")
+    return found
+comparing.compare_share = differing
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -110,6 +141,35 @@ def test_ranks_share_the_parts_and_a_killed_one_is_named_and_resumed(
     assert not work.exists()
 
 
+def test_ranks_share_the_comparison_and_a_killed_one_is_named_and_resumed(
+    start, tf2_checkpoints, tmp_path, small_parts
+):
+    arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
+    limited = [*arguments, "--deadline", "8"]
+    standing = start(1, 2, *arguments, "--workers", "1", code=STANDING)
+    first = start(0, 2, *limited, code=RANK_0)
+    assert standing.stdout.readline() == "now\n", standing.communicate()
+    os.kill(standing.pid, signal.SIGKILL)
+    (code, _, told), _ = ends(first, standing)
+    assert code == 3
+    assert re.search("for 8 s of rank 1 of 2, which had [1-9][0-9]* parts to compare", told)
+    two = [start(0, 2, *arguments, "--resume", code=RANK_0), start(1, 2, *arguments, "--resume")]
+    found = ends(*two)
+    assert [code for code, _, _ in found] == [0, 0], found
+    assert "rank 1 of 2 wrote 0 parts" in found[1][1]
+    migrate.convert(make_plan(arguments[0]), tmp_path / "alone")
+    assert contents(tmp_path / "out") == contents(tmp_path / "alone")
+
+
+def test_what_another_rank_finds_different_is_told_by_rank_0(start, tf2_checkpoints, tmp_path):
+    arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
+    both = start(0, 2, *arguments, code=RANK_0), start(1, 2, *arguments, code=DIFFERING)
+    (code, _, told), _ = ends(*both)
+    assert code == 3
+    assert "is not what" in told and "row 7 is torn; nothing was kept" in told
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.long
 def test_torchrun_starts_the_ranks(tf2_checkpoints, tmp_path):
     prefix = tf2_checkpoints / "adagrad_ref"
@@ -156,16 +216,16 @@ def test_ranks_that_have_written_their_share_hear_that_rank_0_has_given_up(tmp_p
         raise Unreachable("the server is gone")
         yield
 
-    with pytest.raises(Unreachable):
-        list(ranks.shared(work, two, [0, 1], write))
-    given_up = ranks._read(work)
+    with pytest.raises(Unreachable), ranks.led(work):
+        list(ranks.written(work, two, True, [0, 1], write))
+    given_up = said.read(work)
     assert given_up.over == "given up"
-    ranks._write(work, given_up._replace(over=""))
+    said.write(work, given_up._replace(over=""))
     joined = []
 
     def join(*arguments):
         joined.append(arguments)
-        ranks._write(work, given_up)
+        said.write(work, given_up)
         return 1
 
     monkeypatch.setattr(ranks, "_join", join)
@@ -234,9 +294,9 @@ def test_a_rank_waits_while_rank_0_sorts_a_hash_table(tmp_path, monkeypatch):
         def monotonic(self):
             return self.now
 
-    monkeypatch.setattr(ranks, "time", Clock())
+    monkeypatch.setattr(said, "time", Clock())
     (tmp_path / FOLDER).mkdir()
-    watch = ranks._Watch(str(tmp_path), deadline=600)
+    watch = said.Watch(str(tmp_path), deadline=600)
     for _ in range(5):
         with open(tmp_path / FOLDER / "0.values", "ab") as staged:
             staged.write(b"more")
