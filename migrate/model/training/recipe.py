@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Set
 
-from migrate.graph.attributes import flag
+from migrate.encoding.dtypes import BY_NAME
+from migrate.graph.attributes import dtypes, flag
 from migrate.graph.changes import Changes, described, find_changes, refuse_two
 from migrate.graph.interface.gradient_scopes import GradientScopes
 from migrate.graph.metagraph import Edge, Graph
@@ -79,6 +80,8 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
 
 def _check_writers(graph: Graph, changes: Changes, updates: Dict[str, VariableUpdate]) -> None:
     for variable in sorted(graph.trainable or ()):
+        if variable in changes.counters and _is_whole(graph, variable):
+            continue  # such as a global step of tf.Variable(0), which is collected as trainable
         writers = changes.written.get(variable, [])
         own = updates.get(variable)
         others = [node for node in writers if own is None or node.name != own.node]
@@ -91,6 +94,10 @@ def _check_writers(graph: Graph, changes: Changes, updates: Dict[str, VariableUp
             )
     for update in updates.values():
         _check(graph, changes, update)
+
+
+def _is_whole(graph: Graph, variable: str) -> bool:
+    return all(BY_NAME[one].is_integer for one in dtypes(graph, graph.nodes[variable], "dtype"))
 
 
 def _check(graph: Graph, changes: Changes, update: VariableUpdate) -> None:

@@ -45,6 +45,18 @@ def test_the_loss_is_the_tensor_whose_gradients_are_applied(tmp_path):
     assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
 
 
+def test_a_step_that_is_collected_among_what_is_trained_is_a_counter(tmp_path):
+    def build():
+        loss, _ = regression()
+        step = tf.Variable(0, name="Variable")
+        rate = tf.train.exponential_decay(0.1, step, 1, 0.5)
+        return tf.train.GradientDescentOptimizer(rate).minimize(loss, step)
+
+    training = build_training(saved(tmp_path, build))
+    assert step(training) > step(training)
+    assert training.optimizer.param_groups[0]["lr"] == pytest.approx(0.1 * 0.5**2)
+
+
 def test_a_loss_that_was_cut_away_is_not_taken_for_what_it_is_computed_from(tmp_path):
     def build():
         loss, _ = regression()
