@@ -4,7 +4,8 @@
         source = migrate.open_hash_tables(checkpoint)["user"]
         fill(tables, "user", source, step=40_000)
 
-1. Every process reads the source, a chunk at a time, and keeps the ids that are its own.
+1. Every process reads the source, a chunk at a time, and keeps the ids that are its own, in room
+   that is made once. Memory: the table's, and a chunk.
 2. Slots have an order of their own, and are joined by the ids. An id that a slot lacks begins with
    the optimizer's initial value; a slot's id without a vector is left out. Both are counted.
 3. An id that the source has twice is refused. Ids that DeepRec counts but has not admitted are left
@@ -13,6 +14,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Dict, List, NamedTuple, Optional
 
 import numpy
@@ -84,6 +86,7 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
     with processes.together():
         slots = _slots(store, source, step)
         steps = source.kind in _STEPS
+        store.make_room(_share(source.stored, processes.ranks))
         for rows in source.chunks(CHUNK):
             _vectors(store, _own(rows, source, processes), steps, step or 0)
     if step is None:
@@ -107,6 +110,11 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
         dict(zip(without, counts[1:])),
         dict(zip(ownerless, counts[1 + len(without) :])),
     )
+
+
+def _share(count: int, ranks: int) -> int:
+    """How many of `count` ids, which are dealt by hash, a process gets: hardly ever more."""
+    return min(count, math.ceil(count / ranks + 6 * math.sqrt(count / ranks)))
 
 
 def _slots(store: Store, source: HashTable, step: Optional[int]) -> Dict[str, str]:

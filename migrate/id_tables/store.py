@@ -1,6 +1,7 @@
 """The rows of one table that this process has: vectors, the optimizer's slots, and what is counted.
 
-1. Rows have the numbers 0 to count - 1, in columns with room for more; the room doubles.
+1. Rows have the numbers 0 to count - 1, in columns with room for more; the room doubles, unless it
+   is said how many will come.
 2. `IdIndex` finds the row of an id.
 3. A row that goes leaves its number to the last one, so that there are no holes.
 """
@@ -92,7 +93,7 @@ class Store:
         """Gives new ids the rows from the returned one on, whose vectors the caller sets; slots and
         counts begin. BadInput where an id has a row."""
         first, last = self.count, self.count + len(ids)
-        self._make_room(last)
+        self.make_room(last)
         added = self._rows.add(ids, first)
         if added < len(ids):
             raise BadInput(f"table {self.name!r} is given the id {ids[added]} twice")
@@ -142,7 +143,8 @@ class Store:
         state: Dict[str, torch.Tensor] = self.optimizer.state[self.weight]
         return state
 
-    def _make_room(self, count: int) -> None:
+    def make_room(self, count: int) -> None:
+        """For `count` rows in all."""
         if count <= len(self.ids):
             return
         room = max(count, 2 * len(self.ids))

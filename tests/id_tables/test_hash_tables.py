@@ -6,7 +6,7 @@ import torch
 
 import migrate
 from migrate.hash_tables.hash_table import HashTable, Rows
-from migrate.id_tables import IdEmbeddings, IdTable, fill, hash_tables
+from migrate.id_tables import IdEmbeddings, IdTable, fill, hash_tables, store
 from migrate.torchrec import optimizers
 from semisync.common.errors import BadInput, UsageError
 from tests.id_tables.process import run
@@ -73,6 +73,14 @@ def test_it_comes_in_chunks(source, monkeypatch):
     assert_same(columns_of(table, "t"), WANTED, 0)
 
 
+def test_room_is_made_once(source, monkeypatch):
+    monkeypatch.setattr(hash_tables, "CHUNK", 7)
+    monkeypatch.setattr(store, "_ROOM", 8)
+    table = a_table()
+    fill(table, "t", opened(source / "source"))
+    assert len(table.stores["t"].ids) == len(IDS)
+
+
 def test_times_are_no_steps(tmp_path):
     base = write_monolith(tmp_path / "user", [[(1, [1.0, 2, 3, 4], 10**9), (2, [5.0, 6, 7, 8], 5)]])
     (table,) = migrate.open_hash_tables(base).values()
@@ -98,6 +106,8 @@ def test_what_tfra_wrote_comes_with_adams_moments():
 class Kept:
     """A part in memory, as DeepRec keeps it."""
 
+    stored = 4
+
     def chunks(self, rows_per_chunk):
         yield Rows(IDS[:4], ROWS[:4], np.array([1, 0, 7, 2]), np.array([30, 5, 8, 8]))
 
@@ -106,10 +116,10 @@ def test_counts_and_versions_come_from_deeprec():
     source = HashTable("user", "DeepRec", "int64", "float32", (4,), (Kept(),))
     table = a_table()
     said = fill(table, "t", source)
-    store = table.stores["t"]
-    assert (said.rows, said.begun, store.step) == (4, ["sum"], 30)
-    assert store.freqs[:4].tolist() == [1, 0, 7, 2]
-    assert store.versions[:4].tolist() == [30, 5, 8, 8]
+    own = table.stores["t"]
+    assert (said.rows, said.begun, own.step) == (4, ["sum"], 30)
+    assert own.freqs[:4].tolist() == [1, 0, 7, 2]
+    assert own.versions[:4].tolist() == [30, 5, 8, 8]
     later = a_table()
     fill(later, "t", source, step=100)
     assert later.stores["t"].step == 100 and later.stores["t"].versions[:4].tolist() == [
