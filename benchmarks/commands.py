@@ -212,6 +212,7 @@ BENCHMARKS = (
         "--processes 2",
         "--processes 2 --ids 20000 --batch 128 --steps 2",
     ),
+    Benchmark("id_tables_load", "id_tables", ("load",), "--load 100000000", "--load 100000"),
     Benchmark(
         "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"
     ),

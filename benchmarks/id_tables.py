@@ -15,6 +15,10 @@ of a batch differ; the tables have met them all before. In a third case one id i
 table that grows, and the others get a known one. The three take turns on the same batches; ratios
 are within a turn.
 
+--load N measures loading instead: N rows of 2 numbers with Adagrad's slots, as TFRA's
+FileSystemSaver writes them, into a table of migrate.id_tables: its memory, and the most that the
+process takes meanwhile.
+
 With --processes 2 each has half of the batch and a part of the rows, by gloo, and TorchRec's are
 shared out row-wise; there is no EmbeddingBag.
 """
@@ -41,11 +45,13 @@ from torchrec.distributed.sharding_plan import construct_module_sharding_plan, r
 from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
-from migrate.id_tables import IdEmbeddings, IdTable
+import migrate
+from migrate.id_tables import IdEmbeddings, IdTable, fill
 from migrate.torchrec.optimizers import Adagrad
 
 FEATURES = [f"f{k}" for k in range(8)]
 PER_BAG, DIM, RATE = 5, 16, 0.05
+LOADED_DIM, CHUNK, ODD = 2, 1 << 20, 0x9E3779B97F4A7C15  # an odd factor: ids all differ
 CASES = ("Zipf", "uniform", "Zipf, 1 in 50 new")
 
 
@@ -145,10 +151,17 @@ def main():
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--load", type=int, metavar="N")
     parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--store", help=argparse.SUPPRESS)
     args = parser.parse_args()
+    if args.load and args.store:
+        load(args.store, args.load)
+        return
     with tempfile.TemporaryDirectory() as folder:
+        if args.load:
+            write(folder, args.load)
+            sys.exit(subprocess.call([sys.executable, *sys.argv, "--store", folder]))
         if args.processes == 1:
             args.rank, args.store = 0, f"{folder}/store"
         if args.rank is not None:
@@ -158,6 +171,41 @@ def main():
         command = [sys.executable, *sys.argv, *own]
         every = [subprocess.Popen([*command, str(rank)]) for rank in range(args.processes)]
         sys.exit(max(process.wait() for process in every))
+
+
+def write(folder, count):
+    """A table of `count` rows as FileSystemSaver writes it, and its slots."""
+    draw = np.random.default_rng(0)
+    for name in ("user", "user_Adagrad_accumulator"):
+        stem = os.path.join(folder, name + "_mht_1of1_rank0_size1")
+        with open(stem + "-keys", "wb") as keys, open(stem + "-values", "wb") as values:
+            for first in range(0, count, CHUNK):
+                number = np.arange(first, min(first + CHUNK, count), dtype=np.uint64)
+                (number * np.uint64(ODD)).tofile(keys)
+                draw.random((len(number), LOADED_DIM), np.float32).tofile(values)
+
+
+def load(folder, count):
+    """Prints what a process takes to load them, beyond what it had before."""
+    tables = IdEmbeddings([IdTable("user", LOADED_DIM, ["user"])])
+    tables.optimizer(Adagrad, lr=RATE)
+    before, begun = memory("VmRSS"), time.process_time()
+    filled = fill(tables, "user", migrate.open_hash_tables(folder)["user"], step=1)
+    seconds, peak, after = time.process_time() - begun, memory("VmHWM") - before, memory("VmRSS")
+    assert filled.rows == count and not any(filled.without.values())
+    own = after - before
+    columns = ["ids", "table, GB", "most while loading, GB", "ratio", "CPU s", "ids/s"]
+    row = [f"{count:,}", f"{own:.2f}", f"{peak:.2f}", f"{peak / own:.2f}"]
+    row += [f"{seconds:.0f}", f"{count / seconds:,.0f}"]
+    for line in (columns, ["---"] * len(columns), row):
+        print("| " + " | ".join(line) + " |")
+
+
+def memory(what):
+    """Of this process, in GB."""
+    with open("/proc/self/status") as status:
+        (line,) = (line for line in status if line.startswith(what + ":"))
+    return int(line.split()[1]) * 1024 / 1e9
 
 
 def measure(args):
