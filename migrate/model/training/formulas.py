@@ -103,8 +103,9 @@ def _check_inputs(
     needed = {one.name for one in inputs if not one.optional}
     missing = sorted(needed - set(given))
     if missing:
+        options = " ".join(f"--feed {name}=VALUE" for name in missing)
         feeds = ", ".join(f"{name!r}: ..." for name in missing)
         raise UsageError(
             f"{found.graph.path}: {what} depends on {', '.join(map(repr, missing))}, which each "
-            f"step is fed; give feeds={{{feeds}}}"
+            f"step is fed; give {options}, or in Python feeds={{{feeds}}}"
         )

@@ -207,7 +207,7 @@ def test_a_fed_learning_rate_must_be_given_and_may_change(tmp_path):
         return tf.train.GradientDescentOptimizer(rate * 2.0).minimize(loss)
 
     prefix = saved(tmp_path, build, {"rate:0": 0.1})
-    assert "give feeds={'rate': ...}" in refusal(prefix, UsageError)
+    assert "give --feed rate=VALUE, or in Python feeds={'rate': ...}" in refusal(prefix, UsageError)
     training = build_training(prefix, feeds={"rate": 0.25})
     assert training.optimizer.param_groups[0]["lr"] == 0.5
     training.optimizer.feeds["rate"] = 0.5
