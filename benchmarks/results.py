@@ -87,7 +87,7 @@ def caption(result):
 def machine(core_milliseconds):
     """This machine."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "processors": len(os.sched_getaffinity(0)),
         "system": f"{platform.system()} {'.'.join(platform.release().split('.')[:2])}",
         "core_milliseconds": round(core_milliseconds),
@@ -95,7 +95,8 @@ def machine(core_milliseconds):
     }
 
 
-def _processor():
+def processor():
+    """What this machine's processor is called."""
     with open("/proc/cpuinfo") as lines:
         models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.machine()

@@ -28,6 +28,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.core_speed import core_milliseconds
+from benchmarks.results import processor
 from benchmarks.semi_sync_parts import plot, summary, table
 from benchmarks.semi_sync_parts.cases import CASES, MODES, STALENESS_BOUND
 from benchmarks.semi_sync_parts.conductor import run_repeat
@@ -120,19 +121,13 @@ def machine(python):
         raise UsageError(f"{python} cannot import TensorFlow{why}")
     version, tensorflow = asked.stdout.split()[-2:]
     return {
-        "cpu": _cpu(),
+        "cpu": processor(),
         "processors": len(os.sched_getaffinity(0)),
         "core_milliseconds": core_milliseconds(),
         "platform": platform.platform(),
         "python": version,
         "tensorflow": tensorflow,
     }
-
-
-def _cpu():
-    with open("/proc/cpuinfo") as lines:
-        models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.machine()
 
 
 def measure(case, args, folder):

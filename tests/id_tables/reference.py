@@ -1,6 +1,7 @@
 """Tables by raw ids against torch.nn.EmbeddingBag, whose rows are declared beforehand."""
 
 import numpy as np
+import pytest
 import torch
 
 from migrate.id_tables import IdEmbeddings, IdTable, Normal
@@ -90,3 +91,10 @@ def assert_same(found, wanted, tolerance=1e-5):
             np.testing.assert_allclose(
                 found[one][name], value, rtol=tolerance, atol=tolerance, err_msg=f"{one} {name}"
             )
+
+
+def refused(error, call):
+    """The message of the error that a call raises."""
+    with pytest.raises(error) as raised:
+        call()
+    return str(raised.value)

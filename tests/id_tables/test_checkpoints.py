@@ -14,7 +14,7 @@ from migrate.id_tables import IdEmbeddings, IdTable, checkpoints, load, save
 from migrate.torchrec import optimizers
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from tests.id_tables.process import run
-from tests.id_tables.reference import FEATURES, assert_same, columns_of, tables
+from tests.id_tables.reference import FEATURES, assert_same, columns_of, refused, tables
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +106,6 @@ def test_it_is_plain_parquet(whole):
     assert np.array_equal(
         read["linear"].to_pylist(), [rows[one]["linear"].tolist() for one in range(7)]
     )
-
-
-def refused(error, call):
-    with pytest.raises(error) as raised:
-        call()
-    return str(raised.value)
 
 
 def test_what_does_not_fit_is_refused(whole, tmp_path):

@@ -10,7 +10,7 @@ from migrate.id_tables import IdEmbeddings, IdTable, fill, hash_tables, store
 from migrate.torchrec import optimizers
 from semisync.common.errors import BadInput, UsageError
 from tests.id_tables.process import run
-from tests.id_tables.reference import assert_same, columns_of
+from tests.id_tables.reference import assert_same, columns_of, refused
 from tests.migrate.raw_tables import write_monolith, write_tfra
 from tests.support.require import ROOT
 
@@ -128,12 +128,6 @@ def test_counts_and_versions_come_from_deeprec():
         8,
         8,
     ]
-
-
-def refused(error, call):
-    with pytest.raises(error) as raised:
-        call()
-    return str(raised.value)
 
 
 def test_what_does_not_fit_is_refused(source, tmp_path):

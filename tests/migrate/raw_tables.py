@@ -45,7 +45,7 @@ def write_sok(folder, name, ids, rows):
 
 def write_several(base, tables):
     """A Monolith dump of several tables in one file. tables: name -> (id, row, seconds) each."""
-    entries = b"".join(_record(_entry(*one)) for of_table in tables.values() for one in of_table)
+    entries = b"".join(framed(_entry(*one)) for of_table in tables.values() for one in of_table)
     block = pyarrow.compress(entries, "snappy", asbytes=True)
     metas = [
         b"\x0a" + varint(len(name)) + name.encode() + b"\x10" + varint(len(of_table))
@@ -54,7 +54,7 @@ def write_several(base, tables):
     data = base.with_name(f"{base.name}-00000-of-00001")
     data.write_bytes(struct.pack(">I", len(block)) + block)
     meta = base.with_name(f"{base.name}.meta-00000-of-00001")
-    meta.write_bytes(b"".join(map(_record, metas)))
+    meta.write_bytes(b"".join(map(framed, metas)))
     return base
 
 
@@ -62,7 +62,7 @@ def write_monolith(base, parts):
     """parts: (id, row, seconds) of each entry of each file; BASE-00000-of-0000N."""
     for number, entries in enumerate(parts):
         path = base.with_name(f"{base.name}-{number:05d}-of-{len(parts):05d}")
-        path.write_bytes(b"".join(_record(_entry(*entry)) for entry in entries))
+        path.write_bytes(b"".join(framed(_entry(*entry)) for entry in entries))
     return base
 
 
@@ -71,7 +71,8 @@ def _entry(key, row, seconds):
     return struct.pack("<Bq", 9, key) + numbers + b"\x20" + varint(seconds)
 
 
-def _record(data):
+def framed(data):
+    """Bytes as a record of a TFRecord file."""
     head = struct.pack("<Q", len(data))
     crcs = [struct.pack("<I", masked_value(one)) for one in (head, data)]
     return head + crcs[0] + data + crcs[1]

@@ -1,6 +1,5 @@
 """`dcp.load(model.state_dict(), checkpoint_id=OUT)` fills a converted model, its slots too."""
 
-import importlib.util
 import pathlib
 
 import pytest
@@ -14,6 +13,7 @@ from migrate.torchrec import load_optimizer
 from migrate.verification import verify
 from semisync.cli import main
 from tests.back.same import assert_same
+from tests.model.features import source_of
 from tests.support.require import fastest_tensorflow
 from tests.support.written import written
 
@@ -34,13 +34,6 @@ def job(request, tmp_path_factory):
     return prefix, out
 
 
-def load_source(out):
-    spec = importlib.util.spec_from_file_location("model", out / "model.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def emptied(state):
     """Tensors of the same sizes, with values that no model has."""
     return {name: torch.full_like(value, 77) for name, value in state.items()}
@@ -48,7 +41,7 @@ def emptied(state):
 
 def test_the_state_dict_of_the_model_loads(job):
     _, out = job
-    model = load_source(out).load()
+    model = source_of(out).load()
     expected = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(emptied(expected))
     dcp.load(model.state_dict(), checkpoint_id=out, no_dist=True)
@@ -73,7 +66,7 @@ def test_the_slots_load_by_the_names_of_the_parameters(job):
 def test_a_table_has_one_name_and_its_bytes_once(job):
     _, out = job
     manifest = migrate.read_manifest(out)
-    model = load_source(out).load()
+    model = source_of(out).load()
     stored = open_target(str(out), "dcp").tensors
     for table in manifest.tables:
         assert table.fqn in model.state_dict()
@@ -112,7 +105,7 @@ def test_a_variable_called_as_a_layers_weight_keeps_apart(tmp_path):
     prefix = written(fastest_tensorflow(), writer) / "model.ckpt"
     out = tmp_path / "out"
     assert main(["convert", str(prefix), str(out), "--model"]) == 0
-    model = load_source(out).load()
+    model = source_of(out).load()
     expected = {name: value.clone() for name, value in model.state_dict().items()}
     model.load_state_dict(emptied(expected))
     dcp.load(model.state_dict(), checkpoint_id=out, no_dist=True)

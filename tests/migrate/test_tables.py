@@ -11,7 +11,7 @@ import migrate
 from migrate.encoding.crc32c import masked_value
 from migrate.inspection.listing import describe
 from semisync.common.errors import BadInput, UsageError
-from tests.migrate.raw_tables import write_hugectr, write_sok
+from tests.migrate.raw_tables import framed, write_hugectr, write_sok
 from tests.migrate.table_writer import varint, write_table
 from tests.support.require import shared
 
@@ -241,13 +241,8 @@ def test_a_checkpoint_of_xdl_is_one_of_tensorflow():
 
 
 def test_a_monolith_entry_of_another_width_is_refused(tmp_path):
-    def record(data):
-        head = struct.pack("<Q", len(data))
-        crcs = [struct.pack("<I", masked_value(one)) for one in (head, data)]
-        return head + crcs[0] + data + crcs[1]
-
     def entry(key, row):
-        return record(struct.pack("<Bq", 9, key) + b"".join(struct.pack("<Bf", 21, x) for x in row))
+        return framed(struct.pack("<Bq", 9, key) + b"".join(struct.pack("<Bf", 21, x) for x in row))
 
     path = tmp_path / "t-00000-of-00001"
     path.write_bytes(entry(1, [1, 2]) + entry(-2, [3, 4]))

@@ -1,5 +1,7 @@
 """A zoo model's recorded inputs as the mapping that a converted module takes."""
 
+import importlib.util
+
 import numpy as np
 import torch
 
@@ -58,3 +60,16 @@ def outputs_of(module, inputs):
         found = module(inputs)
     found = found if isinstance(found, tuple) else (found,)
     return [one.numpy() for one in found]
+
+
+def source_of(directory):
+    """The model.py of a conversion, imported."""
+    spec = importlib.util.spec_from_file_location("model", directory / "model.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def loaded(directory):
+    """The module that it makes, with its weights."""
+    return source_of(directory).load()

@@ -1,6 +1,5 @@
 """`semisync convert --model`: the model's source beside its weights."""
 
-import importlib.util
 import json
 
 import fsspec
@@ -11,7 +10,7 @@ import torch
 import migrate
 from migrate.torchrec import embedding_bag_collection, load
 from semisync import cli
-from tests.model.features import features, outputs_of
+from tests.model.features import features, loaded, outputs_of
 from tests.model.zoo.read import models
 
 
@@ -26,13 +25,6 @@ def converted(wide_and_deep, tmp_path_factory):
     out = tmp_path_factory.mktemp("converted") / "out"
     assert cli.main(["convert", wide_and_deep.prefix, str(out), "--model"]) == 0
     return out
-
-
-def loaded(directory):
-    spec = importlib.util.spec_from_file_location("model", directory / "model.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.load()
 
 
 def test_the_source_loads_its_weights_and_gives_tensorflows_scores(wide_and_deep, converted):

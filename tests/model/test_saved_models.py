@@ -1,6 +1,5 @@
 """Models from SavedModels and frozen graphs: the signature's inputs, the same scores."""
 
-import importlib.util
 import os
 import sys
 
@@ -12,7 +11,7 @@ import migrate
 from migrate.graph.metagraph import read_graph
 from semisync import cli
 from semisync.common.errors import BadInput
-from tests.model.features import features_of, outputs_of
+from tests.model.features import features_of, loaded, outputs_of
 from tests.model.zoo.read import models
 from tests.support.written import written
 
@@ -86,13 +85,6 @@ def test_a_saved_model_is_converted_by_the_command_with_its_vocabularies(exports
     found = outputs_of(loaded(out), features_of(recorded(directory, "inputs")))[0]
     assert np.abs(found - recorded(directory, "outputs")["logits"]).max() <= 2e-6
     assert os.listdir(out / "assets") == ["places.txt"]
-
-
-def loaded(directory):
-    spec = importlib.util.spec_from_file_location("model", directory / "model.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.load()
 
 
 @pytest.fixture(scope="module")
