@@ -7,6 +7,7 @@ training, and the statistic for what is averaged when it serves. So what the out
 is given the checkpoint's value of the statistic that it is averaged into:
 
     a tensor, such as a Mean over the batch      is fed that value
+    the same, where a cond only chooses later    is fed that value too, so that nothing moves
     FusedBatchNorm with is_training              becomes the kernel's other mode, with both values
 
 All the rest is computed by TensorFlow's own kernels, of the job's own graph. What the conversion
@@ -22,6 +23,7 @@ from migrate.behaviour.subject import Subject, upstream
 from migrate.graph.attributes import flag
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.model.control.guards import NOWHERE
 from migrate.model.layers.batch_norm import FUSED
 from migrate.model.layers.moves import find_moves
 from migrate.model.load import Written
@@ -56,22 +58,36 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
     """
     graph, seen = subject.found.graph, written.emitter.subject
     needed = upstream(_of_batches(graph), outputs, controls=False)
+    direct = upstream(_without_merges(graph), outputs, controls=False)
+    always = {name for name, region in written.emitter.regions.of.items() if region == NOWHERE}
     feeds: Dict[str, Any] = {}
     fused: Dict[str, List[Any]] = {}
     for variable, moves in find_moves(seen).items():
-        if variable in needed:
-            continue  # it is what the outputs take already, at least where the graph does not train
+        # What the outputs take already moves all the same where a cond only chooses afterwards.
+        held = variable in needed
         for edge in {seen.viewed(move.value) for move in moves}:
             node = graph.nodes[edge[0]]
             if node.name not in needed or node.op in VARIABLES:
                 continue
+            chosen = node.name in always and node.name not in direct and subject.has(edge)
+            if held and not chosen:
+                continue
             _check(subject, edge)
             value = subject.checkpoint.read(subject.found.saved[variable].name).tolist()
-            if node.op not in FUSED:
+            if held or node.op not in FUSED:
                 feeds[join(*edge)] = value
             elif flag(graph, node, "is_training") and edge[1] in (1, 2):
                 fused.setdefault(node.name, [None, None])[edge[1] - 1] = value
     return Serving(feeds, {name: both for name, both in fused.items() if None not in both})
+
+
+def _without_merges(graph: Graph) -> Graph:
+    """The graph without what a cond chooses from."""
+    nodes = {
+        name: node._replace(inputs=()) if node.op == "Merge" else node
+        for name, node in graph.nodes.items()
+    }
+    return graph._replace(nodes=nodes)
 
 
 def _of_batches(graph: Graph) -> Graph:
