@@ -73,7 +73,13 @@ BENCHMARKS = (
         "{to}/pace_tf1.figures",
         "{to}/pace_tf1.figures --workers 100",
     ),
-    Benchmark("demo", "demo_modes", ("repeated", "modes"), "--repeats 3", "--repeats 1"),
+    Benchmark(
+        "demo",
+        "demo_modes",
+        ("repeated", "modes"),
+        "--repeats 3 --figure docs/modes.svg",
+        "--repeats 1",
+    ),
     Benchmark("demo_search", "demo_search", ("rates",), "", "--rates 0.006 --seeds 1"),
     Benchmark(
         "auc",

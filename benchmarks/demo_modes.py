@@ -1,16 +1,17 @@
 """The demo's modes, repeated: the pace of semi-sync and the AUC of all against exact sync.
 
-    python benchmarks/demo_modes.py [--repeats N] [--data FILE ...] [--json FILE]
+    python benchmarks/demo_modes.py [--repeats N] [--data FILE ...] [--json FILE] [--figure SVG]
 
 Each repeat is one `semisync demo`, so its modes run one after another on the same machine.
 Prints the speed of one core (`core_speed`) and Markdown tables: median [smallest, largest] of the
-repeats, and the modes in the first of them.
+repeats, and the modes in the first of them, whose figure --figure keeps.
 """
 
 import argparse
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -103,6 +104,7 @@ def main():
     parser.add_argument("--data", nargs="*", default=[], help="besides the generated log")
     parser.add_argument("--tf-python", default=sys.executable)
     parser.add_argument("--json", help="where to write the raw figures")
+    parser.add_argument("--figure", help="where to keep the figure of the first demo, an SVG")
     args = parser.parse_args()
     speed = f"one core sorts {ROWS:,} float64 in {core_milliseconds():.0f} ms"
     print(f"{platform.platform()}, {os.cpu_count()} CPUs; {speed}; repeats: {args.repeats}\n")
@@ -114,8 +116,13 @@ def main():
     for data in [None, *args.data]:
         with tempfile.TemporaryDirectory() as folder:
             out = os.path.join(folder, "demo")
-            reports = [run_demo(data, args.tf_python, out) for _ in range(args.repeats)]
-        name, first = reports[0]["data"]["name"], first or reports[0]
+            reports = []
+            for _ in range(args.repeats):
+                reports.append(run_demo(data, args.tf_python, out))
+                if args.figure and not first:
+                    shutil.copyfile(os.path.join(out, "modes.svg"), args.figure)
+                first = first or reports[0]
+        name = reports[0]["data"]["name"]
         line, results[name] = row(name, reports)
         print(line, flush=True)
     print("\n" + modes_table(first))

@@ -1,6 +1,6 @@
 """Parity on Spark against one machine, and against Spark's own evaluator, on the same Parquet.
 
-    python -m benchmarks.parity_on_spark [--rows N ...] [--master local-cluster[2,1,2048]]
+    python -m benchmarks.parity_on_spark [--rows N ...] [--without CASE ...] [--master MASTER]
 
 2 % positive rows, two models' float32 probabilities, 20 rows per user. Each case reads the files
 and compares: the difference of both AUCs with its error, by users in the second line of a size, and
@@ -102,6 +102,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
     parser.add_argument("--master", default="local-cluster[2,1,2048]")
+    parser.add_argument("--without", nargs="+", default=[], help="a column, or 'by user'")
     args = parser.parse_args()
     session = start(
         args.master,
@@ -125,11 +126,11 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             write(folder, rows)
-            for grouped in (False, True):
+            for grouped in (False,) if "by user" in args.without else (False, True):
                 done = {
                     case: timed(run, folder, grouped)
                     for case, run in cases.items()
-                    if not grouped or run is not cases["Spark's evaluator"]
+                    if case not in args.without and not (grouped and case == "Spark's evaluator")
                 }
                 report(rows, grouped, cases, done)
     session.stop()
