@@ -22,7 +22,15 @@ from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
-from migrate.model.control.guards import EXITS, MERGES, NOWHERE, SWITCHES, Region, loop_guard
+from migrate.model.control.guards import (
+    EXITS,
+    MERGES,
+    NOWHERE,
+    SWITCHES,
+    Region,
+    left_from,
+    loop_guard,
+)
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
 from migrate.model.folding import RANDOM, Known, fold
@@ -377,7 +385,7 @@ class Emitter:
             self._values[node.name, 0] = Value(name, kind, entered.dtype)
             return
         assert node.op in EXITS, node
-        switch = self._graph.nodes[node.inputs[0][0]]
+        switch = left_from(self._graph, node)
         assert switch.op in SWITCHES, switch
         self._values[node.name, 0] = self.value(switch.inputs[0])
         if frame not in self._opened:

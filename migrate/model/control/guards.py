@@ -90,7 +90,7 @@ class Guards:
 
     def left(self, node: Node) -> Optional[Tuple[str, str]]:
         """The frame and the LoopCond of the loop that an Exit leaves; None if there is no such."""
-        switch = node_of(self._graph, node.inputs[0][0])
+        switch = left_from(self._graph, node)
         if switch.op not in SWITCHES or not self._is_loop_condition(switch.inputs[1]):
             return None
         merge = node_of(self._graph, switch.inputs[0][0])
@@ -164,6 +164,11 @@ class Guards:
 
 def _frame_name(graph: Graph, enter: Node) -> str:
     return string(graph, enter, "frame_name").decode("utf-8", "replace")
+
+
+def left_from(graph: Graph, leaving: Node) -> Node:
+    """What an Exit takes its value from, a Switch: of a gradient's loop an Identity hands it on."""
+    return node_of(graph, graph.beyond(leaving.inputs[0], {"Identity", "RefIdentity"})[0])
 
 
 def loop_guard(frame: str) -> Guard:

@@ -13,6 +13,7 @@ from migrate.model.training.build import build_optimizer, build_training
 from migrate.model.training.steps import compare_steps, recorded_step
 from semisync.common.errors import BadInput, UsageError
 from tests.model.training.graphs import X, Y, regression, saved
+from tests.support.control_flow import control_flow
 from tests.support.require import shared
 
 BATCH = {"x": torch.tensor(X), "y": torch.tensor(Y)}
@@ -110,6 +111,36 @@ def test_the_loss_is_the_whole_sum_whose_gradients_are_taken(form, tmp_path):
     assert step(training) == pytest.approx(expected, rel=1e-5)
     (parameter,) = training.module.parameters()
     np.testing.assert_allclose(parameter.detach().flatten(), weight.flatten(), rtol=1e-5)
+
+
+def test_a_state_that_a_loop_begins_with_and_others_read_is_trained_through(tmp_path):
+    """As recurrent graph networks do; the gradient's loop then ends behind an Identity."""
+
+    def build():
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        weight = tf.get_variable(
+            "weight", [2, 2], initializer=tf.constant_initializer([[0.3], [0.1]])
+        )
+        state = tf.matmul(x, weight)
+        _, last = tf.while_loop(
+            lambda i, _: i < 3, lambda i, s: (i + 1, tf.tanh(s) * s + state), [0, state]
+        )
+        loss = tf.add(tf.reduce_mean(last[:, 0] * last[:, 1]), tf.nn.l2_loss(weight), name="loss")
+        tf.placeholder(tf.float32, [None], name="y")
+        return tf.train.AdamOptimizer(0.1).minimize(loss)
+
+    with control_flow(1):
+        prefix = saved(tmp_path, build)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(prefix + ".meta").restore(session, prefix)
+        feeds = {"x:0": X, "y:0": Y}
+        expected = session.run("loss:0", feeds)
+        session.run("Adam", feeds)
+        weight = session.run(tf.trainable_variables()[0])
+    training = build_training(prefix, loss="loss")
+    assert step(training) == pytest.approx(expected, rel=1e-5)
+    (parameter,) = training.module.parameters()
+    np.testing.assert_allclose(parameter.detach().T, weight, rtol=1e-5)
 
 
 def test_gradients_of_several_losses_that_nothing_adds_up_are_refused(tmp_path):
