@@ -23,7 +23,7 @@ WORDS_ALONE = {
     "wrap/feeds",
     *("convert/hash_tables", "convert/large", "convert/object_stores", "convert/optimizers"),
     *("model/features", "model/module", "model/raw_ids"),
-    *("prove/options", "prove/score_options"),
+    *("prove/options", "prove/score_options", "prove/spark"),
 }
 FOLDERS = ("wrap", "launch", "convert", "model", "train", "input", "sequences", "prove")
 TASKS = sorted(page for folder in FOLDERS for page in DOCS.glob(folder + "/*.md"))

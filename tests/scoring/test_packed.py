@@ -1,4 +1,4 @@
-"""Spark brings this package to executors that lack it, by the commands of docs/prove/large.md."""
+"""Spark brings this package to executors that lack it, by the commands of docs/prove/spark.md."""
 
 import importlib.metadata
 import os
@@ -53,7 +53,7 @@ def converted(tf2_models, data, tmp_path_factory):
 
 def page(words, data, converted):
     """The command of the page that has these words, with this machine's paths and columns."""
-    text = (ROOT / "docs" / "prove" / "large.md").read_text("utf-8")
+    text = (ROOT / "docs" / "prove" / "spark.md").read_text("utf-8")
     (found,) = (b for b in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S) if words in b)
     for old, new in (
         ("yarn", "'local-cluster[2,1,1024]'"),
