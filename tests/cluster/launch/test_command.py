@@ -113,7 +113,7 @@ def test_a_wrong_call_ends_with_one_sentence(arguments, sentence, capsys, monkey
 
 
 def test_the_page_has_the_exit_codes_of_the_help():
-    page = (ROOT / "docs" / "launch.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "launch" / "failures.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| (\d+) \| (.*?) \|$", page, re.MULTILINE))
     assert rows == {str(code): meaning for code, meaning in codes.MEANINGS.items()}
 
