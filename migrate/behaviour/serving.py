@@ -7,7 +7,8 @@ training, and the statistic for what is averaged when it serves. So what the out
 is given the checkpoint's value of the statistic that it is averaged into:
 
     a tensor, such as a Mean over the batch      is fed that value
-    the same, where a cond only chooses later    is fed that value too, so that nothing moves
+    the same, where a cond only chooses later,   is fed that value too, so that nothing moves
+    and the move runs with the outputs
     FusedBatchNorm with is_training              becomes the kernel's other mode, with both values
 
 All the rest is computed by TensorFlow's own kernels, of the job's own graph. What the conversion
@@ -59,18 +60,20 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
     graph, seen = subject.found.graph, written.emitter.subject
     needed = upstream(_of_batches(graph), outputs, controls=False)
     direct = upstream(_without_merges(graph), outputs, controls=False)
+    running = upstream(graph, outputs)
     always = {name for name, region in written.emitter.regions.of.items() if region == NOWHERE}
     feeds: Dict[str, Any] = {}
     fused: Dict[str, List[Any]] = {}
     for variable, moves in find_moves(seen).items():
         # What the outputs take already moves all the same where a cond only chooses afterwards.
         held = variable in needed
+        moved = {seen.viewed(move.value) for move in moves if move.node in running}
         for edge in {seen.viewed(move.value) for move in moves}:
             node = graph.nodes[edge[0]]
             if node.name not in needed or node.op in VARIABLES:
                 continue
-            chosen = node.name in always and node.name not in direct and subject.has(edge)
-            if held and not chosen:
+            chosen = edge in moved and node.name in always and node.name not in direct
+            if held and not (chosen and subject.has(edge)):
                 continue
             _check(subject, edge)
             value = subject.checkpoint.read(subject.found.saved[variable].name).tolist()

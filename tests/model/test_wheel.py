@@ -104,9 +104,9 @@ def test_what_pip_reads_of_it_is_whole(zoo, tmp_path):
 
 def test_a_name_or_a_version_that_is_none_is_refused(tmp_path):
     for name in ("Model", "my-model", "torch", "migrate", ""):
-        with pytest.raises(UsageError, match="no name for a package"):
+        with pytest.raises(UsageError, match="is not the name of a package"):
             migrate.write_wheel(str(tmp_path), str(tmp_path), name)
-    with pytest.raises(UsageError, match="'latest' is no version"):
+    with pytest.raises(UsageError, match="'latest' is not a version"):
         migrate.write_wheel(str(tmp_path), str(tmp_path), "clicks", "latest")
     with pytest.raises(BadInput, match="has no model.py; convert the model with --model"):
         migrate.write_wheel(str(tmp_path), str(tmp_path / "dist"), "clicks")

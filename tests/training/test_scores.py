@@ -86,7 +86,7 @@ def test_rows_without_scores_are_not_left_out_in_silence(tmp_path):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--epochs", "2"], "--scores wants one epoch"),
+        (["--epochs", "2"], "--scores takes one epoch"),
         (["--key", "day"], "cannot be the key too"),
         (["--key", "absent"], "absent"),
     ],

@@ -21,10 +21,11 @@ _ROUNDING = 1e-6  # of the sum of two float32 constants
 
 
 class Move(NamedTuple):
-    """moving += (value - moving) * rate."""
+    """moving += (value - moving) * rate, by the op `node`."""
 
     value: Edge
     rate: Edge
+    node: str
 
 
 @functools.lru_cache(maxsize=1)  # every BatchNorm of a graph asks
@@ -40,7 +41,7 @@ def find_moves(subject: Subject) -> Dict[str, List[Move]]:
         else:
             found = _subtracted(subject, moving, step)
         if found is not None:
-            moves.setdefault(moving.name, []).append(found)
+            moves.setdefault(moving.name, []).append(Move(*found, node.name))
     return moves
 
 
@@ -76,8 +77,8 @@ def _views(subject: Subject, edge: Edge, source: Edge) -> bool:
     return True
 
 
-def _set(subject: Subject, moving: Node, step: Node) -> Optional[Move]:
-    """That of a new value."""
+def _set(subject: Subject, moving: Node, step: Node) -> Optional[Tuple[Edge, Edge]]:
+    """The value and the rate of a move to a new value."""
     if step.op == "Sub" and _is(subject, step.inputs[0], moving):
         return _subtracted(subject, moving, subject.node(step.inputs[1]))
     products = [subject.node(edge) for edge in step.inputs] if step.op in ADDS else []
@@ -87,16 +88,16 @@ def _set(subject: Subject, moving: Node, step: Node) -> Optional[Move]:
         decays = [other for one, other in _both_ways(kept) if _is(subject, one, moving)]
         for value, rate in _both_ways(taken):
             if decays and _make_one(subject, decays[0], rate):
-                return Move(value, rate)
+                return value, rate
     return None
 
 
-def _subtracted(subject: Subject, moving: Node, step: Node) -> Optional[Move]:
-    """That of what is subtracted, a product."""
+def _subtracted(subject: Subject, moving: Node, step: Node) -> Optional[Tuple[Edge, Edge]]:
+    """The value and the rate of a move by what is subtracted, a product."""
     for edge, rate in _both_ways(step) if step.op == "Mul" else ():
         difference = subject.node(edge)
         if difference.op == "Sub" and _is(subject, difference.inputs[0], moving):
-            return Move(difference.inputs[1], rate)
+            return difference.inputs[1], rate
     return None
 
 

@@ -14,9 +14,9 @@ MISSING = 12
 PLACE_LOST = 13
 
 MEANINGS = {
-    COMMAND_FAILED: "the command failed, and was not to be started again",
+    COMMAND_FAILED: "the command failed, and no restart was left",
     JOB_FAILED: "the job ended elsewhere: the chief or a parameter server failed or was lost",
-    MISSING: "those that the job needs did not come before the deadline",
+    MISSING: "a process that the job needs did not come before the deadline",
     PLACE_LOST: "another launcher has taken this one's place",
 }
 
