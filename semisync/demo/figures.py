@@ -18,7 +18,7 @@ Panel = Callable[[Any, Modes, Optional[float]], None]
 def pace(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
     """Batches per second, of all workers together."""
     bars = axes.bar(
-        list(modes),
+        [_broken(name) for name in modes],
         [mode["batches_per_second"] for mode in modes.values()],
         color=[COLOURS[name] for name in modes],
     )
@@ -39,10 +39,10 @@ def staleness(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
 def quality(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
     """The held-out AUC of each mode, and the best possible where it is known."""
     for name, mode in modes.items():
-        axes.scatter([name], [mode["auc"]], color=COLOURS[name], zorder=3)
+        axes.scatter([_broken(name)], [mode["auc"]], color=COLOURS[name], zorder=3)
         axes.annotate(
             f"{mode['auc']:.4f}",
-            (name, mode["auc"]),
+            (_broken(name), mode["auc"]),
             (0, 8),
             textcoords="offset points",
             ha="center",
@@ -52,6 +52,11 @@ def quality(axes: Any, modes: Modes, optimum: Optional[float]) -> None:
     if optimum is not None:
         axes.axhline(optimum, linestyle="--", color="#444444")
         axes.annotate("optimum", (0, optimum), (0, 3), textcoords="offset points")
+
+
+def _broken(name: str) -> str:
+    """A mode's name in two lines, if it has two words: there are many side by side."""
+    return name.replace("-", "-\n")
 
 
 PANELS: Sequence[Panel] = (pace, staleness, quality)
