@@ -63,7 +63,8 @@ def explained(what: str) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
         causes = [line for line in lines if line.startswith("Caused by: ")]
-        reason = (ours or causes[-1:] or lines or [type(error).__name__])[0]
+        thrown = [line[2:] for line in lines if line.startswith(": ")]  # as py4j gives it
+        reason = (ours or causes[-1:] or thrown or lines or [type(error).__name__])[0]
         raise BadInput(f"{what}: {' '.join(reason.split())[:300]}") from error
 
 
