@@ -12,7 +12,6 @@ import parity
 
 CONFIDENCE = 0.95
 EXACT = "sync"  # exact global batches, the mode that the others are measured against
-OURS = ("semi-sync", "balanced", EXACT)
 
 
 class Difference(NamedTuple):

@@ -151,15 +151,13 @@ def _train(
         cluster.start_all(data=str(out / "data"), out=str(out), modes=MODES, **settings)
         cluster.wait(TIMEOUT, tick=lambda: progress.training(out, MODES))
     progress.training(out, MODES)
-    return {mode: _measured(out / mode, mode, workers) for mode in MODES}
+    return {mode: _measured(out / mode, workers) for mode in MODES}
 
 
-def _measured(folder: pathlib.Path, mode: str, workers: int) -> Dict[str, Any]:
+def _measured(folder: pathlib.Path, workers: int) -> Dict[str, Any]:
     result = json.loads((folder / "result.json").read_text())
-    # Our chief knows the staleness of every batch; in other modes each worker its own.
-    tasks = [0] if mode in finding.OURS else range(workers)
     histogram: Dict[int, int] = {}
-    for task in tasks:
+    for task in range(workers):
         counts = json.loads((folder / f"staleness-{task}.json").read_text())
         for staleness, count in counts.items():
             histogram[int(staleness)] = histogram.get(int(staleness), 0) + count

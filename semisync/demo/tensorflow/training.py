@@ -8,8 +8,8 @@ gradients (`pause`).
 The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt, and at the end
 OUT/result.json: the pace, the batches that changed the model, and the checkpoint's prefix. Each
 worker writes OUT/staleness-K.json: the number of its batches by the updates of others between
-reading the variables and sending the gradients. In sync and semi-sync the chief's file covers all
-batches, in global steps, from the optimizer's ledger.
+reading the variables and sending the gradients. In the modes of `modes.LEDGER` the chief's file
+covers all batches, in global steps, from the optimizer's ledger, and the others' are empty.
 """
 
 import os
@@ -90,7 +90,8 @@ class Training:
         if self._chief:
             self._report_progress(1.0)
         ledger = self._wrapper[0].ledger if self._chief and self._mode in LEDGER else None
-        staleness = ledger.staleness if ledger else self._stopwatch.staleness
+        own = {} if self._mode in LEDGER else self._stopwatch.staleness
+        staleness = ledger.staleness if ledger else own
         write_json(os.path.join(self._out, "staleness-%d.json" % self._task), staleness)
         if self._chief:
             checkpoint = tf.train.latest_checkpoint(self._out)
