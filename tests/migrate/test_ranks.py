@@ -26,21 +26,28 @@ regions.CHUNK_BYTES, regions.PART_BYTES, regions.FILE_BYTES = 96, 200, 3000
 sys.exit(main(sys.argv[1:]))
 """
 
-# Stands still in its third part, for ever.
-STOPPING = """
+
+def standing_still(module, name, call):
+    """A program that stands still in a call of a function, for ever. call: which, from 1 on."""
+    package, _, module = module.rpartition(".")
+    return f"""
 import signal, sys
-from migrate.stream import writing
+from {package} import {module}
 from semisync.cli import main
-write_part, seen = writing._write_part, []
+original, seen = {module}.{name}, []
 def stopping(*arguments):
     seen.append(1)
-    if len(seen) == 3:
+    if len(seen) == {call}:
         print("now", flush=True)
         signal.pause()
-    return write_part(*arguments)
-writing._write_part = stopping
+    return original(*arguments)
+{module}.{name} = stopping
 sys.exit(main(sys.argv[1:]))
 """
+
+
+STOPPING = standing_still("migrate.stream.writing", "_write_part", call=3)
+STANDING = standing_still("migrate.verification.comparing", "compare_share", call=2)
 
 FAILING = """
 import sys
@@ -50,23 +57,6 @@ from semisync.common.errors import BadInput
 def failing(*arguments):
     raise BadInput("the disk is torn")
 writing._write_part = failing
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-# Stands still in its second comparison, for ever.
-STANDING = """
-import signal, sys
-from migrate.verification import comparing
-from semisync.cli import main
-compare_share, seen = comparing.compare_share, []
-def standing(*arguments):
-    seen.append(1)
-    if len(seen) == 2:
-        print("now", flush=True)
-        signal.pause()
-    return compare_share(*arguments)
-comparing.compare_share = standing
 sys.exit(main(sys.argv[1:]))
 """
 
