@@ -21,6 +21,11 @@ from semisync.common.errors import BadInput, UsageError
 
 LARGEST_SCORE = 1e300
 LARGEST_WEIGHT = 1e100
+SUM_TO_1 = 1e-3  # how near the probabilities of both classes do, in half precision or few digits
+NOT_BOTH_CLASSES = (
+    "does not hold the probabilities of both classes, two numbers that sum to 1, of which the "
+    "second is the score"
+)
 _LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
 
 

@@ -14,6 +14,7 @@ from parity.io.batches import BATCH, Batch, batches
 from parity.io.copies import Copies
 from parity.io.logits import probabilities
 from parity.io.readers import ColumnNames
+from parity.io.scores import to_scores
 from parity.io.store import Store
 from parity.io.stored_keys import StoredKeys
 from semisync.common.errors import BadInput
@@ -98,7 +99,8 @@ def labels_of(batch: Batch, name: str) -> np.ndarray:
 def scores_of(batch: Batch, names: ColumnNames, role: str) -> np.ndarray:
     """float32 or float64 (n,), checked: those of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
-    scores = check_scores(batch.numbers(name), batch.column(name))
+    column = batch.column(name)
+    scores = check_scores(to_scores(batch.table[name], column), column)
     return probabilities(scores) if role in names.logits else scores
 
 

@@ -101,8 +101,9 @@ def format_of(path: str, written: bool = False) -> str:
     if kind is None:
         raise BadInput(
             f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
-            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or tell `semisync train` by --text "
-            "(`open_data` by text=) how it is written"
+            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or write it as Parquet, such as by "
+            "pandas.read_csv(FILE, sep=..., names=[...]).to_parquet(OTHER); only `semisync train` "
+            "(`open_data`) takes it as it is, with --text (text=)"
         )
     return kind
 

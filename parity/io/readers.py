@@ -27,6 +27,7 @@ from parity.io.join import (
 )
 from parity.io.keys import refuse_unlike, to_keys
 from parity.io.logits import ROLES, probabilities
+from parity.io.scores import to_scores
 from semisync.common.errors import BadInput
 
 
@@ -226,7 +227,7 @@ def _scores(path: str, table: pa.Table, names: ColumnNames, role: str) -> np.nda
     """Those of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
     column = _column(path, table, name)
-    scores = check_scores(to_numbers(table[name], column), column)
+    scores = check_scores(to_scores(table[name], column), column)
     return probabilities(scores) if role in names.logits else scores
 
 

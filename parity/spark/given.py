@@ -22,6 +22,7 @@ from pyspark.sql import types as T
 from parity.inputs.checks import LARGEST_SCORE, LARGEST_WEIGHT, Column, refuse_label
 from parity.io.join import Repeated, refuse_repeated
 from parity.notes import Extent
+from parity.spark.scores import number_of, score_of
 from semisync.common.errors import BadInput
 
 SIDES = ("old", "new")
@@ -143,9 +144,9 @@ def _chosen(df: DataFrame, role: str, column: Column) -> Expression:
     if role in ("label", "old", "new", "weight"):
         if role == "label" and isinstance(kind, T.BooleanType):
             return expression.cast("int").cast("double").alias(role)
-        if not isinstance(kind, T.NumericType):
-            raise BadInput(f"{column} holds {kind.simpleString()} values, not numbers")
-        return expression.cast("double").alias(role)
+        if role in SIDES:
+            return score_of(df, expression, kind, column).alias(role)
+        return number_of(expression, kind, column).alias(role)
     if not isinstance(kind, T.AtomicType):
         raise BadInput(f"{column} holds {kind.simpleString()}; numbers, text or dates are expected")
     return expression.alias(role)

@@ -53,6 +53,41 @@ def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
     assert (file["rows"], file["path"], len(file["sha256"])) == (6, path, 64)
 
 
+def of_both_classes(kind, dtype):
+    """The probabilities of both classes as `table` has those of the positive one."""
+    pairs = np.stack([1 - np.arange(6) / 10, np.arange(6) / 10], 1).astype(dtype)
+    if kind != "vectors":
+        return pa.array(pairs.tolist(), kind(pa.from_numpy_dtype(dtype)))
+    parts = {
+        "type": pa.array([1] * 6, pa.int8()),
+        "size": pa.nulls(6, pa.int32()),
+        "indices": pa.nulls(6, pa.list_(pa.int32())),
+        "values": pa.array(pairs.tolist(), pa.list_(pa.float64())),
+    }
+    return pa.StructArray.from_arrays(list(parts.values()), list(parts))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "kind", "dtype"),
+    [
+        ("parquet", pa.list_, np.float64),
+        ("parquet", pa.list_, np.float32),
+        ("parquet", lambda number: pa.list_(number, 2), np.float32),
+        ("parquet", "vectors", np.float64),
+        ("orc", "vectors", np.float64),
+        ("jsonl", pa.list_, np.float64),
+    ],
+)
+def test_of_the_probabilities_of_both_classes_the_second_is_the_score(
+    tmp_path, suffix, kind, dtype
+):
+    changed = {"old": of_both_classes(kind, dtype)}
+    path = write(tmp_path / f"scores.{suffix}", table(**changed))
+    expected = (np.arange(6) / 10).astype(dtype)
+    assert np.array_equal(read_one(path, ONE).baseline, expected)
+    assert np.array_equal(next(blocks(path, ONE)).rows.baseline, expected)
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.orc", "a.csv.gz", "a.jsonl.zst", "a.tfrecord.gz"])
 def test_a_url_gives_the_sample_of_the_file(tmp_path, name):
     path = tmp_path / name
@@ -201,6 +236,12 @@ def test_a_join_that_cannot_be_trusted_is_refused(tmp_path, changed, sentence):
             "'old' in row 6 is a list of other than one value",
         ),
         ({"old": [[0.1], [None]] * 3}, "parquet", "column 'old' in row 2 is empty"),
+        (
+            {"old": [[0.4, 0.6]] * 3 + [[-1.2, 1.2]] * 3},
+            "parquet",
+            "'old' in row 4 does not hold the probabilities of both classes, two numbers that sum",
+        ),
+        ({"old": [[0.4, 0.6]] * 4 + [None] * 2}, "parquet", "column 'old' in row 5 is empty"),
         ({"old": pa.array([0] * 6, pa.timestamp("s"))}, "parquet", "'old' holds timestamp"),
     ],
 )

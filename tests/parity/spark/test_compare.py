@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import parity
+from parity.io.readers import ColumnNames, read_one
 from semisync.common.errors import BadInput
 from tests.parity.spark.conftest import assert_same_figures, frame, sample
 from tests.support.processes import running_with
@@ -49,6 +50,21 @@ def test_groups_weights_and_ties_are_those_of_one_machine(spark):
     assert_same(found, in_memory(data, True, True, True))
 
 
+def test_of_the_probabilities_of_both_classes_the_second_is_the_score(spark, tmp_path):
+    """Spark ML's vectors and lists, on Spark, and on one machine as Spark writes them."""
+    from pyspark.ml.functions import array_to_vector
+    from pyspark.sql import functions as F
+
+    data = sample(rows=200)
+    df = frame(spark, data).withColumn("old", array_to_vector(F.array(1 - F.col("old"), "old")))
+    df = df.withColumn("new", F.array(1 - F.col("new"), "new"))
+    expected = in_memory(data, False, False, False)
+    assert_same(parity.spark.compare(df, "y", "old", "new"), expected)
+    df.write.parquet(str(tmp_path / "written"))
+    written = read_one(str(tmp_path / "written"), ColumnNames("y", "old", "new"))
+    assert parity.compare(*written[:3]).delta == pytest.approx(expected.delta, abs=1e-15)
+
+
 def test_models_that_rank_every_row_alike_are_found_so(spark):
     data = sample(rows=100)
     data["new"] = np.exp(data["old"])
@@ -80,6 +96,10 @@ def test_a_lost_executor_changes_nothing(spark, monkeypatch):
     [
         ({"y": None}, "the DataFrame has no column 'y'; it has: id, old, new"),
         ({"old": ["a"] * 5}, "the DataFrame: column 'old' holds string values, not numbers"),
+        (
+            {"old": [[0.3, 0.7]] * 3 + [[-1.0, 1.0], [0.5]]},
+            "column 'old' in 1 rows does not hold the probabilities of both classes",
+        ),
         ({"new": [0.1, np.nan, 0.3, np.inf, 0.5]}, "column 'new' is NaN or infinite in 2 rows"),
         ({"y": [0, 1, 2, 1, 0]}, "column 'y' holds 2; a label must be 0 or 1"),
         ({"y": [0, 0, 0, 0, 0]}, "column 'y': all 5 labels are 0"),
