@@ -12,6 +12,7 @@ import pytest
 
 from semisync import audit
 from semisync.common.compat import tf
+from tests.support.asked import asked
 from tests.support.forked_cluster import ForkedCluster
 from tests.support.variables import load
 from tests.tf1.job import batch, build_loss, make_optimizer
@@ -64,12 +65,18 @@ ASYNCHRONOUS = [
 CASES = {spec["name"]: spec for spec in SYNCHRONOUS + ASYNCHRONOUS}
 # Between them, every kind of variable, optimizer and pace: what may depend on TensorFlow's version.
 ON_EACH = ("adam_resource", "unequal_ends", "bound", "mean_staleness")
+LONG = ("more_batches_than_workers", "fewer_batches_than_workers", "partial_last_step")
 
 
 def names(specs):
     """The parameters of a fixture of cases; those that one TensorFlow trains are marked."""
-    marks = {name: () if name in ON_EACH else pytest.mark.one_tensorflow for name in CASES}
-    return [pytest.param(spec["name"], marks=marks[spec["name"]]) for spec in specs]
+    found = []
+    for spec in specs:
+        name = spec["name"]
+        marks = [] if name in ON_EACH else [pytest.mark.one_tensorflow]
+        marks += [pytest.mark.long] if name in LONG else []
+        found.append(pytest.param(name, marks=marks))
+    return found
 
 
 class Run:
@@ -100,10 +107,8 @@ class Run:
 
 @pytest.fixture(scope="module")
 def runs(request, tmp_path_factory):
-    """{name: `Run`} of all cases, or of `ON_EACH` where only these are asked for."""
-    asked = [item for item in request.session.items if item.parent is request.node]
-    every = any(item.get_closest_marker("one_tensorflow") for item in asked)
-    cases = [CASES[name] for name in (CASES if every else ON_EACH)]
+    """{name: `Run`} of the cases that are asked for."""
+    cases = [CASES[name] for name in asked(request)]
     out = tmp_path_factory.mktemp("runs")
     with ForkedCluster("tests.tf1.job", 2, 3, out) as cluster:
         cluster.start_all(cases=cases, out=str(out))

@@ -20,5 +20,6 @@ def rows(reader):
     return rows_by_id(reader, ("table/table_mht_1of2", "table/table_mht_2of2"))
 
 
+@pytest.mark.long
 def test_no_update_is_lost_torn_or_doubled_when_a_worker_and_the_chief_are_killed(job):
     check_kills(job, rows)

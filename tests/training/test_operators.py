@@ -69,6 +69,7 @@ def kill_process(pods, key):
     os.kill(found[0], signal.SIGKILL)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("given", "kills"),
     [
@@ -76,10 +77,7 @@ def kill_process(pods, key):
             elastic(), [(kill_process, ("worker", 1)), (kill_pod, ("worker", 0))], id="torchrun"
         ),
         pytest.param(
-            with_a_master(),
-            [(kill_pod, ("worker", 0)), (kill_pod, ("master", 0))],
-            id="a master",
-            marks=pytest.mark.long,
+            with_a_master(), [(kill_pod, ("worker", 0)), (kill_pod, ("master", 0))], id="a master"
         ),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 import graph_rewrite
 from semisync import audit
 from semisync.common.compat import tf
+from tests.support.asked import asked
 from tests.support.forked_cluster import ForkedCluster
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models
@@ -37,6 +38,12 @@ CASES = {
     "resnet": Case(models.ResNet, False, PACED, EVEN),
     "unpaced_resnet": Case(models.ResNet, False, {"staleness": decayed}, [3, 6, 11]),
 }
+LONG = ("uncounted", "unplaced_ref", "resnet")
+PACED_CASES = [
+    pytest.param(name, marks=pytest.mark.long if name in LONG else ())
+    for name, case in CASES.items()
+    if "paced" in case.options
+]
 
 
 def write(name, directory):
@@ -66,10 +73,10 @@ def write(name, directory):
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    """The directory where one cluster has trained all cases, one after the other."""
+def out(request, tmp_path_factory):
+    """The directory where one cluster has trained the cases asked for, one after the other."""
     out = tmp_path_factory.mktemp("cluster")
-    cases = [write(name, out) for name in CASES]
+    cases = [write(name, out) for name in asked(request)]
     with ForkedCluster("tests.tf1.rewrite.job", PS, WORKERS, out) as cluster:
         cluster.start_all(cases=cases, out=str(out))
         cluster.wait(timeout=400)
@@ -98,7 +105,7 @@ def variables(out, name, when):
     return dict(np.load(str(out / "{}.{}.npz".format(name, when))))
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "paced" in CASES[name].options])
+@pytest.mark.parametrize("name", PACED_CASES)
 def test_workers_that_import_it_train_the_global_batch(name, out):
     case = CASES[name]
     model = case.kind()
@@ -107,9 +114,9 @@ def test_workers_that_import_it_train_the_global_batch(name, out):
     assert_close(after, trained_by_tensorflow(case.kind, before, batches, case.resource, name))
 
 
-def test_moving_statistics_are_those_of_the_batches_in_the_audit_log(out):
+@pytest.mark.parametrize("name", ["unpaced_resnet"])
+def test_moving_statistics_are_those_of_the_batches_in_the_audit_log(name, out):
     """Invariant 9: of the input's BatchNorm, whose values do not depend on any variable."""
-    name = "unpaced_resnet"
     case, before = CASES[name], variables(out, name, "before")
     model, found = case.kind(), steps(out, name)
     mean = before["bn_input/moving_mean"].astype(np.float64)
