@@ -4,7 +4,7 @@ ids                 list<int64 or int32>
 weighted            list<struct<id: int64 or int32, weight: float>>
 dense               float, or fixed_size_list<float>[width]
 label               float
-key                 int64, large_string, or the plain type that the file has
+key                 int64, large_string, timestamp[us], or the plain type that the file has
 string, strings     large_binary, list<large_binary>
 """
 

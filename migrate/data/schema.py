@@ -6,7 +6,7 @@
     dense       numbers; lists of `width` of them         0.25, 1|0|3           columns of a matrix
     numbers     numbers, or lists of them                 0.5|0.25              jagged float32
     label       numbers, booleans                         1                     float32 [rows]
-    key         integers, text                            row-17                passed through
+    key         integers, text, dates and times           row-17                passed through
     string      text                                      red                   passed through
     strings     text, or lists of it                      red|blue              passed through
 
@@ -27,7 +27,7 @@ KINDS = ("dense", "ids", "key", "label", "numbers", "string", "strings", "weight
 _DTYPES: Dict[str, Tuple[Optional[str], ...]] = {
     "ids": ("int64", "int32"),
     "weighted": ("int64", "int32"),
-    "key": ("int64", "string"),
+    "key": ("int64", "string", "timestamp"),
     "dense": ("float32", "float64", "int64", "int32", "bool"),
 }
 
@@ -39,8 +39,8 @@ class Column(NamedTuple):
         name: in the files.
         kind: "dense", "ids", "key", "label", "numbers", "string", "strings" or "weighted".
         dtype: of ids int64 (the default) or int32; of a dense column float32 (the default), or
-            another of numbers where a `convert` takes it; of a key in a text file string (the
-            default) or int64.
+            another of numbers where a `convert` takes it; of a key int64, string (in a text file
+            the default), or timestamp, of microseconds in UTC, from dates, times and ISO 8601.
         default: stands for a missing value.
         width: values per row of a dense column.
 

@@ -7,6 +7,7 @@ is what fits that: `migrate.scoring.features`.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy
@@ -17,7 +18,18 @@ from migrate.data.schema import Column
 from migrate.scoring.features import feature
 from migrate.scoring.model import Input
 from parity.inputs.checks import Column as Place
-from parity.io.columns import At, cast, filled, in_dtype, is_list, opened, plain, to_names
+from parity.io.columns import (
+    At,
+    cast,
+    filled,
+    first_null,
+    in_dtype,
+    is_list,
+    is_text,
+    opened,
+    plain,
+    to_names,
+)
 from semisync.common.errors import BadInput
 
 _MOST = (1 << 31) - 1  # values in the lists of an Arrow array
@@ -93,9 +105,39 @@ def _weighted(array: Any, column: Column, place: Place) -> Any:
 
 
 def _key(array: Any, column: Column, place: Place) -> Any:
+    if column.default is not None and array.null_count:
+        array = filled(array, column.default, place)
+    if column.dtype == "timestamp":
+        return _moments(array, At(place))
     if column.dtype is not None:
         due = pa.int64() if column.dtype == "int64" else pa.large_string()
         array = cast(array, due, At(place))
-    if column.default is not None and array.null_count:
-        array = filled(array, column.default, place)
     return plain(to_names(pa.chunked_array([array]), place))
+
+
+def _moments(array: Any, at: At) -> Any:
+    """timestamp[us] of times in UTC, none missing; those without a zone are taken to be in it."""
+    kind, due = array.type, pa.timestamp("us")
+    if array.null_count:
+        raise BadInput(f"{at.value(first_null(array))} is empty; every row needs a value")
+    if pa.types.is_timestamp(kind):
+        return _in_microseconds(array)
+    if pa.types.is_date(kind):
+        return array.cast(due)
+    if not is_text(kind):
+        raise BadInput(
+            f"{at.column} holds {kind}; dates, times, or text such as 2024-01-31 12:00:00 are "
+            "expected"
+        )
+    words = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
+    for unit, zone in itertools.product(("us", "ns"), ("UTC", None)):  # as all of them are written
+        try:
+            return _in_microseconds(words.cast(pa.timestamp(unit, zone)))
+        except pa.ArrowInvalid:
+            pass
+    return cast(array, due, at)  # which says what is wrong
+
+
+def _in_microseconds(array: Any) -> Any:
+    """timestamp[us] in UTC, of timestamps, later digits cut off."""
+    return array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.timestamp("us"))

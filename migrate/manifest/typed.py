@@ -84,7 +84,8 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             for key, entry in value.items()
         }
     if origin is typing.Union:
-        return None if value is None else _value(inner[0], value, where)
+        kinds = [kind for kind in inner if type(value) is kind] or inner
+        return None if value is None else _value(kinds[0], value, where)
     if dataclasses.is_dataclass(hint) or typing.is_typeddict(hint):
         return build(hint, value, where)
     if hint is float and type(value) is int:

@@ -7,6 +7,8 @@ from typing import Any, Dict
 
 from semisync.common.errors import BadInput
 
+_DATE = "tag:yaml.org,2002:timestamp"
+
 
 def dump(data: Dict[str, Any]) -> str:
     """`data` as YAML, in its order."""
@@ -18,11 +20,16 @@ def dump(data: Dict[str, Any]) -> str:
 def load(text: str, where: str) -> Any:
     """What `text` holds; BadInput, which begins with `where`, for what is not YAML.
 
-    yaml.safe_load would keep the last of two equal fields; here they are an error.
+    yaml.safe_load would keep the last of two equal fields; here they are an error. A date is text.
     """
     import yaml
 
     class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers = {
+            first: [resolver for resolver in resolvers if resolver[0] != _DATE]
+            for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
+
         def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
             names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))
             for name, count in names.items():

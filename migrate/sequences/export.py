@@ -1,6 +1,6 @@
 """Vectors of users and items by raw id, and each user's best items, as Parquet.
 
-    FOLDER/items/part-00000.parquet    item int64, vector: list of dim float32
+    FOLDER/items/part-00000.parquet    item int64 or text, vector: list of dim float32
     FOLDER/users/part-00000.parquet    user int64, vector
     FOLDER/top/part-00000.parquet      user, items: K ids, the best first, scores: float32 of each
     FOLDER/export.json                 what it is of, written first
@@ -99,13 +99,13 @@ def export(
         own = slice(first, first + part)
         path = _path(folder, "items", number)
         if not os.path.exists(path):
-            _write(path, {"item": trained.catalog[own], "vector": _lists(items[own])})
+            _write(path, {"item": trained.items[own], "vector": _lists(items[own])})
     for number, first in enumerate(range(0, len(histories.users), part)):
         own = slice(first, first + part)
         paths = [_path(folder, kind, number) for kind in ("users", "top")[: 1 + bool(top)]]
         if all(map(os.path.exists, paths)):
             continue
-        users = histories.users[own]
+        users = histories.told("user", histories.users[own])
         vectors = user_vectors(trained, histories, whole(histories, own))
         _check(vectors)
         _write(paths[0], {"user": users, "vector": _lists(vectors)})
@@ -188,8 +188,8 @@ def _best_columns(
     scores, rows = (part.cpu() for part in best(users.to(items.device), items, top, seen))
     there = (rows >= 0).numpy()
     offsets = pa.array(numpy.append(0, there.sum(1).cumsum()).astype(numpy.int32))
-    ids, values = trained.catalog[rows.numpy()[there]], scores.numpy()[there]
+    own, values = trained.items.take(pa.array(rows.numpy()[there])), scores.numpy()[there]
     return {
-        "items": pa.ListArray.from_arrays(offsets, pa.array(ids)),
+        "items": pa.ListArray.from_arrays(offsets, own),
         "scores": pa.ListArray.from_arrays(offsets, pa.array(values)),
     }

@@ -9,6 +9,8 @@
 2. All rows of a user are one history, sorted by time; equal times, and rows without times, keep the
    order of the files and of the rows in them.
 3. A line of the form "lines" is a user and its items, integers with a blank between them.
+4. Users and items may be text, whose ids are those of `migrate.sequences.names`, and times dates or
+   timestamps, which become seconds since 1970 in UTC.
 
 Memory: 24 bytes for an event with its time, 4 for each label, and twice that while it is sorted.
 """
@@ -20,15 +22,19 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, NamedTuple, Optional
 
 import numpy
+import pyarrow as pa
 
 from migrate.data import Column, Rows, TextFormat, open_data
 from migrate.data.paths import Paths
 from migrate.data.rows import lists_of
-from semisync.common.errors import BadInput
+from migrate.sequences.names import Names, ids_of
+from semisync.common.errors import BadInput, UsageError
 
 FORMS = ("columns", "lines")
+TYPES = {"user": "text", "item": "text", "time": "timestamp"}  # but for integers
 _LINE = "line"  # the only column of a file of lines
 _AT_ONCE = 1 << 16  # rows
+_A_SECOND = 10**6  # microseconds
 
 
 @dataclass
@@ -41,6 +47,8 @@ class Columns:
         labels: columns of numbers or lists of them.
         form: "columns", or "lines" of a user and its items, which name no columns.
         text: how text files are written, by the fields of `migrate.data.TextFormat`.
+        types: of columns that are not of integers: "text" of user and item, "timestamp" of time,
+            which is then a column of dates, times or ISO 8601, not of lists.
 
     Examples:
         >>> from migrate.sequences import Columns
@@ -53,6 +61,7 @@ class Columns:
     labels: List[str] = field(default_factory=list)
     form: str = "columns"
     text: Optional[Dict[str, Any]] = None
+    types: Dict[str, str] = field(default_factory=dict)
 
 
 class Histories(NamedTuple):
@@ -64,6 +73,7 @@ class Histories(NamedTuple):
         items: raw ids int64 [N].
         times: int64 [N], or None.
         labels: by name, float32 [N].
+        names: of "user" and "item" that are text.
 
     Examples:
         >>> from migrate.sequences import Columns, read_histories
@@ -77,6 +87,25 @@ class Histories(NamedTuple):
     items: numpy.ndarray
     times: Optional[numpy.ndarray]
     labels: Dict[str, numpy.ndarray]
+    names: Dict[str, Names] = {}
+
+    def told(self, kind: str, ids: numpy.ndarray) -> Any:
+        """Users or items as the files have them.
+
+        Args:
+            kind: "user" or "item".
+            ids: int64 [n].
+
+        Returns:
+            Their text, a pyarrow array, or the ids.
+
+        Examples:
+            >>> from migrate.sequences import Columns, read_histories
+            >>> histories = read_histories("clicks.parquet", Columns(time="time"))
+            >>> histories.told("user", histories.users).tolist()
+            [1, 2]
+        """
+        return self.names[kind].texts(ids) if kind in self.names else ids
 
     @property
     def lengths(self) -> numpy.ndarray:
@@ -104,17 +133,45 @@ def read_histories(paths: Paths, columns: Optional[Columns] = None) -> Histories
         [1, 3, 5, 7, 2, 4, 6, 8]
     """
     columns = columns or Columns()
+    _check_types(columns)
+    texts: Dict[str, List[Any]] = {kind: [] for kind in ("user", "item") if kind in columns.types}
     if columns.form == "lines":
         parts = _parts(paths, [Column(_LINE, "ids")], _lines_format(), _of_lines)
     else:
-        schema = [Column(columns.user, "dense", "int64"), Column(columns.item, "ids")]
-        if columns.time is not None:
-            schema.append(Column(columns.time, "ids"))
-        schema += [Column(name, "numbers") for name in columns.labels]
         text = None if columns.text is None else TextFormat(**columns.text)
-        parts = _parts(paths, schema, text, lambda rows: _of_columns(rows, columns))
+        parts = _parts(
+            paths, _schema(columns), text, lambda rows: _of_columns(rows, columns, texts)
+        )
     whole = {name: numpy.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return _grouped(whole, columns)
+    names = {kind: Names.of(found, getattr(columns, kind)) for kind, found in texts.items()}
+    return _grouped(whole, columns)._replace(names=names)
+
+
+def _check_types(columns: Columns) -> None:
+    for kind, given in columns.types.items():
+        if TYPES.get(kind) != given:
+            known = ", ".join(f"{kind}: {due}" for kind, due in TYPES.items())
+            raise UsageError(f"types has {kind}: {given}, expected of {known}; others are integers")
+    if columns.types and columns.form == "lines":
+        raise UsageError("types are of columns, and the form is lines, of integers")
+    if "time" in columns.types and columns.time is None:
+        raise UsageError("types has time: timestamp, and no time is named")
+
+
+def _schema(columns: Columns) -> List[Column]:
+    text = {
+        "user": Column(columns.user, "key", "string"),
+        "item": Column(columns.item, "strings"),
+        "time": Column(columns.time or "", "key", "timestamp"),
+    }
+    integers = {
+        "user": Column(columns.user, "dense", "int64"),
+        "item": Column(columns.item, "ids"),
+        "time": Column(columns.time or "", "ids"),
+    }
+    kinds = ("user", "item", "time")[: 2 if columns.time is None else 3]
+    found = [(text if kind in columns.types else integers)[kind] for kind in kinds]
+    return found + [Column(name, "numbers") for name in columns.labels]
 
 
 def _parts(paths: Paths, schema: List[Column], text: Optional[TextFormat], convert: Any) -> Any:
@@ -139,25 +196,45 @@ def _of_lines(rows: Rows) -> Dict[str, numpy.ndarray]:
     return {"user": numpy.repeat(values[first], lengths - 1), "item": values[~first]}
 
 
-def _of_columns(rows: Rows, columns: Columns) -> Dict[str, numpy.ndarray]:
+def _of_columns(
+    rows: Rows, columns: Columns, texts: Dict[str, List[Any]]
+) -> Dict[str, numpy.ndarray]:
+    """The events of some rows; their texts, each once, are added to `texts`."""
     table = rows.columns
-    users = table[columns.user].to_numpy()
     offsets, items = lists_of(table[columns.item])
-    lengths = numpy.diff(offsets)
-    found = {"user": numpy.repeat(users, lengths), "item": items.to_numpy()}
+    given, lengths = {"user": table[columns.user], "item": items}, numpy.diff(offsets)
+    for kind, found in texts.items():
+        found.append(_text(given[kind], getattr(columns, kind)))
+    ids = {kind: ids_of(one) if kind in texts else one.to_numpy() for kind, one in given.items()}
+    events = {"user": numpy.repeat(ids["user"], lengths), "item": ids["item"]}
     beside = {"time": columns.time} if columns.time is not None else {}
     beside.update({f"label {name}": name for name in columns.labels})
     for key, name in beside.items():
-        others, values = lists_of(table[name])
+        others, values = _lists(table[name])
         wrong = numpy.flatnonzero(numpy.diff(others) != lengths)
         if len(wrong):
-            row = wrong[0]
+            row = int(wrong[0])
             raise BadInput(
-                f"user {users[row]} has {lengths[row]} values of {columns.item!r} and "
+                f"user {given['user'][row]} has {lengths[row]} values of {columns.item!r} and "
                 f"{others[row + 1] - others[row]} of {name!r} in a row, expected as many"
             )
-        found[key] = values.to_numpy()
-    return found
+        events[key] = values.to_numpy()
+    return events
+
+
+def _text(values: Any, column: str) -> Any:
+    """Each once, as large_string."""
+    try:
+        return values.unique().cast(pa.large_string())
+    except pa.ArrowInvalid as error:
+        raise BadInput(f"column {column!r} holds text that is not UTF-8") from error
+
+
+def _lists(array: Any) -> Any:
+    """As `lists_of`; a moment, of timestamp[us], is a list of one number."""
+    if pa.types.is_timestamp(array.type):
+        return numpy.arange(len(array) + 1), array.view(pa.int64())
+    return lists_of(array)
 
 
 def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
@@ -166,11 +243,13 @@ def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
         raise BadInput("the files hold no event: every list of items is empty")
     order = numpy.argsort(users, kind="stable") if times is None else numpy.lexsort((times, users))
     users = users[order]
+    if times is not None:
+        times = times[order] // (_A_SECOND if "time" in columns.types else 1)
     starts = numpy.flatnonzero(numpy.r_[True, users[1:] != users[:-1]])
     return Histories(
         users[starts],
         numpy.append(starts, len(users)).astype(numpy.int64),
         events["item"][order],
-        None if times is None else times[order],
+        times,
         {name: events[f"label {name}"][order] for name in columns.labels},
     )

@@ -31,12 +31,12 @@ def in_catalog(histories: Histories, catalog: numpy.ndarray) -> Tuple[Histories,
         raise BadInput(f"none of the {len(rows)} events is of one of the model's items")
     ends = numpy.append(0, numpy.cumsum(known))[histories.offsets]
     kept = numpy.diff(ends) > 0
-    left = Histories(
-        histories.users[kept],
-        numpy.append(0, ends[1:][kept]),
-        rows[known],
-        None if histories.times is None else histories.times[known],
-        {name: values[known] for name, values in histories.labels.items()},
+    left = histories._replace(
+        users=histories.users[kept],
+        offsets=numpy.append(0, ends[1:][kept]),
+        items=rows[known],
+        times=None if histories.times is None else histories.times[known],
+        labels={name: values[known] for name, values in histories.labels.items()},
     )
     return left, 1 - float(known.mean())
 

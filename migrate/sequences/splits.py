@@ -9,8 +9,10 @@ by time         events before `validation` are trained on; the first of a user's
 
 from __future__ import annotations
 
+import datetime
+import math
 from dataclasses import dataclass
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, NamedTuple, Optional, Union
 
 import numpy
 
@@ -60,13 +62,14 @@ class Split(NamedTuple):
 
 @dataclass
 class SplitAt:
-    """Where the parts begin, in the unit of the data's times.
+    """Where the parts begin.
 
     Without times one event of each part is left out per user.
 
     Args:
-        validation: a time, or None.
-        test: a time, or None.
+        validation: a time in the unit of the data's, None, or of timestamps also as text, in UTC,
+            such as "2024-01-31" or "2024-01-31T12:00:00".
+        test: the same.
 
     Examples:
         >>> from migrate.sequences import Columns, SplitAt, read_histories, split
@@ -75,8 +78,8 @@ class SplitAt:
         [2, 2]
     """
 
-    validation: Optional[int] = None
-    test: Optional[int] = None
+    validation: Union[int, str, None] = None
+    test: Union[int, str, None] = None
 
 
 def split(histories: Histories, at: SplitAt) -> Split:
@@ -127,14 +130,30 @@ def split(histories: Histories, at: SplitAt) -> Split:
 
 
 def _times(histories: Histories, at: SplitAt) -> tuple:
-    if at.validation is None or at.test is None or at.validation >= at.test:
+    first, second = _seconds(at.validation), _seconds(at.test)
+    if first is None or second is None or first >= second:
         raise UsageError(
             f"the split is at {at.validation} for the validation and {at.test} for the test; give "
             "both, the test's later"
         )
     if histories.times is None:
         raise UsageError("a split by time needs the column of times; name it in the data's part")
-    return at.validation, at.test
+    return first, second
+
+
+def _seconds(time: Union[int, str, None]) -> Optional[int]:
+    """Of text those since 1970 in UTC, a fraction rounded up."""
+    if not isinstance(time, str):
+        return time
+    try:
+        moment = datetime.datetime.fromisoformat(time)
+    except ValueError as error:
+        raise UsageError(
+            f"the split is at {time!r}, expected a number, or a time such as 2024-01-31T12:00:00"
+        ) from error
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=datetime.timezone.utc)
+    return math.ceil(moment.timestamp())
 
 
 def _before(histories: Histories, time: int) -> numpy.ndarray:

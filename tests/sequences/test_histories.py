@@ -5,10 +5,12 @@ import pyarrow as pa
 import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
+import tensorflow as tf
 
 from migrate.sequences.histories import Columns, read_histories
 from migrate.sequences.splits import SplitAt, split
 from semisync.common.errors import BadInput, UsageError
+from tests.support.score_files import write
 
 USER = [9, 4, 9, 9, 4]
 ITEM = [1, 2, 3, 4, 5]
@@ -42,6 +44,54 @@ def test_a_row_per_event_a_row_per_user_and_text_are_the_same_histories(tmp_path
     check(read_histories(tmp_path / "users.txt", Columns(form="lines")), clicks=False)
 
 
+DAYS = ["2024-01-02", "2024-01-01", "2024-01-01", "2024-01-02", "2024-01-01"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "orc", "csv", "jsonl"])
+@pytest.mark.parametrize("times", ["dates", "text", "zones", "nanoseconds"])
+def test_users_and_items_may_be_text_and_times_moments(tmp_path, suffix, times):
+    hours = [f"{day} 00:00:0{second}.5" for day, second in zip(DAYS, [3, 1, 2, 3, 1])]
+    time = {
+        "dates": pa.array(DAYS).cast(pa.date32()),
+        "text": pa.array(hours),
+        "zones": pa.array([hour + "Z" for hour in hours]),
+        "nanoseconds": pa.array(hours).cast(pa.timestamp("ns")).cast(pa.timestamp("ns", "UTC")),
+    }[times]
+    if suffix == "jsonl":
+        time = time.cast(pa.string())
+    user, item = [f"user {one}" for one in USER], [f"ítem {one}" for one in ITEM]
+    path = write(tmp_path / f"log.{suffix}", pa.table({"user": user, "item": item, "time": time}))
+    types = {"user": "text", "item": "text", "time": "timestamp"}
+    found = read_histories(path, Columns(time="time", types=types))
+    of_users = found.told("user", found.users).to_pylist()
+    of_items = found.told("item", found.items).to_pylist()
+    events = np.split(of_items, found.offsets[1:-1])
+    assert {user: list(own) for user, own in zip(of_users, events)} == {
+        "user 4": ["ítem 2", "ítem 5"],
+        "user 9": ["ítem 3", "ítem 1", "ítem 4"],
+    }
+    first = 1704067200  # 2024-01-01
+    seconds = [0, 86400] if times == "dates" else [1, 2, 86403]
+    assert sorted({*found.times.tolist()}) == [first + second for second in seconds]
+    assert (found.users == fingerprints(of_users)).all()
+    assert (found.items == fingerprints(of_items)).all()
+
+
+def fingerprints(texts):
+    """By TensorFlow."""
+    return tf.fingerprint(texts).numpy().view(np.int64)[:, 0]
+
+
+def test_a_split_may_be_at_a_date(tmp_path):
+    days = ["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-03"]
+    path = write(tmp_path / "log.csv", pa.table({"user": [1] * 4, "item": ITEM[:4], "time": days}))
+    histories = read_histories(path, Columns(time="time", types={"time": "timestamp"}))
+    at = SplitAt("2024-01-02", "2024-01-03T00:00:00")
+    assert split(histories, at).train.ends.tolist() == [2]
+    with pytest.raises(UsageError, match="the split is at 'spring', expected a number, or a time"):
+        split(histories, SplitAt("spring", "2024-01-03"))
+
+
 def test_a_line_may_be_longer_than_what_is_read_at_a_time(tmp_path):
     items = np.arange(1_200_000) + 10**6
     path = tmp_path / "long.txt"
@@ -59,6 +109,13 @@ def test_a_line_may_be_longer_than_what_is_read_at_a_time(tmp_path):
         ({"user": [1], "item": [2]}, Columns(time="when"), "when"),
         ({"user": [None, 1], "item": [2, 3]}, Columns(), "user.* in row 1"),
         ({"user": [1], "item": [2], "time": [0.5]}, Columns(time="time"), "time.* in row 1"),
+        ({"user": ["a"], "item": [2]}, Columns(), "user.* in row 1 is 'a'; int64 is expected"),
+        (
+            {"user": [1], "item": [2], "time": ["noon"]},
+            Columns(time="time", types={"time": "timestamp"}),
+            "time.* in row 1 is 'noon'; timestamp",
+        ),
+        ({"user": [1], "item": [[None]]}, Columns(types={"item": "text"}), "item.* in row 1"),
     ],
 )
 def test_what_is_no_history_is_refused(given, columns, message, tmp_path):

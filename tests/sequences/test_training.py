@@ -186,6 +186,42 @@ def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path):
     assert main([*given[:-1], "--top", "9"]) == 3
 
 
+def test_what_is_text_trains_as_its_fingerprints_do_and_is_written_as_text(
+    log, settings, tmp_path, capsys
+):
+    import tensorflow as tf
+
+    events = pq.read_table(log)
+    text = {
+        name: [f"{name} {one}" for one in events[name].to_pylist()] for name in ("user", "item")
+    }
+    ids = {name: tf.fingerprint(one).numpy().view(np.int64)[:, 0] for name, one in text.items()}
+    moments = events["time"].cast(pa.timestamp("s"))
+    pq.write_table(pa.table({**ids, "time": events["time"]}), tmp_path / "ids.parquet")
+    pq.write_table(pa.table({**text, "time": moments}), tmp_path / "text.parquet")
+    found = {}
+    for kind, types in (("ids", ""), ("text", "user: text, item: text, time: timestamp")):
+        config, data, out = settings(), tmp_path / f"{kind}.parquet", tmp_path / kind
+        of_data = f"{{time: time, types: {{{types}}}}}"
+        config.write_text(config.read_text().replace("{time: time}", of_data))
+        assert main(arguments(config, data, out)) == 0
+        given = ["sequence", "export", str(out), "--data", str(data), "--top", "3"]
+        assert main([*given, "--out", str(out / "vectors")]) == 0
+        for part in ("items", "users", "top"):
+            found[kind, part] = pq.read_table(out / "vectors" / part).to_pydict()
+    for part, name in (("items", "item"), ("users", "user"), ("top", "user")):
+        words = dict(zip(ids[name].tolist(), text[name]))
+        expected = found["ids", part]
+        expected[name] = [words[one] for one in expected[name]]
+        if part == "top":
+            words = dict(zip(ids["item"].tolist(), text["item"]))
+            expected["items"] = [[words[one] for one in row] for row in expected["items"]]
+        assert found["text", part] == expected
+    (tmp_path / "text" / "items.parquet").unlink()
+    assert main([*given, "--out", str(tmp_path / "again")]) == 3
+    assert "items.parquet cannot be read" in capsys.readouterr().err
+
+
 def test_a_converted_table_gives_the_model_a_start(log, settings, tmp_path, capsys):
     """The table is the trained model's own, as a server of TensorFlow's would have dumped it, with
     a tenth of the items missing and some that nobody met; users have vectors too."""

@@ -1,6 +1,7 @@
 """A training from files to a folder, and what is done with it later.
 
 OUT/sequence.json    the settings
+OUT/items.parquet    of items that are text: id and text
 OUT/checkpoints      and OUT/log.jsonl, OUT/tensorboard: see migrate.training
 OUT/best             the checkpoint of the best epoch
 """
@@ -19,6 +20,7 @@ import torch
 from migrate.data.paths import Paths
 from migrate.sequences.histories import Histories, read_histories
 from migrate.sequences.model import RankingModel
+from migrate.sequences.names import Names
 from migrate.sequences.packing import in_catalog
 from migrate.sequences.splits import split
 from migrate.sequences.training.building import Model, Step, model_of, place, source_of, task_of
@@ -42,7 +44,7 @@ from migrate.training.trainer import train as loop
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import replacing, write_json
 
-FILE = "sequence.json"
+FILE, _ITEMS = "sequence.json", "items.parquet"
 _SCHEMA = "semisync.sequence/1"
 _CATALOG = "model.model.table.catalog"  # in a checkpoint
 _CPU = torch.device("cpu")
@@ -94,6 +96,8 @@ def train(
 
     if processes.rank() == 0:
         os.makedirs(out, exist_ok=True)
+        if "item" in histories.names:
+            histories.names["item"].write(os.path.join(out, _ITEMS))
         write_json(os.path.join(out, FILE), {"schema": _SCHEMA, **settings.to_json()})
     steps = Loop(None, checkpoint_every, report_every, warm_up=training.warm_up, unit="events")
     return loop(task, feed, out, steps, resume, after_epoch=after_epoch)
@@ -111,12 +115,14 @@ def _refuse_others(settings: Settings, out: str) -> None:
 
 
 class Trained(NamedTuple):
-    """A model that was trained, the raw ids of its items, the settings, and the step's number."""
+    """A model that was trained, the ids of its items, the settings, the step's number, and the
+    items as the files have them, a pyarrow array."""
 
     model: Model
     catalog: numpy.ndarray
     settings: Settings
     step: int
+    items: Any
 
 
 def read_written(out: str) -> Settings:
@@ -147,13 +153,13 @@ def open_trained(out: str, device: torch.device = _CPU) -> Trained:
     for folder in (os.path.join(out, BEST), os.path.join(out, CHECKPOINTS)):
         steps = whole_steps(folder)
         if steps:
-            trained = _opened(Checkpoints(folder), steps[-1], settings)
+            trained = _opened(out, Checkpoints(folder), steps[-1], settings)
             place(trained.model, device)
             return trained
     raise BadInput(f"{out} has no whole checkpoint; train until there is one")
 
 
-def _opened(checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
+def _opened(out: str, checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
     sizes = checkpoints.sizes(step)
     if _CATALOG not in sizes:
         raise BadInput(f"{checkpoints.path(step)} is not a checkpoint of a model of sequences")
@@ -161,7 +167,10 @@ def _opened(checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
     checkpoints.load(step, {_CATALOG: catalog})
     model = model_of(settings, catalog.numpy())
     state.load_model(checkpoints, step, Step(model, "float32"))
-    return Trained(model.eval(), catalog.numpy(), settings, step)
+    ids = catalog.numpy()
+    text = "item" in settings.data.types
+    items = Names.read(os.path.join(out, _ITEMS)).texts(ids) if text else pa.array(ids)
+    return Trained(model.eval(), ids, settings, step, items)
 
 
 def evaluate(
@@ -184,7 +193,7 @@ def evaluate(
         if scores is not None:
             each = logits(trained.model, of)
             if processes.rank() == 0:
-                _write_scores(trained.catalog, histories, each, scores)
+                _write_scores(trained, histories, each, scores)
         return {**found, "labels": measure(trained.model, of)}
     if scores is not None:
         raise UsageError("--scores are of labels; a retrieval has none: see `sequence export`")
@@ -193,12 +202,15 @@ def evaluate(
     return found
 
 
-def _write_scores(catalog: numpy.ndarray, histories: Histories, found: Logits, path: str) -> None:
+def _write_scores(trained: Trained, histories: Histories, found: Logits, path: str) -> None:
     """A row per event, for `semisync parity`: user, item, time, and of each label LABEL and
     LABEL_logit."""
     events = found.events
     users = numpy.searchsorted(histories.offsets, events, "right") - 1
-    columns = {"user": histories.users[users], "item": catalog[histories.items[events]]}
+    columns = {
+        "user": histories.told("user", histories.users[users]),
+        "item": trained.items.take(pa.array(histories.items[events])),
+    }
     if histories.times is not None:
         columns["time"] = histories.times[events]
     for name, logit in found.logits.items():
