@@ -35,6 +35,7 @@ TYPES = {"user": "text", "item": "text", "time": "timestamp"}  # but for integer
 _LINE = "line"  # the only column of a file of lines
 _AT_ONCE = 1 << 16  # rows
 _A_SECOND = 10**6  # microseconds
+_NO_INTEGERS = ("int64 is expected", ", not numbers")  # how that of a column ends
 
 
 @dataclass
@@ -177,7 +178,12 @@ def _schema(columns: Columns) -> List[Column]:
 def _parts(paths: Paths, schema: List[Column], text: Optional[TextFormat], convert: Any) -> Any:
     """The events of each batch of rows, by the name of the column."""
     alone = functools.partial(open_data, rank=0, ranks=1)  # every process reads all of them
-    return list(alone(paths, schema, _AT_ONCE, last="pad", text=text, convert=convert))
+    try:
+        return list(alone(paths, schema, _AT_ONCE, last="pad", text=text, convert=convert))
+    except BadInput as error:
+        if str(error).endswith(_NO_INTEGERS):
+            raise BadInput(f"{error}, unless types says that it is text, or a timestamp") from error
+        raise
 
 
 def _lines_format() -> TextFormat:

@@ -23,13 +23,14 @@ from parity.inputs.checks import LARGEST_SCORE, LARGEST_WEIGHT, Column, refuse_l
 from parity.io.join import Repeated, refuse_repeated
 from parity.notes import Extent
 from parity.spark.scores import number_of, score_of
+from parity.spark.session import tasks_for
 from semisync.common.errors import BadInput
 
 SIDES = ("old", "new")
 
 ENDS = (0.001, 0.999)  # shares of the rows that the outermost ranges end at
 _ACCURACY = 10_000  # of the approximate quantiles that divide the scores into ranges
-_MOST_RANGES = 1_000
+_MOST_RANGES = 4_000
 _RANGES_PER_TASK = 4  # so that a task with a range of many ties has fewer others
 
 
@@ -114,7 +115,8 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
     chosen = [_chosen(df, role, column) for role, column in columns.items()]
     at = {**columns, **told}
     with kept(df.select(*chosen)) as raw:
-        _check(_told(raw, at), at)
+        found = _told(raw, at)
+        _check(found, at)
         if names.key is not None:
             check_key(raw, "key", at["key"])
         rows = raw.where(_has_weight(at)).select(
@@ -123,7 +125,8 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
             (F.col("weight") if "weight" in at else F.lit(1.0)).alias("w"),
             *(role for role in at if role == "cluster" or role.startswith("part")),
         )
-        yield _summed(rows, names, at)
+        with tasks_for(df.sparkSession, found["rows"]) as tasks:
+            yield _summed(rows, names, at, tasks)
 
 
 def _roles(names: Names) -> Dict[str, Optional[str]]:
@@ -295,7 +298,7 @@ def _has_weight(at: Dict[str, Column]) -> Expression:
     return F.col("weight") > 0 if "weight" in at else F.lit(True)
 
 
-def _summed(rows: DataFrame, names: Names, at: Dict[str, Column]) -> Given:
+def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) -> Given:
     """With the sums of all rows, and ranges of about as many rows each."""
     positive, weight = F.col("p"), F.col("w")
     sums = [
@@ -309,8 +312,7 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column]) -> Given:
         sums += [F.min(side).alias(f"{side}_low"), F.max(side).alias(f"{side}_high")]
         sums += [_count(F.col(side) == edge).alias(f"{side}{edge}") for edge in (0, 1)]
     sums.append(_count(F.col("old") != F.col("new")).alias("differ"))
-    shuffled = int(str(rows.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    count = max(2, min(_RANGES_PER_TASK * shuffled, _MOST_RANGES))
+    count = max(2, min(_RANGES_PER_TASK * tasks, _MOST_RANGES))
     shares = sorted({*ENDS, *(i / count for i in range(1, count))})
     divided = {side: F.col(side) for side in SIDES}
     inside = (F.least(*SIDES) > 0) & (F.greatest(*SIDES) < 1)

@@ -10,6 +10,8 @@ from typing import Any, Iterator
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra
 
+_TASKS = "spark.sql.shuffle.partitions"
+_ROWS_PER_TASK = 1_000_000  # which it sorts in a part of its executor's memory
 _OURS = "semisync.common.errors."  # how a traceback of an executor's Python ends
 _FORMATS = ("parquet", "orc")
 
@@ -45,6 +47,19 @@ def start(master: str, **settings: str) -> Any:
         builder = builder.config("spark." + name.replace("_", "."), value)
     with explained(f"Spark does not start with the master {master}"):
         return builder.getOrCreate()
+
+
+@contextlib.contextmanager
+def tasks_for(session: Any, rows: int) -> Iterator[int]:
+    """Yields in how many tasks rows are shuffled within the block: as the session has it, or more,
+    so that no task has many of them."""
+    before = int(str(session.conf.get(_TASKS)))
+    tasks = max(before, rows // _ROWS_PER_TASK)
+    session.conf.set(_TASKS, str(tasks))
+    try:
+        yield tasks
+    finally:
+        session.conf.set(_TASKS, str(before))
 
 
 @contextlib.contextmanager
