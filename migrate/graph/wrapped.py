@@ -46,6 +46,12 @@ def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> 
     return plain
 
 
+def own_scopes(nodes: Mapping[str, Any]) -> Tuple[str, ...]:
+    """How the names of the wrapper's own ops begin; none of what enters there is a job's input."""
+    scopes = {node.name.rpartition("/")[0] for node in nodes.values() if node.op == STAGED}
+    return tuple(scope + "/" for scope in sorted(scopes) if scope)
+
+
 def refuse_untold(path: str) -> BadInput:
     """The error for a wrapped job's graph that does not note the plain job's step."""
     return BadInput(

@@ -12,6 +12,7 @@ from migrate.graph.interface.names import Name
 from migrate.graph.interface.walks import Walks
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
+from migrate.graph.wrapped import own_scopes
 from semisync.common.tensor_names import split
 
 
@@ -68,8 +69,11 @@ def _called(feed: Feed, name: Optional[Name]) -> Feed:
 
 def _feeds(walks: Walks, inputs: Inputs) -> Iterator[Feed]:
     """The feeds, still without what reads them; those of a parser are fed before it."""
+    of_wrapper = own_scopes(walks.nodes)
     for node in walks.nodes.values():
-        for one in inputs.brought_by(node) if node.op not in PARSING else ():
+        if node.op in PARSING or node.name.startswith(of_wrapper):
+            continue
+        for one in inputs.brought_by(node):
             if one.dtype != "variant":  # what is serialized is fed behind its op
                 edges = tuple(map(split, one.tensors))
                 yield _feed(edges, _kind(node, one), one.dtype, one.shape)

@@ -9,6 +9,7 @@ import pytest
 import semisync
 from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
 from migrate.behaviour.setting import Setting
+from migrate.graph.interface import find_interface
 from migrate.graph.metagraph import read_graph
 from migrate.model.training.recipe import read_recipe
 from migrate.model.training.steps import compare_steps
@@ -52,6 +53,16 @@ def test_torch_takes_the_plain_jobs_steps(version, name, metas, request):
     assert report.exceeded is None
     assert (report.steps, report.neutral, report.compared["parameter"]) == (5, {}, 8)
     assert set(report.largest) >= {"loss", "parameter", "statistic", "counter"}
+
+
+@pytest.mark.parametrize("name", ["fed", "rewritten_adam_ref"])
+def test_what_enters_the_wrapper_is_no_input_of_the_job(name, metas, jobs_tf1):
+    plain = jobs_tf1[name.replace("rewritten_", "")].prefix + ".meta"
+    wanted, found = (
+        [(feed.name, feed.kind, feed.shape) for feed in find_interface(read_graph(meta)).feeds]
+        for meta in (plain, metas("tf1", name))
+    )
+    assert found == wanted
 
 
 @pytest.mark.parametrize(
