@@ -90,8 +90,9 @@ LOGITS_APART = F.log(F.col("new") / F.col("old")) - (
 
 @contextlib.contextmanager
 def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Within it the rows are computed once, and lie in the executors' memory or on their disks."""
-    held = frame.persist(StorageLevel.MEMORY_AND_DISK)
+    """Within it the rows are computed once, and lie on the executors' disks, since a single large
+    partition may fill their memory."""
+    held = frame.persist(StorageLevel.DISK_ONLY)
     try:
         yield held
     finally:
