@@ -192,13 +192,13 @@ def _column(name: str, column: str, wanted: Input, label: bool) -> Column:
     sizes = () if wanted.shape is None else wanted.shape[1:]
     width = None if None in sizes else math.prod(one for one in sizes if one is not None)
     if dtype == "string":
-        several = wanted.sparse or (width or 0) > 1
+        several = wanted.sparse or width is None or width > 1
         return Column(column, "strings" if several else "string")
     if dtype.startswith(("int", "uint")):
         dtype = dtype if dtype == "int32" else "int64"
         if wanted.sparse or width is None:
             return Column(column, "ids", dtype)
-    if wanted.sparse:
+    if wanted.sparse or (width is None and dtype == "float32"):
         return Column(column, "numbers")
     if width is None:
         raise UsageError(

@@ -125,6 +125,19 @@ def test_sparse_numbers_and_several_texts_per_row_are_read(tmp_path):
     assert batch.inputs["words"].numpy().tolist() == [[b"a", b"b"], [b"c", b"d"], [b"e", b"f"]]
 
 
+def test_an_input_of_unknown_width_takes_the_lists_that_a_batch_has(tmp_path):
+    rows = {"x": [[0.5, 1.5], [2.5, 3.5]], "words": [["a", "b", "c"], ["d", "e", "f"]]}
+    pq.write_table(pa.table(rows), tmp_path / "log.parquet")
+    inputs = {
+        "x": Input("float32", (None, None), ["x:0"]),
+        "words": Input("string", (None, None), ["words:0"]),
+    }
+    reading = reading_of(inputs, {}, {}, None, None)
+    batch = next(iter(open_columns([str(tmp_path / "log.parquet")], reading, 2)))
+    assert batch.inputs["x"].tolist() == rows["x"]
+    assert batch.inputs["words"].numpy().tolist() == [[b"a", b"b", b"c"], [b"d", b"e", b"f"]]
+
+
 @pytest.fixture(scope="module")
 def trained(job, clicks, tmp_path_factory):
     """OUT of the command: two epochs, shuffled."""
