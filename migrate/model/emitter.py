@@ -32,7 +32,7 @@ from migrate.model.control.guards import (
     loop_guard,
 )
 from migrate.model.control.regions import Regions
-from migrate.model.embeddings.collections import Collection, Group, ends, find_groups
+from migrate.model.embeddings.collections import Collection, Group, ends, find_groups, names_of_ids
 from migrate.model.folding import RANDOM, Known, fold
 from migrate.model.inputs import cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
@@ -121,8 +121,16 @@ class Emitter:
         self._lookups = ends(self.groups)
         self.regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
         self._found: Dict[str, Found] = {}
+        self._bags: Dict[Tuple[int, str], str] = {}
         self._edges = _edges(self.regions, outputs)
-        self._names = LocalNames(self.subject, self.regions, self.features)
+        trained = {name for name, layer in self.layers.items() if not (layer.pure or layer.same)}
+        self._names = LocalNames(
+            self.subject,
+            self.regions,
+            self.features,
+            names_of_ids(self.groups),
+            trained.union(self._lookups),
+        )
         self._values: Dict[Edge, Value] = {}
         self._opened: Set[str] = set()
         self._first: Dict[Any, str] = {}
@@ -193,10 +201,10 @@ class Emitter:
 
     def _emit(self, node: Node) -> None:
         name = node.name
-        if name in self.layers:
-            self._layer(node, self.layers[name])
-        elif name in self._lookups:
+        if name in self._lookups:
             self._look_up(node)
+        elif name in self.layers:
+            self._layer(node, self.layers[name])
         elif name in self._flags or is_training_flag(self._graph, node):
             self._values[name, 0] = Value("self.training", HOST, "bool", ())
         elif self.features.of((name, 0)) is not None:
@@ -244,7 +252,7 @@ class Emitter:
                 self._values[node.name, number] = value
             kind = self._kind(node, written.text, written.hosts)
             text = written.text if len(targets) > 1 else f"{written.text}[0]"
-            self._block(node).append(Assign(targets, text, kind=kind))
+            self._block(node).append(Assign(targets, text, inline, kind))
             return
         if isinstance(written, Host):
             value = self._told(node, 0, target, True)._replace(shape=written.shape)
@@ -257,8 +265,10 @@ class Emitter:
 
     def _kind(self, node: Node, text: str, host: bool) -> str:
         """What the statement of a node computes."""
-        of_text = any(self.value(edge).kind == STRINGS for edge in self.regions.read_by(node))
-        if of_text or node.op in DYNAMIC_OPS or _TO_PYTHON.search(text):
+        read = self.regions.read_by(node)
+        of_text = any(self.value(edge).kind == STRINGS for edge in read)
+        of_table = any(self._graph.nodes[name].op in TABLES for name, _ in read)
+        if of_text or of_table or node.op in DYNAMIC_OPS or _TO_PYTHON.search(text):
             return DYNAMIC
         return SIZES if host else TENSORS
 
@@ -309,9 +319,11 @@ class Emitter:
         for feature, lookup in group.lookups.items():
             given[feature] = collection.given(feature, values)
             if lookup.segments is not None:
-                name = self._names.fresh(feature + "_bags")
-                block.append(Assign([name], given[feature], kind=DYNAMIC))
-                given[feature] = name
+                key = id(block), given[feature]
+                if key not in self._bags:
+                    self._bags[key] = self._names.fresh(feature + "_bags")
+                    block.append(Assign([self._bags[key]], given[feature], kind=DYNAMIC))
+                given[feature] = self._bags[key]
         found = self._names.fresh(collection.attribute + "_found")
         block.append(Assign([found], collection.call(given), inline=False))
         return Found(collection, given, found)

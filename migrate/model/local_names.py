@@ -1,34 +1,58 @@
 """What the value of a node is called in a method.
 
-1. What alone leaves a scope has the scope's name: of input_layer/city_indicator/Sum, which is all
+1. The ids of a look-up are called by its feature: `city_ids`, and where a dense feature has them
+   `city_present`.
+2. What alone leaves a scope has the scope's name: of input_layer/city_indicator/Sum, which is all
    that is read of input_layer/city_indicator, `city_indicator`. Where nothing reads it, it is an
    output, and the innermost scope gives the name; else the outermost one that it leaves.
-2. What is made of an input alone, by an op that changes its form, is called by that input's name.
-3. Anything else is called by its own name and that of its scope, see `source.names.local_name`.
+3. What is made of an input alone, without a variable, is called by that input's name.
+4. Anything else is called by its own name and that of its scope, see `source.names.local_name`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Optional
+from typing import Container, Dict, FrozenSet, List, Mapping, Optional
 
 from migrate.graph.interface.inputs import Inputs, is_input
+from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.guards import MERGES
 from migrate.model.control.regions import Regions
 from migrate.model.layers.layer import SAME, Subject
 from migrate.model.source.names import Names, local_name
 
-_FORMS = {"AsString", "Cast", "ExpandDims", "Reshape", "Squeeze"}
 _OF_SHAPES = {"Rank", "Shape", "ShapeN", "Size"}
 
 
 class LocalNames:
-    """Those of one method. regions: in their last order."""
+    """Those of one method.
 
-    def __init__(self, subject: Subject, regions: Regions, inputs: Inputs) -> None:
+    Args:
+        regions: in their last order.
+        ids: what to call the ids of look-ups, by their edges.
+        trained: the nodes that layers with parameters and look-ups end at.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        regions: Regions,
+        inputs: Inputs,
+        ids: Mapping[Edge, str],
+        trained: Container[str],
+    ) -> None:
         self._subject, self._inputs = subject, inputs
         self._names = Names()
+        self._ids: Dict[str, str] = {}
+        for edge, wish in ids.items():
+            self._ids.setdefault(subject.beyond(edge)[0], wish)
+        self._made_of: Dict[str, FrozenSet[str]] = {}
+        for node in regions.order:
+            sources = (self._source(edge) for edge in regions.read_by(node))
+            made_of = frozenset[str]().union(*sources)
+            has_values = node.op in VARIABLES or node.name in trained
+            self._made_of[node.name] = made_of | {""} if has_values else made_of
         self._readers: Dict[str, List[Node]] = {}
         for node in regions.order:
             for name in {name for name, _ in regions.read_by(node)}:
@@ -39,17 +63,25 @@ class LocalNames:
 
     def of(self, node: Node) -> str:
         """A name for the value of `node`, another one each time."""
+        if node.name in self._ids:
+            return self.fresh(self._ids[node.name])
         scope = self._scopes.get(node.name)
         if scope is None:
-            source = self._inputs.of(node.inputs[0]) if node.op in _FORMS else None
+            *more, source = self._made_of.get(node.name) or [""]
             own = node.name.rpartition("/")[2]
-            return self.fresh(local_name(node.name if source is None else f"{source.name}/{own}"))
+            return self.fresh(local_name(f"{source}/{own}" if source and not more else node.name))
         name = scope.rpartition("/")[2]
         return self.fresh(name if self._names.is_free(name) else local_name(scope))
 
     def fresh(self, wish: str) -> str:
         """As `Names.fresh`."""
         return self._names.fresh(wish)
+
+    def _source(self, edge: Edge) -> FrozenSet[str]:
+        """The names of the inputs that `edge` is made of; "" for a variable."""
+        node = self._subject.graph.nodes[edge[0]]
+        found = self._inputs.of(edge) if is_input(node) else None
+        return self._made_of.get(edge[0], frozenset()) if found is None else frozenset([found.name])
 
     def _is_value(self, node: Node) -> bool:
         handed_on = node.op in SAME or node.name in self._subject.unchanged

@@ -23,6 +23,7 @@ from migrate.model.source.names import Names, local_name
 from semisync.common.errors import BadInput
 
 TABLES = {"HashTable", "HashTableV2"}
+SIZES = {"LookupTableSize", "LookupTableSizeV2"}
 _IMPORTS = {"InitializeTable", "InitializeTableV2", "LookupTableImport", "LookupTableImportV2"}
 _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _FILES = {"InitializeTableFromTextFile", "InitializeTableFromTextFileV2"}

@@ -11,7 +11,7 @@ from migrate.model.emitter import Emitter
 from migrate.model.parameters import Parameter
 from migrate.model.source.layout import laid_out
 from migrate.model.source.parts import GIVEN, Parts, split
-from migrate.model.source.statements import render
+from migrate.model.source.statements import Block, Return, render
 
 _HEAD = '''"""{title}
 
@@ -133,7 +133,8 @@ def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, st
         lines = [*first, *render(parts.numeric, results, 2), returned]
         return "", _method("forward", "inputs", lines, _ON_THE_DEVICE)
     handed = ", ".join(f"{name!r}: {name}" for name in parts.handed)
-    transform = [*first, *render(parts.transform, parts.handed, 2), f"        return {{{handed}}}"]
+    both = Block([*parts.transform.statements, Return(f"{{{handed}}}")])
+    transform = [*first, *render(both, [], 2)]
     numeric = [*render(parts.numeric, results, 2), returned]
     return (
         _method("forward", "inputs", ["        return self.numeric(self.transform(inputs))"])

@@ -37,6 +37,7 @@ HOME = {
     "look_up_bags": "migrate.runtime.embeddings",
     "on_the_cpu": "migrate.runtime.devices",
     "parse_example": "migrate.runtime.examples",
+    "present_bags": "migrate.runtime.sparse_bags",
     "regex_full_match": "migrate.runtime.text",
     "regex_replace": "migrate.runtime.text",
     "rows": "migrate.runtime.tables.rows",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Optional
 
 import torch
@@ -21,20 +21,51 @@ class Bags:
         weights: float [n]; None: 1 each.
         empty: bool [bags]: the bags whose only id stands for none, and whose result is 0; None:
             there are none.
+        places: int64 [n]: of `distinct` ids, where each of them stands in `ids`.
     """
 
     ids: torch.Tensor
     bounds: torch.Tensor
     weights: Optional[torch.Tensor] = None
     empty: Optional[torch.Tensor] = None
+    places: Optional[torch.Tensor] = None
+
+    def distinct(self) -> Bags:
+        """The same with each id once, as TensorFlow looks rows up that something is done with
+        before they are pooled."""
+        ids, places = torch.unique(self.ids, return_inverse=True)
+        return replace(self, ids=ids, places=places)
+
+    def pooled(self, rows: torch.Tensor) -> torch.Tensor:
+        """The weighted sums of the rows of `ids`: float [bags, dim]; 0 for a bag without ids."""
+        if self.places is not None:
+            rows = rows.index_select(0, self.places)
+        if self.weights is not None:
+            rows = rows * self.weights.unsqueeze(1)
+        return _without_empty(self._sums(rows), self.empty)
 
     def lengths(self) -> torch.Tensor:
         """The ids in each bag: int64 [bags]."""
         return self.bounds[1:] - self.bounds[:-1]
 
     def sizes(self) -> torch.Tensor:
-        """The ids in each bag, at least 1, to divide by: float [bags, 1]."""
-        return self.lengths().clamp(min=1).float().unsqueeze(1)
+        """What a mean divides by: the sum of the weights in each bag, or the number of its ids, at
+        least 1; float [bags, 1]."""
+        if self.weights is None:
+            return self.lengths().clamp(min=1).float().unsqueeze(1)
+        return self._sums(self.weights.unsqueeze(1))
+
+    def norms(self) -> torch.Tensor:
+        """What sqrtn divides by, as `sizes`: the root of the sum of the squares of the weights."""
+        if self.weights is None:
+            return self.sizes().sqrt()
+        return self._sums(self.weights.square().unsqueeze(1)).sqrt()
+
+    def _sums(self, values: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(values.shape[0], device=values.device)
+        bag = torch.searchsorted(self.bounds[1:], places, right=True)
+        sums = values.new_zeros(self.bounds.shape[0] - 1, values.shape[1])
+        return sums.index_add(0, bag, values)
 
 
 def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tensor] = None) -> Bags:

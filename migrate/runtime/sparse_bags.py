@@ -1,11 +1,13 @@
-"""The ids of a SparseTensor as bags; compiled, which a model of dense ids alone does without."""
+"""The ids of a SparseTensor, or of a dense feature, as bags; compiled, which a model of one id per
+row does without."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Iterator, List, Optional
 
 import torch
+from torch.nn import functional
 
 from migrate.runtime.compiled import bags as compiled
 from migrate.runtime.embeddings import Bags
@@ -14,21 +16,72 @@ from migrate.runtime.numeric.gathering import places_of
 from semisync.common.errors import BadInput
 
 
-def sparse_bags(indices: torch.Tensor, ids: torch.Tensor, shape: Any) -> Bags:
+def sparse_bags(
+    indices: torch.Tensor,
+    ids: torch.Tensor,
+    shape: Any,
+    weights: Optional[torch.Tensor] = None,
+    positive: bool = False,
+    default: Optional[int] = None,
+) -> Bags:
     """What safe_embedding_lookup_sparse makes of a SparseTensor of ids: a bag for each place on all
     its axes but the last.
 
-    Negative ids are left out. A bag without ids has the id 0, as in TensorFlow, which gives that
-    row a gradient of 0; the result of the bag is 0.
+    Negative ids are left out. A bag without ids has the id 0, of weight 1, as in TensorFlow, which
+    gives that row a gradient of 0; the result of the bag is 0.
+
+    Args:
+        weights: one per id.
+        positive: whether ids without a positive weight are left out.
+        default: the id of a bag without ids, whose result is its row then.
 
     Raises:
-        BadInput: an index outside of the shape.
+        BadInput: an index outside of the shape, or not as many weights as ids.
     """
     sizes = integers(shape)[:-1]
     rows = indices[:, 0] if len(sizes) == 1 else places_of(indices[:, :-1], sizes)
-    arrays = (one.reshape(-1).long().cpu().contiguous().numpy() for one in (rows, ids))
-    kept, bounds, empty, inside = compiled.filled(*arrays, math.prod(sizes))
+    if weights is None:
+        kept, bounds, empty = _filled(rows, ids, sizes, shape)
+        if default is None:
+            return Bags(kept, bounds, None, empty)
+        kept[bounds[:-1][empty]] = default
+        return Bags(kept, bounds)
+    if len(weights) != len(ids):
+        raise BadInput(f"a sparse tensor of {len(ids)} ids has {len(weights)} weights")
+    left_out = (ids < 0) | ~(weights > 0) if positive else ids < 0
+    places = torch.arange(len(ids), device=ids.device).masked_fill(left_out, -1)
+    kept, bounds, empty = _filled(rows, places, sizes, shape)
+    kept[bounds[:-1][empty]] = len(ids)  # what stands for none
+    whole = functional.pad(ids.long(), (0, 1), value=default or 0)[kept]
+    of_whole = functional.pad(weights.float(), (0, 1), value=1.0)[kept]
+    return Bags(whole, bounds, of_whole, empty if default is None else None)
+
+
+def present_bags(
+    ids: torch.Tensor,
+    there: Optional[torch.Tensor] = None,
+    weights: Optional[torch.Tensor] = None,
+    positive: bool = False,
+    default: Optional[int] = None,
+) -> Bags:
+    """The same of a dense feature.
+
+    Args:
+        ids: of the values that are there, one row after the other.
+        there: bool [rows, values]: where they are; None: everywhere, ids being of that shape.
+    """
+    if there is None:
+        there = torch.ones_like(ids, dtype=torch.bool)
+    return sparse_bags(there.nonzero(), ids, there.shape, weights, positive, default)
+
+
+def _filled(
+    rows: torch.Tensor, values: torch.Tensor, sizes: List[int], shape: Any
+) -> Iterator[torch.Tensor]:
+    """The values of each row that are not negative, one 0 for a row that has none; where each row
+    begins; which rows have none."""
+    arrays = (one.reshape(-1).long().cpu().contiguous().numpy() for one in (rows, values))
+    *found, inside = compiled.filled(*arrays, math.prod(sizes))
     if not inside:
         raise BadInput(f"a sparse tensor has an index outside of its shape {integers(shape)}")
-    found = (torch.from_numpy(one).to(ids.device) for one in (kept, bounds, empty))
-    return Bags(next(found), next(found), None, next(found))
+    return (torch.from_numpy(one).to(values.device) for one in found)

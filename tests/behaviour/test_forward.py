@@ -58,7 +58,9 @@ def test_a_wrong_weight_is_found_and_the_first_node_that_reads_it_is_named(wide_
 def test_a_changed_line_is_found_and_shown(wide_and_deep):
     path = wide_and_deep.out / "model.py"
     source = path.read_text()
-    path.write_text(source.replace("torch.log(age + 1.0)", "torch.log(age + 1.1)"))
+    path.write_text(
+        source.replace('torch.log(given["age"] + 1.0)', 'torch.log(given["age"] + 1.1)')
+    )
     try:
         setting = Setting(python=wide_and_deep.python, feeds={"keep_prob": 1.0})
         report = compare_forward(

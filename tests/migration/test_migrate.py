@@ -170,8 +170,8 @@ def test_what_was_done_is_not_done_again(job, again, monkeypatch):
 def test_an_edit_of_model_py_is_compared_and_named(job, again):
     source = again / "converted" / "model.py"
     text = source.read_text()
-    assert "torch.log1p(price)" in text
-    source.write_text(text.replace("torch.log1p(price)", "torch.log(price)"))
+    assert "torch.log1p(" in text
+    source.write_text(text.replace("torch.log1p(", "torch.log("))
     assert migrate(job, again, "--steps", "0") == 1
     found = report(again)
     assert found["verdict"] == "NOT_MIGRATED"
@@ -179,7 +179,7 @@ def test_an_edit_of_model_py_is_compared_and_named(job, again):
     assert states(again)["training"] == "left out"
     (forward,) = [part for part in found["parts"] if part["name"] == "forward"]
     first = forward["found"]["report"]["first"]
-    assert "torch.log(price)" in first["line"][1]
+    assert "torch.log(" in first["line"][1]
     assert first["node"] in forward["finding"]
     assert f"Look first at: {first['node']}" in found["sentence"]
     assert "NOT MIGRATED" in (again / "report.html").read_text()

@@ -107,7 +107,81 @@ def test_a_layer_over_more_axes_than_two_is_a_linear_one(axes, tmp_path):
 
     module = saved(tmp_path, build, {"n": value})[0]
     assert "self.deep = nn.Linear(5, 7)\n" in module.source
-    assert "torch.relu(self.deep(n))" in module.source
+    assert "torch.relu(self.deep(inputs[" in module.source
+
+
+def moments(n, kept=True):
+    return tf.nn.moments(n, [-1], keep_dims=kept)
+
+
+def norm_by_hand(n, gamma, beta):
+    mean, variance = moments(n)
+    return gamma * (n - mean) / (variance + 1e-5) ** 0.5 + beta
+
+
+def norm_of_the_last_product(n, gamma, beta):
+    mean, variance = moments(n)
+    return gamma * ((n - mean) / tf.sqrt(variance + 1e-5)) + beta
+
+
+def norm_of_tensorflow(n, gamma, beta):
+    mean, variance = moments(n)
+    return tf.nn.batch_normalization(n, mean, variance, beta, gamma, 1e-5)
+
+
+@pytest.mark.parametrize("build", [norm_by_hand, norm_of_the_last_product, norm_of_tensorflow])
+def test_a_normalised_last_axis_is_a_layer_norm(build, tmp_path):
+    value = np.random.RandomState(0).randn(3, 4, 5).astype("f")
+
+    def layer(n):
+        gamma, beta = tf.get_variable("ln/gamma", [5]), tf.get_variable("ln/beta", [5])
+        return tf.nn.relu(build(n, gamma, beta))
+
+    module = saved(tmp_path, layer, {"n": value})[0]
+    assert "self.ln = nn.LayerNorm(5, eps=1e-05)\n" in module.source
+    assert "torch.relu(self.ln(inputs[" in module.source
+
+
+def test_another_axis_or_another_gamma_is_no_layer_norm(tmp_path):
+    value = np.random.RandomState(0).randn(3, 5, 5).astype("f")
+
+    def layer(n):
+        gamma, beta = tf.get_variable("ln/gamma", [1]), tf.get_variable("ln/beta", [5])
+        mean, variance = tf.nn.moments(n, [1], keep_dims=True)
+        other = beta * (n - mean) / (variance + 1e-5) ** 0.5 + beta
+        return norm_by_hand(n, gamma, beta) + other
+
+    assert "LayerNorm" not in saved(tmp_path, layer, {"n": value})[0].source
+
+
+def test_a_kernel_of_one_step_is_a_product(tmp_path):
+    value = np.random.RandomState(0).randn(2, 4, 5).astype("f")
+
+    def layer(n):
+        kernel = tf.get_variable("conv/kernel", [1, 5, 7])
+        return tf.nn.relu(tf.nn.conv1d(n, kernel, 1, "SAME"))
+
+    assert " @ self.conv_kernel[0])" in saved(tmp_path, layer, {"n": value})[0].source
+
+
+PADDINGS = {
+    "ones times a number": lambda n: tf.ones_like(n) * (-(2.0**32) + 1),
+    "zeros": lambda n: tf.zeros_like(n),
+    "a number": lambda n: tf.fill(tf.shape(n), -5.0),
+}
+
+
+@pytest.mark.parametrize("name", PADDINGS)
+def test_a_tensor_full_of_one_number_is_that_number_in_a_choice(name, tmp_path):
+    value = np.float32([[1, -3], [-2, 4]])
+
+    def build(n):
+        padding = PADDINGS[name](n)
+        chosen = tf.where(n > 0.0, n, padding)
+        return tf.where(chosen < 3.0, padding, chosen) * variable()
+
+    text = forward(saved(tmp_path, build, {"n": value})[0])
+    assert text.count("torch.where(") == 2 and "_like(" not in text and "torch.full(" not in text
 
 
 def test_a_product_along_another_axis_is_no_linear_layer(tmp_path):
@@ -127,7 +201,7 @@ def test_equal_branches_are_one(zoo):
 def test_what_a_scope_gives_is_called_as_the_scope(zoo):
     by_name = {model.said["name"]: model for model in models(zoo)}
     source = load_model(by_name["canned_dnn"].prefix).source
-    assert "        city_indicator = " in source and "        user_embedding = " in source
+    assert "        city_x_hour_embedding = " in source and "        user_ids = " in source
     assert 'feature_names=["user"]' in source and "iterator_get_next_" not in source.partition(
         "def forward"
     )[2].replace("iterator_get_next_7", "")

@@ -6,9 +6,10 @@
 
 One collection looks up for all of the model at once, as soon as all of its ids are there; look-ups
 whose ids depend on other look-ups are in a collection of the next level. A table is in one
-collection: where its look-ups are of both kinds, its bags are pooled after the rows, as in the
-graph. A mean, where it is not what all of a table's bags are, and sqrtn, which TorchRec does not
-have, are sums divided by the size of the bag or its root.
+collection: where its look-ups are of both kinds, or a max_norm scales rows down before they are
+pooled, its distinct rows are looked up and pooled after it. A mean, where it is not what all of a
+table's bags are, and sqrtn, which TorchRec does not have, are sums divided by the size of the bag
+or its root.
 """
 
 from __future__ import annotations
@@ -123,9 +124,13 @@ def _chosen(
     looked_up = _only_looked_up(subject, regions, {**known, **of_tables}, parameters)
     fit = {table for table in looked_up if not any(name in kernels for name in table)}
     chosen = {name: bag for name, bag in bags.items() if _table(bag) in fit}
-    plain = _read_without_bags(regions, known, chosen)
-    mixed = {_table(known[name]) for name in plain}
-    chosen = {name: bag for name, bag in chosen.items() if _table(bag) not in mixed}
+    by_rows = {_table(known[name]) for name in _read_without_bags(regions, known, chosen)}
+    by_rows |= {_table(bag) for bag in chosen.values() if bag.max_norm is not None}
+    chosen = {
+        name: bag._replace(by_rows=_table(bag) in by_rows)
+        for name, bag in chosen.items()
+        if not (name in of_tables and _table(bag) in by_rows)
+    }
     for name in _read_without_bags(regions, known, chosen):
         if _table(known[name]) in fit:
             chosen[name] = known[name]
@@ -136,11 +141,13 @@ def _chosen(
 
 def _with_sparse_ids(subject: Subject, bags: Lookup, users: Dict[str, List[Node]]) -> Lookup:
     """The whole of a safe_embedding_lookup_sparse, where `bags` is part of one."""
-    if bags.segments is None or bags.weights is not None:
+    if bags.segments is None:
         return bags
-    sparse = find_sparse_ids(subject, bags.ids, bags.segments)
-    end = sparse and find_end(subject, subject.graph.nodes[bags.node], sparse, users)
-    return bags._replace(node=end, sparse=sparse) if end else bags
+    sparse = find_sparse_ids(subject, bags.ids, bags.segments, bags.weights)
+    if sparse is None:
+        return bags
+    end = find_end(subject, subject.graph.nodes[bags.node], sparse, users)
+    return bags if end is None else bags._replace(node=end[0], sparse=end[1])
 
 
 def _users(regions: Regions) -> Dict[str, List[Node]]:
@@ -199,7 +206,7 @@ def _levels(regions: Regions, lookups: Mapping[str, Lookup]) -> Dict[str, int]:
 
 def _collection(lookup: Lookup, lookups: Mapping[str, Lookup], parameters: Parameters) -> str:
     same = [other for other in lookups.values() if _table(other) == _table(lookup)]
-    if lookup.combiner is None:
+    if lookup.combiner is None or lookup.by_rows:
         shape = parameters.shape(lookup.parts[0])
         assert shape is not None, lookup
         return f"embeddings_{shape[1]}"
@@ -226,7 +233,9 @@ class Collection:
         self._mean = {
             table
             for table, own in features.items()
-            if not self._weighted and {group.lookups[f].combiner for f in own} == {"mean"}
+            if self._bags
+            and not self._weighted
+            and {group.lookups[f].combiner for f in own} == {"mean"}
         }
         tables = [self._config(parameters, own) for own in features.values()]
         kind = "EmbeddingBagCollection" if self._bags else "EmbeddingCollection"
@@ -256,15 +265,24 @@ class Collection:
         """The expression of what is looked up: ids, or bags. value: of what the look-up reads."""
         lookup = self.group.lookups[feature]
         given = ", ".join(plain(value[edge]) for edge in lookup.inputs)
-        if not self._bags:
+        if lookup.combiner is None:
             return given
-        return (
-            f"runtime.bags({given})" if lookup.sparse is None else f"runtime.sparse_bags({given})"
-        )
+        distinct = ".distinct()" if lookup.by_rows else ""
+        if lookup.sparse is None:
+            return f"runtime.bags({given}){distinct}"
+        default, positive = lookup.sparse.default, lookup.sparse.positive
+        more = "" if default is None else f", default={default}"
+        more += ", positive=True" if positive else ""
+        kind = "present_bags" if lookup.sparse.indices is None else "sparse_bags"
+        return f"runtime.{kind}({given}{more}){distinct}"
 
     def call(self, given: Mapping[str, str]) -> str:
         """The expression of all look-ups, a mapping by feature. given: what each looks up."""
-        entries = ", ".join(f"{feature!r}: {text}" for feature, text in given.items())
+        ids = {
+            feature: f"{text}.ids" if self.group.lookups[feature].by_rows else text
+            for feature, text in given.items()
+        }
+        entries = ", ".join(f"{feature!r}: {text}" for feature, text in ids.items())
         function = "look_up_bags" if self._bags else "look_up"
         return f"runtime.{function}(self.{self.attribute}, {{{entries}}})"
 
@@ -272,9 +290,15 @@ class Collection:
         """The expression of one look-up, of what `call` found; given: what it looks up."""
         lookup = self.group.lookups[feature]
         text = f"{found}[{feature!r}]"
+        if lookup.by_rows:
+            rows = text if lookup.max_norm is None else lookup.max_norm.of(text)
+            text = f"{given}.pooled({rows})"
         if lookup.combiner in ("mean", "sqrtn") and _table(lookup) not in self._mean:
-            root = ".sqrt()" if lookup.combiner == "sqrtn" else ""
-            text += f" / {given}.sizes(){root}"
+            size = f"{given}.sizes()" if lookup.combiner == "mean" else f"{given}.norms()"
+            above_0 = lookup.sparse is not None and lookup.sparse.positive
+            if lookup.division == "DivNoNan" and not above_0:
+                return f"runtime.div_no_nan({text}, {size})"
+            return f"{text} / {size}"
         return text
 
 
@@ -285,3 +309,14 @@ def ends(groups: Sequence[Group]) -> Dict[str, Tuple[Group, str]]:
         for group in groups
         for feature, lookup in group.lookups.items()
     }
+
+
+def names_of_ids(groups: Sequence[Group]) -> Dict[Edge, str]:
+    """What to call the ids that are looked up, and where a dense feature has them."""
+    names: Dict[Edge, str] = {}
+    for group in groups:
+        for feature, lookup in group.lookups.items():
+            names.setdefault(lookup.given, f"{feature}_ids")
+            if lookup.sparse is not None and lookup.sparse.there is not None:
+                names.setdefault(lookup.sparse.there, f"{feature}_present")
+    return names

@@ -3,7 +3,8 @@
     rows   Gather(table, ids); of a table in parts, the DynamicStitch of a Gather from each part
     bags   SparseSegmentSum, -Mean or -SqrtN of a table, as of 2.x, or of rows that were looked up
            once each, (rows of Unique(ids), index, segments); the same with weights:
-           SegmentSum(rows[index] * weights)
+           SegmentSum(rows[index] * weights), which a mean divides by SegmentSum(weights), and
+           sqrtn by Sqrt(SegmentSum(weights ** 2))
 
 A table goes into a collection if look-ups are all that the model does with it, none of them in a
 branch or a loop, and it is a table of floats with two axes. Other look-ups stay as they are in the
@@ -18,8 +19,11 @@ from migrate.graph.constants import constant_integer
 from migrate.graph.lookups import GATHERS, dealt, partition_strategy
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.embeddings.safe_lookups import SparseIds
+from migrate.model.layers.clip import Clip, clip
 from migrate.model.layers.layer import Subject
 
+_COLUMNS = {"ExpandDims", "Reshape"}
+_DIVISIONS = {"DivNoNan", "RealDiv"}
 _STITCHES = {"DynamicStitch", "ParallelDynamicStitch"}
 _COMBINERS = {
     "SparseSegmentMean": "mean",
@@ -39,6 +43,9 @@ class Lookup(NamedTuple):
         combiner: of bags; None: rows.
         segments: of bags: the bag of each id, ascending.
         weights: of bags: a weight per id.
+        division: the op that divides weighted sums for `combiner`.
+        max_norm: what scales rows down before they are pooled, if anything does.
+        by_rows: of bags: whether rows are looked up, each distinct one once, and pooled after it.
         gathers: the nodes that read the parts of a table of several.
         sparse: what ids and segments are made from by safe_embedding_lookup_sparse.
     """
@@ -50,6 +57,9 @@ class Lookup(NamedTuple):
     combiner: Optional[str] = None
     segments: Optional[Edge] = None
     weights: Optional[Edge] = None
+    division: Optional[str] = None
+    max_norm: Optional[Clip] = None
+    by_rows: bool = False
     gathers: Tuple[str, ...] = ()
     sparse: Optional[SparseIds] = None
 
@@ -57,7 +67,7 @@ class Lookup(NamedTuple):
     def inputs(self) -> Tuple[Edge, ...]:
         """What it reads."""
         if self.sparse is not None:
-            return self.sparse.indices, self.sparse.ids, self.sparse.shape
+            return self.sparse.inputs
         return tuple(edge for edge in (self.ids, self.segments, self.weights) if edge is not None)
 
     @property
@@ -94,17 +104,45 @@ def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional
     for data, weights in (product.inputs, product.inputs[::-1]):
         gathered = subject.node(data)
         view = subject.node(weights)
-        if gathered.op not in GATHERS or view.op not in ("ExpandDims", "Reshape"):
+        if gathered.op not in GATHERS or view.op not in _COLUMNS:
             continue
         found = _of_unique(subject, gathered.inputs[0], gathered.inputs[1], rows)
         if found is not None and subject.sole(gathered):
-            return found._replace(
+            whole = found._replace(
                 node=node.name,
                 combiner="sum",
                 segments=node.inputs[1],
                 weights=view.inputs[0],
             )
+            return _divided(subject, node, whole)
     return None
+
+
+def _divided(subject: Subject, total: Node, bags: Lookup) -> Lookup:
+    """Weighted sums with the division that makes means or sqrtn of them, if there is one."""
+    (end,) = subject.users(total) if subject.sole(total) else (total,)
+    if end.op not in _DIVISIONS or subject.beyond(end.inputs[0]) != (total.name, 0):
+        return bags
+    divisor, combiner = subject.node(end.inputs[1]), "mean"
+    if divisor.op == "Sqrt":
+        divisor, combiner = subject.node(divisor.inputs[0]), "sqrtn"
+    if divisor.op != "SegmentSum" or not _same(subject, divisor.inputs[1], total.inputs[1]):
+        return bags
+    weights = subject.node(divisor.inputs[0])
+    if combiner == "sqrtn":
+        power = subject.constant(weights.inputs[1]) if weights.op == "Pow" else None
+        if power is None or power.ndim or power != 2:
+            return bags
+        weights = subject.node(weights.inputs[0])
+    if weights.op not in _COLUMNS or bags.weights is None:
+        return bags
+    if not _same(subject, weights.inputs[0], bags.weights):
+        return bags
+    return bags._replace(node=end.name, combiner=combiner, division=end.op)
+
+
+def _same(subject: Subject, one: Edge, other: Edge) -> bool:
+    return subject.beyond(one) == subject.beyond(other)
 
 
 def _of_unique(
@@ -112,6 +150,11 @@ def _of_unique(
 ) -> Optional[Lookup]:
     """The look-up of all ids whose distinct ones were looked up as `data`, `index` tells which."""
     node = subject.node(data)
+    max_norm = clip(subject, node)
+    if max_norm is not None:
+        if max_norm.axes != [1]:
+            return None
+        node = subject.node(max_norm.x)
     while node.op == "Reshape" and node.name not in rows:
         node = subject.node(node.inputs[0])
     found = rows.get(node.name)
@@ -121,7 +164,7 @@ def _of_unique(
     which = subject.beyond(index)
     if subject.graph.nodes[unique[0]].op != "Unique" or unique[1] != 0 or which != (unique[0], 1):
         return None
-    return found._replace(ids=subject.graph.nodes[unique[0]].inputs[0])
+    return found._replace(ids=subject.graph.nodes[unique[0]].inputs[0], max_norm=max_norm)
 
 
 def _flat(subject: Subject, edge: Edge) -> Edge:

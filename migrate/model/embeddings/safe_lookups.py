@@ -3,9 +3,10 @@
     indices, ids, shape      a SparseTensor of ids, of any rank
     SparseReshape            all axes but the last one become rows
     Gather(.., ids >= 0)     negative ids are left out
-    SparseFillEmptyRows      a row without ids gets the id 0
+    Gather(.., weights > 0)  ids without a positive weight are left out, unless they are summed
+    SparseFillEmptyRows      a row without ids gets the id 0, or another one, of weight 1
     SparseSegmentSum, ...    the look-up, `lookups.find_bags`
-    Select(empty, 0, found)  whose row is 0 again
+    Select(empty, 0, found)  whose row is 0 again, where no id stands for none
     Reshape                  rows become all axes but the last one again
 
 A step that has another form than these stays as it is in the graph, and with it what is before it.
@@ -19,6 +20,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from migrate.graph.attributes import integer, output_shape
 from migrate.graph.lookups import GATHERS
 from migrate.graph.metagraph import Edge, Node
+from migrate.model.layers.dense_columns import find_whole_column
 from migrate.model.layers.layer import Subject
 
 _SELECTS = {"Select", "SelectV2"}
@@ -29,60 +31,123 @@ class SparseIds(NamedTuple):
     """The SparseTensor that a look-up is given.
 
     Attributes:
+        indices: None: the ids are those of a dense feature.
+        shape: that of a dense feature is that of `there`, or of the ids.
         filled: the node that fills its empty rows.
         shapes: the tensors that say its shape before one of the reshapes.
+        default: the id of a row without ids; None: its row is 0.
+        weights: of the ids.
+        positive: whether ids without a positive weight are left out.
+        there: where a dense feature has the values that ids are made of; None: everywhere.
     """
 
-    indices: Edge
+    indices: Optional[Edge]
     ids: Edge
     shape: Edge
     filled: Node
     shapes: Tuple[Edge, ...] = ()
+    default: Optional[int] = None
+    weights: Optional[Edge] = None
+    positive: bool = False
+    there: Optional[Edge] = None
+
+    @property
+    def inputs(self) -> Tuple[Edge, ...]:
+        """What it is made of."""
+        if self.indices is None:
+            edges: Tuple[Optional[Edge], ...] = (self.ids, self.there, self.weights)
+        else:
+            edges = (self.indices, self.ids, self.shape, self.weights)
+        return tuple(edge for edge in edges if edge is not None)
 
 
-def find_sparse_ids(subject: Subject, ids: Edge, segments: Edge) -> Optional[SparseIds]:
-    """What the ids and the segments of bags are computed from; None where that is something else
-    than the steps above."""
-    values = subject.beyond(ids)
-    filled = subject.graph.nodes[values[0]]
-    if filled.op != "SparseFillEmptyRows" or values[1] != 1:
+def find_sparse_ids(
+    subject: Subject, ids: Edge, segments: Edge, weights: Optional[Edge]
+) -> Optional[SparseIds]:
+    """What the ids, the segments and the weights of bags are computed from; None where that is
+    something else than the steps above."""
+    filled = _filled(subject, ids)
+    default = None if filled is None else subject.constant(filled.inputs[3])
+    if filled is None or default is None or not _is_row(subject, segments, filled):
         return None
-    if not _is(subject, filled.inputs[3], [0]) or not _is_row(subject, segments, filled):
+    given = list(filled.inputs[:2])
+    if weights is not None:
+        filled_weights = _filled(subject, weights)
+        if filled_weights is None or not _is(subject, filled_weights.inputs[3], [1]):
+            return None
+        given += [filled_weights.inputs[1], filled_weights.inputs[0]]
+    positive = False
+    while True:
+        gathered = [_gathered(subject, edge) for edge in given]
+        found = [one for one in gathered if one is not None]
+        if len(found) < len(given) or len({condition for _, condition in found}) != 1:
+            return None
+        condition, given = found[0][1], [source for source, _ in found]
+        if _is_negative_left_out(subject, condition, *given[1:3]):
+            break
+        if positive or len(given) == 2 or not _is_above_0(subject, condition, given[2]):
+            return None
+        positive = True
+    indices, kept, *weighted = given
+    if weighted and subject.beyond(weighted[1]) != subject.beyond(indices):
         return None
-    indices, kept = (_gathered(subject, edge) for edge in filled.inputs[:2])
-    if indices is None or kept is None or indices[1] != kept[1]:
-        return None
-    if not _is_negative_left_out(subject, kept[1], kept[0]):
-        return None
-    found = SparseIds(indices[0], kept[0], filled.inputs[2], filled)
-    return _before_reshapes(subject, found)
+    more = weighted[0] if weighted else None
+    shape, number = filled.inputs[2], int(default.reshape(()))
+    found_ids = SparseIds(indices, kept, shape, filled, (), number, more, positive)
+    return _of_dense(subject, _before_reshapes(subject, found_ids))
+
+
+def _of_dense(subject: Subject, found: SparseIds) -> SparseIds:
+    """The same of a dense feature, where that is what it was made from."""
+    assert found.indices is not None, found
+    x = find_whole_column(subject, found.indices, found.ids)
+    if x is not None and found.weights is None:
+        return found._replace(indices=None, ids=x)
+    where, shape = subject.node(found.indices), subject.node(_uncast(subject, found.shape))
+    differs = subject.node(where.inputs[0]) if where.op == "Where" else where
+    if differs.op != "NotEqual" or shape.op != "Shape":
+        return found
+    same = subject.beyond(differs.inputs[0]) == subject.beyond(shape.inputs[0])
+    return found._replace(indices=None, there=where.inputs[0]) if same else found
+
+
+def _filled(subject: Subject, values: Edge) -> Optional[Node]:
+    """The node that fills empty rows, if it gives these values."""
+    name, output = subject.beyond(values)
+    node = subject.graph.nodes[name]
+    return node if node.op == "SparseFillEmptyRows" and output == 1 else None
 
 
 def find_end(
     subject: Subject, bags: Node, sparse: SparseIds, users: Dict[str, List[Node]]
-) -> Optional[str]:
-    """The node at which the rows without ids are 0, and the result has all its axes; None where
-    `bags` is used otherwise.
+) -> Optional[Tuple[str, SparseIds]]:
+    """The node at which the result has all its axes, and the rows without ids are 0 if no id stands
+    for none; with `sparse`, which says so. None where `bags` is used otherwise.
 
     Args:
         users: by node, who needs it.
     """
-    own = users.get(bags.name, [])
-    ends = [node for node in own if node.op in _SELECTS and node.inputs[2] == (bags.name, 0)]
-    if len(ends) != 1 or not _is_zero_where_empty(subject, ends[0], bags, sparse):
-        return None
-    if {node.op for node in own if node is not ends[0]} - {"Shape", "ZerosLike"}:
-        return None
-    after = users.get(ends[0].name, [])
+    end, own = bags, users.get(bags.name, [])
+    selects = [node for node in own if node.op in _SELECTS]
+    if selects:
+        end = selects[0]
+        if len(selects) > 1 or not _is_zero_where_empty(subject, end, bags, sparse):
+            return None
+        if {node.op for node in own if node is not end} - {"Shape", "ZerosLike"}:
+            return None
+        sparse = sparse._replace(default=None)
+    after = users.get(end.name, [])
     views = [node for node in after if node.op == "Reshape"]
     others = {node.op for node in after if node.op != "Reshape"}
-    if len(views) == 1 and others <= {"Shape"} and _is_rows(subject, views[0], ends[0], sparse):
-        return views[0].name
-    return ends[0].name
+    if len(views) == 1 and others <= {"Shape"} and _is_rows(subject, views[0], end, sparse):
+        end = views[0]
+    return end.name, sparse
 
 
 def _is_zero_where_empty(subject: Subject, end: Node, bags: Node, sparse: SparseIds) -> bool:
     tile, zeros = subject.node(end.inputs[0]), subject.node(end.inputs[1])
+    if sparse.default != 0 or end.inputs[2] != (bags.name, 0):
+        return False
     if tile.op != "Tile" or zeros.op != "ZerosLike" or zeros.inputs[0] != (bags.name, 0):
         return False
     view = subject.node(tile.inputs[0])
@@ -123,7 +188,7 @@ def _is_row(subject: Subject, segments: Edge, filled: Node) -> bool:
 
 
 def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
-    """(x, where) of x gathered at the places that the node `where` gives."""
+    """(x, condition) of x gathered where the node `condition` holds."""
     gather = subject.node(edge)
     if gather.op not in GATHERS or (
         len(gather.inputs) > 2 and not _is(subject, gather.inputs[2], [0])
@@ -132,15 +197,41 @@ def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
     where = subject.node(gather.inputs[1])
     while where.op == "Reshape":
         where = subject.node(where.inputs[0])
-    return (gather.inputs[0], where.name) if where.op == "Where" else None
+    if where.op != "Where":
+        return None
+    return gather.inputs[0], subject.node(where.inputs[0]).name
 
 
-def _is_negative_left_out(subject: Subject, where: str, ids: Edge) -> bool:
-    condition = subject.node(subject.graph.nodes[where].inputs[0])
+def _is_negative_left_out(
+    subject: Subject, name: str, ids: Edge, weights: Optional[Edge] = None
+) -> bool:
+    """Whether a condition is ids >= 0, possibly and as many times True as there are weights."""
+    condition = subject.graph.nodes[name]
+    if condition.op == "LogicalAnd" and weights is not None:
+        for one, other in (condition.inputs, condition.inputs[::-1]):
+            if _is_true_for_each(subject, other, weights):
+                condition = subject.node(one)
+    return condition.op == "GreaterEqual" and _compares(subject, condition, ids)
+
+
+def _is_above_0(subject: Subject, name: str, weights: Edge) -> bool:
+    condition = subject.graph.nodes[name]
+    return condition.op == "Greater" and _compares(subject, condition, weights)
+
+
+def _compares(subject: Subject, condition: Node, x: Edge) -> bool:
+    """Whether a condition compares x with 0."""
+    same = subject.beyond(condition.inputs[0]) == subject.beyond(x)
+    return same and _is(subject, condition.inputs[1], [0])
+
+
+def _is_true_for_each(subject: Subject, edge: Edge, x: Edge) -> bool:
+    fill = subject.node(edge)
+    shape = subject.node(fill.inputs[0]) if fill.op == "Fill" else fill
     return (
-        condition.op == "GreaterEqual"
-        and subject.beyond(condition.inputs[0]) == subject.beyond(ids)
-        and _is(subject, condition.inputs[1], [0])
+        shape.op == "Shape"
+        and subject.beyond(shape.inputs[0]) == subject.beyond(x)
+        and _is(subject, fill.inputs[1], [True])
     )
 
 
@@ -152,6 +243,7 @@ def _before_reshapes(subject: Subject, found: SparseIds) -> SparseIds:
         edges = (node.name, 0), (node.name, 1)
         if node.op != "SparseReshape":
             return found
+        assert found.indices is not None, found
         if (subject.beyond(found.indices), subject.beyond(found.shape)) != edges:
             return found
         before = node.inputs[1]

@@ -24,6 +24,7 @@ from migrate.graph.interface.inputs import Inputs
 from migrate.graph.lookups import ADDS, GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Subject
+from migrate.model.layers.vocabulary import vocabulary
 from migrate.model.lookup_tables import Tables
 from migrate.model.ops.values import as_data
 
@@ -33,7 +34,6 @@ Steps = List[Step]
 FINGERPRINT, SIPHASH = "fingerprint64", "siphash"
 _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _SELECTS = {"Select", "SelectV2"}
-_SIZES = {"LookupTableSize", "LookupTableSizeV2"}
 _VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
 _VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # whose output 1 are the values of input 1
 _INTEGERS = ("int32", "int64")
@@ -131,34 +131,18 @@ class Chains:
 
     def _selected(self, node: Node) -> Steps:
         """A vocabulary with more buckets, or the default of an identity column."""
-        condition, one, other = (self._subject.node(edge) for edge in node.inputs)
-        if condition.op == "NotEqual" and one.op in _FINDS and other.op in ADDS:
-            return self._with_buckets(condition, one, other)
+        words = vocabulary(self._subject, node)
+        if words is not None:
+            self.conditions.update(words.inside)
+            *before, step = self.steps((words.found.name, 0))
+            return [*before, {**step, "oov_buckets": words.buckets}]
+        condition = self._subject.node(node.inputs[0])
         kept = self.steps(node.inputs[2])
         limit = self._limit(condition, kept)
         filled = self._subject.node(node.inputs[1])
         default = self._scalar(filled.inputs[1] if filled.op == "Fill" else node.inputs[1])
         self.conditions.update((condition.name, filled.name))
         return [*kept, {"op": "default", "buckets": limit, "default": default}]
-
-    def _with_buckets(self, condition: Node, found: Node, beyond: Node) -> Steps:
-        steps = self.steps((found.name, 0))
-        if self._subject.node(condition.inputs[0]).name != found.name:
-            raise Unknown(condition.name)
-        parts = {node.op: node for node in map(self._subject.node, beyond.inputs)}
-        hashed = parts.pop("StringToHashBucketFast", None)
-        size = next(iter(parts.values()), None)
-        if hashed is None or size is None or size.op not in _SIZES:
-            raise Unknown(beyond.name)
-        table = self._subject.node(found.inputs[0]).name
-        texts = self.steps(hashed.inputs[0])
-        same = texts in (steps[:-1], [*steps[:-1], {"op": "as_string"}])
-        is_default = self._scalar(condition.inputs[1]) == steps[-1]["default"]
-        if not same or not is_default or self._subject.node(size.inputs[0]).name != table:
-            raise Unknown(beyond.name)
-        self.conditions.update((condition.name, beyond.name, hashed.name, size.name))
-        buckets = integer(self._graph, hashed, "num_buckets")
-        return [*steps[:-1], {**steps[-1], "oov_buckets": buckets}]
 
     def _limit(self, condition: Node, kept: Steps) -> int:
         """n of x < 0 or x >= n."""

@@ -47,6 +47,17 @@ class _Norm(NamedTuple):
     flag: Optional[str] = None
 
 
+class Normalised(NamedTuple):
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta."""
+
+    x: Edge
+    mean: Edge
+    variance: Edge
+    gamma: Optional[Node]
+    beta: Optional[Node]
+    epsilon: float
+
+
 def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
     """The layer that ends at `node`."""
     found = None
@@ -136,6 +147,17 @@ def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
 
 
 def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
+    found = unfused(subject, add)
+    if found is None:
+        return None
+    moving, spread = (_moving(subject, edge) for edge in (found.mean, found.variance))
+    if moving is None or spread is None:
+        return None
+    more = (found.epsilon, -1, False, moving[1])
+    return _Norm(found.x, found.gamma, found.beta, moving[0], spread[0], *more)
+
+
+def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
     """What tf.nn.batch_normalization writes, at its last Add."""
     product = subject.graph.nodes[add.inputs[0][0]]
     shift = subject.graph.nodes[add.inputs[1][0]]
@@ -160,10 +182,7 @@ def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
     if scaled is None:
         return None
     gamma, variance, epsilon = scaled
-    moving, spread = (_moving(subject, edge) for edge in (mean, variance))
-    if moving is None or spread is None:
-        return None
-    return _Norm(x, gamma, beta, moving[0], spread[0], epsilon, -1, False, moving[1])
+    return Normalised(x, mean, variance, gamma, beta, epsilon)
 
 
 def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edge, float]]:

@@ -7,7 +7,6 @@
 It is written so where all that is made of the chosen values is computed one by one from them,
 constants and tables, and ends in such a SparseToDense; f is then computed of all values of x.
 
-    Select(c, Fill(Shape(x), n), x)               where(c, n, x): an identity column's default
     Add(Reshape(x), n * Tile(Range(k)))           x + n * arange(k): a bucketized column's ids
     Cast(Transpose(Stack(rows, columns)))         the indices of a sparse tensor that lacks nothing
 
@@ -25,7 +24,7 @@ from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import SAME, Layer, Modules, Subject
 from migrate.model.layers.present import Present, present
-from migrate.model.lookup_tables import TABLES
+from migrate.model.lookup_tables import SIZES, TABLES
 from migrate.model.ops.values import Value, literal
 from migrate.model.parameters import Parameters
 
@@ -48,7 +47,6 @@ _ONE_BY_ONE = SAME | {
     "StringToHashBucketFast",
     "StringToHashBucketStrong",
 }
-_SIZES = {"LookupTableSize", "LookupTableSizeV2"}
 _INTEGERS = {"int32", "int64"}
 
 Write = Callable[[Parameters, Modules, List[Value]], str]
@@ -84,23 +82,15 @@ def find_bucketized(subject: Subject, node: Node) -> Optional[Layer]:
     return _places(subject, node) if node.op == "Cast" else None
 
 
-def find_default(subject: Subject, node: Node) -> Optional[Layer]:
-    """The choice of a number or the value that there is, that `node` is."""
-    if node.op not in ("Select", "SelectV2"):
+def find_whole_column(subject: Subject, indices: Edge, ids: Edge) -> Optional[Edge]:
+    """The bucketized column of one value per row that a sparse tensor has all ids of."""
+    x = _placed(subject, subject.node(indices))
+    added = subject.node(ids)
+    same = _offset(subject, added) if added.op in ADDS else None
+    flat = subject.node(ids if same is None or not same.same else same.inputs[0])
+    if x is None or _width(subject, x) != 1 or flat.op != "Reshape":
         return None
-    filled, x = subject.node(node.inputs[1]), subject.beyond(node.inputs[2])
-    shape = subject.node(filled.inputs[0]) if filled.op == "Fill" else filled
-    number = subject.constant(filled.inputs[1]) if shape.op == "Shape" else None
-    if number is None or number.dtype == object or subject.beyond(shape.inputs[0]) != x:
-        return None
-    ranks = [None if one is None else len(one) for one in map(subject.shape, (node.inputs[0], x))]
-    if node.op == "Select" and (None in ranks or len(set(ranks)) > 1):  # a condition per row
-        return None
-
-    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
-        return f"torch.where({values[0].tensor}, {literal(number)}, {values[1].tensor})"
-
-    return Layer((node.inputs[0], x), write, pure=True)
+    return x if subject.beyond(flat.inputs[0]) == x else None
 
 
 def _first(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
@@ -187,7 +177,7 @@ def _is_filled(subject: Subject, node: Node) -> bool:
 def _is_known(subject: Subject, edge: Edge) -> bool:
     """Whether a value is the same for each of those that are computed one by one."""
     value = subject.constant(edge)
-    table = subject.node(edge).op in {*TABLES, *_SIZES}
+    table = subject.node(edge).op in {*TABLES, *SIZES}
     return table or (value is not None and not value.ndim)
 
 
@@ -219,7 +209,19 @@ def _with_steps(step: int, width: int) -> Write:
 
 def _places(subject: Subject, cast: Node) -> Optional[Layer]:
     """The indices of all values of x, one row after the other."""
-    turned = subject.node(cast.inputs[0])
+    x = _placed(subject, cast)
+    if x is None:
+        return None
+
+    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        return f"runtime.all_places({values[0].tensor})"
+
+    return Layer((x,), write, pure=True)
+
+
+def _placed(subject: Subject, cast: Node) -> Optional[Edge]:
+    """What has the indices that `cast` gives."""
+    turned = subject.node(cast.inputs[0]) if cast.op == "Cast" else cast
     if turned.op != "Transpose" or dtypes(subject.graph, cast, "DstT") != ["int64"]:
         return None
     axes, both = subject.constant(turned.inputs[1]), subject.node(turned.inputs[0])
@@ -229,13 +231,8 @@ def _places(subject: Subject, cast: Node) -> Optional[Layer]:
     x = _repeated_for(subject, columns)
     if axes is None or axes.tolist() != [1, 0] or x is None:
         return None
-    if not (_is_columns(subject, both.inputs[1], x) and _is_rows(subject, both.inputs[0], x)):
-        return None
-
-    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
-        return f"runtime.all_places({values[0].tensor})"
-
-    return Layer((x,), write, pure=True)
+    whole = _is_columns(subject, both.inputs[1], x) and _is_rows(subject, both.inputs[0], x)
+    return x if whole else None
 
 
 def _width(subject: Subject, x: Edge) -> Optional[int]:

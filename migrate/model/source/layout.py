@@ -1,9 +1,11 @@
 """How source is laid out: strings in double quotes, no line longer than 100 characters where a
-bracket can be opened, one element a line then, as formatters of Python do."""
+bracket can be opened; what is in it has a line of its own then, or one for each element, as
+formatters of Python do."""
 
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from typing import Iterator, List, Optional, Tuple
 
@@ -33,6 +35,16 @@ def wrapped(line: str) -> Iterator[str]:
     """The lines that a line of code becomes."""
     code, comment = _split_comment(line)
     place = _bracket(code) if len(code) > _WIDTH else None
+    if len(code) > _WIDTH and (place is None or max(place[0], len(code) - place[1]) > _WIDTH):
+        terms = _terms(code)
+        if len(terms) > 1:
+            target, first = terms[0].split(" = ", 1)
+            margin = line[: len(line) - len(line.lstrip())] + "    "
+            yield f"{target} = ({comment}"
+            for term in [first, *terms[1:]]:
+                yield from wrapped(margin + term)
+            yield margin[4:] + ")"
+            return
     if place is None:
         yield line
         return
@@ -40,7 +52,9 @@ def wrapped(line: str) -> Iterator[str]:
     margin = line[: len(line) - len(line.lstrip())] + "    "
     content = code[start + 1 : end]
     yield code[: start + 1] + comment
-    if _takes_comma(code, start, end):
+    if len(margin) + len(content.strip()) <= _WIDTH:
+        yield margin + content.strip()
+    elif _takes_comma(code, start, end):
         for element in _elements(content):
             yield from wrapped(f"{margin}{element},")
     else:
@@ -82,6 +96,17 @@ def _bracket(code: str) -> Optional[Tuple[int, int]]:
         if start < _WIDTH and len(code) - end < _WIDTH:
             return start, end
     return max(found, key=lambda place: place[1] - place[0], default=None)
+
+
+def _terms(code: str) -> List[str]:
+    """The terms of a sum that is assigned to a name, each with its sign; none of anything else."""
+    inner = _brackets(code)
+    signs = [one.start() + 1 for one in re.finditer(r" [+-] ", code)]
+    signs = [place for place in signs if not any(a < place < b for a, b in inner)]
+    if not signs or not re.match(r"\s*[\w, ]+ = ", code) or re.search(r" (if|and|or|<|>) ", code):
+        return []
+    places = [0, *signs, len(code)]
+    return [code[begin:end].rstrip() for begin, end in zip(places, places[1:])]
 
 
 def _takes_comma(code: str, start: int, end: int) -> bool:

@@ -1,8 +1,9 @@
 """Statements of an emitted method, and their text.
 
 An expression that is used once, in the same block, stands where it is used, unless the line gets
-long: what a person would write. Parentheses are put around it then, and `ast.unparse` takes away
-those that are not needed.
+long or, where one element a line is written, it takes more lines: what a person would write.
+Parentheses are put around it then, and `ast.unparse` takes away those that are not needed. Values
+that come together and are handed on together, as `*`, have no names.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Sequence, Set, Union
 
+from migrate.model.source.layout import wrapped
+
 WIDTH = 88  # of a line into which another expression is put
-_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_STRING = r"(?<!\w)[bru]{0,2}'(?:[^'\\]|\\.)*'|(?<!\w)[bru]{0,2}\"(?:[^\"\\]|\\.)*\""
+_NAME = re.compile(rf"{_STRING}|(?<![\w.])[A-Za-z_]\w*(?!\w|=(?!=))")
 
 
 # What an Assign computes: a tensor; sizes, which tensors tell; a raw feature; what has as many
@@ -67,7 +71,14 @@ class Until:
     condition: str
 
 
-Statement = Union[Assign, If, While, Until]
+@dataclass
+class Return:
+    """return text."""
+
+    text: str
+
+
+Statement = Union[Assign, If, Return, While, Until]
 
 
 def render(block: Block, results: Sequence[str], indent: int) -> List[str]:
@@ -128,7 +139,7 @@ def unassigned(block: Block, results: Sequence[str], names: Set[str]) -> Set[str
 
 
 def _texts(statement: Statement) -> List[str]:
-    if isinstance(statement, Assign):
+    if isinstance(statement, (Assign, Return)):
         return [statement.text]
     return [statement.condition] if isinstance(statement, (If, Until)) else []
 
@@ -147,7 +158,18 @@ def _count(block: Block, results: Sequence[str]) -> Dict[str, int]:
         for statement in pending.pop().statements:
             texts += _texts(statement)
             pending += _blocks(statement)
-    return Counter(name for text in texts for name in _NAME.findall(text))
+    return Counter(name for text in texts for name in _names(text))
+
+
+def _names(text: str) -> List[str]:
+    """The names in an expression, outside of strings, each as often as it stands there."""
+    return [name for name in _NAME.findall(text) if name[-1] not in "'\""]
+
+
+def _put(text: str, name: str, other: str) -> str:
+    """`text` with another expression wherever it has `name`, outside of strings."""
+    pattern = rf"{_STRING}|(?<![\w.]){re.escape(name)}(?!\w|=(?!=))"
+    return re.sub(pattern, lambda one: other if one[0] == name else one[0], text)
 
 
 def _inline(block: Block, uses: Dict[str, int]) -> None:
@@ -157,8 +179,12 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
     waiting: Dict[str, Assign] = {}
     assigned = _assigned_twice(block)
     for statement in block.statements:
+        if isinstance(statement, (Assign, Return)):
+            begin = (
+                f"{', '.join(statement.targets)} = " if isinstance(statement, Assign) else "return "
+            )
+            statement.text = _filled(statement.text, waiting, begin)
         if isinstance(statement, Assign):
-            statement.text = _filled(statement.text, waiting)
             name = statement.targets[0]
             if len(statement.targets) == 1 and statement.inline and name not in assigned:
                 if not uses.get(name):
@@ -166,6 +192,8 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
                 if uses[name] == 1:
                     waiting[name] = statement
             elif len(statement.targets) > 1:
+                if statement.inline and {uses.get(one) for one in statement.targets} == {1}:
+                    waiting[", ".join(statement.targets)] = statement
                 statement.targets = [one if uses.get(one) else "_" for one in statement.targets]
         elif isinstance(statement, (If, Until)):
             statement.condition = _filled(statement.condition, waiting)
@@ -174,6 +202,11 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
         kept.append(statement)
     used = {id(statement) for statement in waiting.values() if statement.text == ""}
     block.statements = [statement for statement in kept if id(statement) not in used]
+
+
+def _begin(statement: Union[Assign, Return]) -> str:
+    """What stands before the expression in the line of a statement."""
+    return "return " if isinstance(statement, Return) else f"{', '.join(statement.targets)} = "
 
 
 def _assigned_twice(block: Block) -> Set[str]:
@@ -185,19 +218,37 @@ def _assigned_twice(block: Block) -> Set[str]:
     return twice
 
 
-def _filled(text: str, waiting: Dict[str, Assign]) -> str:
+def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
     """`text` with the waiting expressions that it reads, as far as they fit; what was put in has
-    the text "" from then on."""
-    for name in dict.fromkeys(_NAME.findall(text)):
+    the text "" from then on. begin: what stands before it in its line."""
+    together = [names for names in waiting if "," in names and _are_given(text, names)]
+    for name in dict.fromkeys([*together, *_names(text)]):
         other = waiting.get(name)
         if other is None or not other.text:
             continue
-        pieces = re.split(rf"(?<![\w.]){name}\b", text)
-        whole = f"({other.text})".join(pieces)
-        whole = ast.unparse(ast.parse(whole, mode="eval"))
-        if len(whole) <= WIDTH:
+        put = f"*{other.text}" if name in together else f"({other.text})"
+        whole = ast.unparse(ast.parse(_put(text, name, put), mode="eval"))
+        room = _count_lines(begin + text)
+        if name in together:
+            room += _count_lines(f"{name} = {other.text}")
+        if len(whole) <= WIDTH or (room > 1 and _count_lines(begin + whole) <= room):
             text, other.text = whole, ""
     return text
+
+
+def _are_given(text: str, names: str) -> bool:
+    """Whether a call in `text` is given all of these values, one after the other."""
+    for node in ast.walk(ast.parse(text, mode="eval")):
+        given = ", ".join(map(ast.unparse, node.args)) if isinstance(node, ast.Call) else ""
+        if f", {names}, " in f", {given}, ":
+            return True
+    return False
+
+
+def _count_lines(line: str) -> int:
+    """How many lines a line of a method becomes."""
+    lines = [*wrapped("        " + line)]
+    return len(lines)
 
 
 def _lines(block: Block, margin: str) -> Iterator[str]:
@@ -211,6 +262,8 @@ def _lines(block: Block, margin: str) -> Iterator[str]:
             line = f"{margin}{', '.join(statement.targets)} = {text}"
             long = len(line) > WIDTH and len(statement.targets) > 1 and _elements(f"({text})")
             yield f"{margin}{', '.join(statement.targets)} = ({text})" if long else line
+        elif isinstance(statement, Return):
+            yield f"{margin}return {statement.text}"
         elif isinstance(statement, Until):
             yield f"{margin}if not ({statement.condition}):"
             yield f"{margin}    break"

@@ -79,6 +79,7 @@ _NAMES = {
     ],
     "normalisation": [
         "bias_add_channels_first",
+        "clip_by_norm",
         "fused_batch_norm",
         "local_response_norm",
         "softmax_cross_entropy",

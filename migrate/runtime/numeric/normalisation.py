@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import List, Tuple
 
 import torch
 from torch import Tensor
@@ -14,6 +14,14 @@ from migrate.runtime.numeric.axes import beside
 def bias_add_channels_first(x: Tensor, bias: Tensor) -> Tensor:
     """x + bias, one for each channel; x: [batch, channels, ...]."""
     return x + bias.reshape(beside(len(bias), x.ndim, 1))
+
+
+def clip_by_norm(x: Tensor, limit: float, axes: List[int]) -> Tensor:
+    """x, scaled down to the limit where its norm along the axes is above it."""
+    squares = torch.square(x).sum(axes, keepdim=True)
+    above_0 = squares > 0
+    norm = torch.where(above_0, torch.where(above_0, squares, 1.0).sqrt(), squares)
+    return x * limit / norm.clamp(min=limit)
 
 
 def fused_batch_norm(

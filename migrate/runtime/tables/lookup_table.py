@@ -2,7 +2,7 @@
 
 A table whose keys come from a file takes from each line its key and its value: the whole line
 (WHOLE_LINE), its number (LINE_NUMBER), or a column. A key may stand twice with the same value, not
-with two. The buckets of words that a vocabulary does not have are ops of their own in a graph.
+with two.
 Source: tensorflow/core/kernels/lookup_util.cc, io/inputbuffer.cc
 """
 
@@ -14,6 +14,8 @@ import numpy
 import torch
 
 from migrate.runtime.compiled import splitting, table
+from migrate.runtime.hashing import string_to_hash_bucket_fast
+from migrate.runtime.printing import as_string
 from migrate.runtime.reading import string_to_number
 from migrate.runtime.strings import Strings
 from semisync.common.errors import BadInput, UsageError
@@ -101,6 +103,16 @@ class LookupTable:
         if isinstance(keys, torch.Tensor) and isinstance(values, torch.Tensor):
             return values.take(found).to(keys.device)
         return values.take(found)
+
+    def find_or_hash(self, keys: Column, default: Any, buckets: int) -> torch.Tensor:
+        """As `find`; a key whose value is the default has the number of a bucket by its hash, after
+        those of the keys."""
+        found = self.find(keys, default)
+        if not isinstance(found, torch.Tensor):
+            raise UsageError("the buckets of a vocabulary are numbers, and its values are strings")
+        text = keys if isinstance(keys, Strings) else as_string(keys)
+        hashed = string_to_hash_bucket_fast(text, buckets).reshape(found.shape) + len(self)
+        return torch.where(found != default, found, hashed)
 
 
 class _Parts:

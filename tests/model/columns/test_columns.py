@@ -13,6 +13,7 @@ from tests.support.require import tf1_python
 from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_columns.py")
+_SPARSE = ("tags", "kinds", "brands", "shops", "scores")
 _PARTS = ("indices", "values", "shape")
 
 
@@ -26,14 +27,15 @@ def subject(request, folder):
     """(the module, its inputs, what TensorFlow gives)."""
     with np.load(folder / request.param / "rows.npz") as file:
         rows = dict(file)
-    expected = [rows.pop("vectors"), rows.pop("scores")]
+    expected = [rows.pop("vectors"), rows.pop("predicted")]
     given = {
         name: as_input(value.astype({"U": object, "f": "f"}.get(value.dtype.kind, value.dtype)))
         for name, value in rows.items()
     }
-    given["tags"] = [given.pop(f"tags/{part}") for part in _PARTS]
+    for name in _SPARSE:
+        given[name] = [given.pop(f"{name}/{part}") for part in _PARTS]
     prefix = str(folder / request.param / "model")
-    return load_model(prefix, output=["vectors", "scores"]), given, expected
+    return load_model(prefix, output=["vectors", "predicted"]), given, expected
 
 
 def test_vectors_are_tensorflows(subject):
@@ -44,9 +46,10 @@ def test_vectors_are_tensorflows(subject):
 
 def test_a_batch_of_no_rows_has_no_vectors(subject):
     module, given, expected = subject
-    none = {name: value[:0] for name, value in given.items() if name != "tags"}
-    indices, values, _ = given["tags"]
-    none["tags"] = [indices[:0], values[:0], torch.tensor([0, 0])]
+    none = {name: value[:0] for name, value in given.items() if name not in _SPARSE}
+    for name in _SPARSE:
+        indices, values, _ = given[name]
+        none[name] = [indices[:0], values[:0], torch.tensor([0, 0])]
     assert outputs_of(module, none)[0].shape == (0, expected[0].shape[1])
 
 
@@ -54,7 +57,14 @@ def test_ids_of_dense_features_are_in_no_sparse_tensor(subject):
     source = subject[0].source
     assert source.count("runtime.sparse_to_dense(") == 2  # of tags and of the cross
     assert ".tile(" not in source and "torch.full(" not in source
-    assert "city_indicator = runtime.one_hot(" in source
+    assert source.count("runtime.one_hot(") == 9
+
+
+def test_pooled_ids_are_one_look_up_whatever_weights_and_norms_they_have(subject):
+    source = subject[0].source
+    for word in ("fill_empty_rows", "segment_", "torch.sqrt", "sparse_reshape", "zeros_like"):
+        assert word not in source, word
+    assert source.count("positive=True") == 4 and source.count(".pooled(") >= 2
 
 
 def test_what_an_output_is_asked_for_of_the_ids_is_sparse(folder):

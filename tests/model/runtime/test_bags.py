@@ -18,32 +18,48 @@ COMBINERS = ("sum", "mean", "sqrtn")
 @strategies.composite
 def sparse_ids(draw):
     """A SparseTensor of ids with one or two axes of rows, its indices in any order; any may be
-    negative, and any row empty."""
+    negative, and any row empty. With it a weight per id, which may be 0, less, or NaN."""
     shape = draw(strategies.lists(strategies.integers(1, 3), min_size=2, max_size=3))
     places = strategies.tuples(*(strategies.integers(0, size - 1) for size in shape))
     indices = draw(strategies.lists(places, unique=True, max_size=8))
     ids = draw(strategies.lists(strategies.integers(-2, ROWS - 1), min_size=8, max_size=8))
+    weight = strategies.sampled_from([0.5, 1.0, 2.0, 3.25, 0.0, -1.0, np.nan])
+    weights = draw(strategies.lists(weight, min_size=8, max_size=8))
     found = np.array(indices, np.int64).reshape(-1, len(shape))
-    return found, np.array(ids[: len(found)], np.int64), np.array(shape, np.int64)
+    given = found, np.array(ids[: len(found)], np.int64), np.array(shape, np.int64)
+    return given, np.array(weights[: len(found)], np.float32)
 
 
 @pytest.fixture(scope="module")
 def looked_up():
-    """TensorFlow's look-ups of a SparseTensor, by combiner."""
+    """TensorFlow's look-ups of a SparseTensor, by combiner: plain, with weights, and of an id for
+    rows without any."""
     tf = pytest.importorskip("tensorflow").compat.v1
     with tf.Graph().as_default(), tf.Session() as session:
-        sparse = tf.sparse_placeholder(tf.int64)
+        ids, weights = tf.sparse_placeholder(tf.int64), tf.sparse_placeholder(tf.float32)
+        kinds = {
+            "plain": {},
+            "weighted": {"sparse_weights": weights},
+            "default": {"default_id": 3},
+            "normed": {"sparse_weights": weights, "max_norm": 0.75},
+        }
         found = {
-            combiner: tf.nn.safe_embedding_lookup_sparse(
-                tf.constant(TABLE), sparse, combiner=combiner
+            (kind, combiner): tf.nn.safe_embedding_lookup_sparse(
+                tf.constant(TABLE), ids, combiner=combiner, **more
             )
+            for kind, more in kinds.items()
             for combiner in COMBINERS
         }
-        yield lambda *given: session.run(found, {sparse: given})
+
+        def run(given, values):
+            indices, _, shape = given
+            return session.run(found, {ids: given, weights: (indices, values, shape)})
+
+        yield run
 
 
-def collection():
-    """Tables for sums and for means of the same rows."""
+def collection(is_weighted=False):
+    """Tables for sums and for means, which cannot be weighted, of the same rows."""
     kinds = {"sum": PoolingType.SUM, "mean": PoolingType.MEAN}
     made = EmbeddingBagCollection(
         tables=[
@@ -55,23 +71,64 @@ def collection():
                 pooling=pooling,
             )
             for name, pooling in kinds.items()
-        ]
+            if not (is_weighted and name == "mean")
+        ],
+        is_weighted=is_weighted,
     )
-    for name in kinds:
+    for name in made.embedding_bags:
         made.embedding_bags[name].weight.data.copy_(torch.from_numpy(TABLE))
     return made
+
+
+def looked_up_here(given, weights):
+    """The same by bags."""
+    given, weights = [*map(torch.from_numpy, given)], torch.from_numpy(weights)
+    kinds = {
+        "plain": lambda combiner: runtime.sparse_bags(*given),
+        "weighted": lambda combiner: runtime.sparse_bags(
+            *given, weights, positive=combiner != "sum"
+        ),
+        "default": lambda combiner: runtime.sparse_bags(*given, default=3),
+    }
+    kinds["normed"] = lambda combiner: kinds["weighted"](combiner).distinct()
+    found = {}
+    for kind, bags_of in kinds.items():
+        for combiner in COMBINERS:
+            bags = bags_of(combiner)
+            if kind == "normed":
+                rows = torch.from_numpy(TABLE)[bags.ids]
+                total = bags.pooled(runtime.clip_by_norm(rows, 0.75, [1]))
+            else:
+                tables = collection(is_weighted=bags.weights is not None)
+                pooled = runtime.look_up_bags(tables, dict.fromkeys(tables.embedding_bags, bags))
+                total = pooled["sum"]
+                if "mean" in pooled:
+                    torch.testing.assert_close(pooled["mean"], total / bags.sizes())
+            divisor = {"sum": 1, "mean": bags.sizes(), "sqrtn": bags.norms()}[combiner]
+            found[kind, combiner] = (total / divisor).detach().numpy()
+    return found
 
 
 @QUICK
 @given(given=sparse_ids())
 def test_bags_of_sparse_ids_are_tensorflows_rows(looked_up, given):
-    expected = looked_up(*given)
-    bags = runtime.sparse_bags(*map(torch.from_numpy, given))
-    found = runtime.look_up_bags(collection(), {"sum": bags, "mean": bags})
-    found["sqrtn"] = found["sum"] / bags.sizes().sqrt()
-    for combiner in COMBINERS:
-        ours = found[combiner].detach().numpy().reshape(expected[combiner].shape)
-        np.testing.assert_allclose(ours, expected[combiner], atol=1e-6)
+    expected, found = looked_up(*given), looked_up_here(*given)
+    for key, rows in expected.items():
+        np.testing.assert_allclose(found[key].reshape(rows.shape), rows, atol=1e-6, err_msg=key)
+
+
+def test_ids_of_a_dense_feature_are_bags_of_its_rows():
+    there = torch.tensor([[True, False], [False, False], [True, True]])
+    bags = runtime.present_bags(torch.tensor([4, 5, 6]), there)
+    assert bags.ids.tolist() == [4, 0, 5, 6] and bags.lengths().tolist() == [1, 1, 2]
+    assert bags.empty.tolist() == [False, True, False]
+    whole = runtime.present_bags(torch.tensor([[1, 2], [3, 4]]))
+    assert whole.ids.tolist() == [1, 2, 3, 4] and whole.lengths().tolist() == [2, 2]
+
+
+def test_weights_of_another_number_than_the_ids_are_refused():
+    with pytest.raises(BadInput, match="2 ids has 1 weights"):
+        runtime.sparse_bags(torch.zeros(2, 2), torch.tensor([1, 2]), (1, 2), torch.ones(1))
 
 
 def test_an_index_outside_of_the_shape_is_refused():
