@@ -7,10 +7,10 @@ functions that end in NoNan give 0 where a divisor, or a factor, is 0.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Tuple, Union
+from typing import Tuple
 
 from migrate.encoding.dtypes import number_type
-from migrate.model.ops.values import HOST, Call, Host, Many
+from migrate.model.ops.values import HOST, Call, Ops
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
@@ -129,7 +129,7 @@ _METHODS = {
 }
 _OTHER_TYPES = ("int8", "int16", "uint8", "uint16", "uint32", "complex64", "complex128")
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "Abs": "{0:t}.abs()",
     "AccumulateNV2": add_n,
     "Acos": "torch.acos({0:t})",

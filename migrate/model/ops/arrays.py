@@ -6,10 +6,10 @@ squeezed has the size 1, a tensor that is split has parts of one size.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Union
+from typing import List, Optional
 
 from migrate.model.ops.arguments import normal, number, sizes, spread, stacked
-from migrate.model.ops.values import OBJECT, STRINGS, TENSOR, Call, Host, Many, Value, listed
+from migrate.model.ops.values import OBJECT, STRINGS, TENSOR, Call, Many, Ops, Value, listed
 
 
 def reshape(call: Call) -> str:
@@ -106,11 +106,6 @@ def tile(call: Call) -> str:
     return f"{call[0].tensor}.tile({spread(call[1])})"
 
 
-def broadcast_to(call: Call) -> str:
-    """`x.broadcast_to((4, 8))`"""
-    return f"{call[0].tensor}.broadcast_to({sizes(call[1])})"
-
-
 def fill(call: Call) -> str:
     """`torch.full((4, 8), 0.0, dtype=torch.float32)`"""
     if call[1].kind == STRINGS or not call[1].is_literal:
@@ -175,11 +170,6 @@ def mirror_pad(call: Call) -> str:
     return f"runtime.mirror_pad({call[0].tensor}, {paddings}, {mode!r})"
 
 
-def reverse(call: Call) -> str:
-    """`x.flip(1)`"""
-    return f"{call[0].tensor}.flip({spread(call[1])})"
-
-
 def reverse_v1(call: Call) -> str:
     """`x.flip(1)`; the axes as a vector of bools"""
     axes = [axis for axis, turned in enumerate(call.constant(1).tolist()) if turned]
@@ -190,11 +180,6 @@ def reverse_sequence(call: Call) -> str:
     """`runtime.reverse_sequence(x, lengths, 1)`"""
     axis, batch = call.integer("seq_dim"), call.integer("batch_dim")
     return f"runtime.reverse_sequence({call[0].tensor}, {call[1].tensor}, {axis}, {batch})"
-
-
-def roll(call: Call) -> str:
-    """`x.roll((1,), (0,))`"""
-    return f"{call[0].tensor}.roll({sizes(call[1])}, {sizes(call[2])})"
 
 
 def _axis(axis: Value, tensor: Value) -> List[Optional[int]]:
@@ -212,8 +197,8 @@ def _joined(call: Call, parts: tuple, axis: Value) -> str:
     return f"{function}({stacked(parts)}, {number(axis)})"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
-    "BroadcastTo": broadcast_to,
+OPS: Ops = {
+    "BroadcastTo": "{0:t}.broadcast_to({1:s})",
     "Concat": concat_v1,
     "ConcatV2": concat,
     "ExpandDims": expand_dims,
@@ -230,8 +215,8 @@ OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "Reshape": reshape,
     "Reverse": reverse_v1,
     "ReverseSequence": reverse_sequence,
-    "ReverseV2": reverse,
-    "Roll": roll,
+    "ReverseV2": "{0:t}.flip({1:e})",
+    "Roll": "{0:t}.roll({1:s}, {2:s})",
     "Split": split,
     "SplitV": split_v,
     "Squeeze": squeeze,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
-
-from migrate.model.ops.values import HOST, STRINGS, Call, Host, Many
+from migrate.model.ops.values import HOST, STRINGS, Call, Ops
 
 
 def select(call: Call) -> str:
@@ -26,7 +24,7 @@ def select_v2(call: Call) -> str:
     return f"torch.where({call[0].tensor}, {first}, {call[2].operand})"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "Equal": "{0} == {1}",
     "Greater": "{0} > {1}",
     "GreaterEqual": "{0} >= {1}",

@@ -5,10 +5,10 @@ An index that is out of range is an error, as in TensorFlow on a CPU; negative o
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
+from typing import Union
 
 from migrate.model.ops.arguments import index_type, normal, number, sizes, stacked
-from migrate.model.ops.values import STRINGS, Call, Host, Many, literal
+from migrate.model.ops.values import STRINGS, Call, Many, Ops, literal
 
 
 def gather(call: Call) -> str:
@@ -86,12 +86,6 @@ def accidental_hits(call: Call) -> Many:
     return Many(f"runtime.accidental_hits({call[0].tensor}, {call[1].tensor})", 3)
 
 
-def tree(call: Call) -> str:
-    """`runtime.gather_tree(ids, parents, lengths, end)`: the beams of a search"""
-    given = ", ".join(value.tensor for value in call.args[:3])
-    return f"runtime.gather_tree({given}, {number(call[3])})"
-
-
 def suppression(call: Call) -> Union[str, Many]:
     """`runtime.non_max_suppression(boxes, scores, 10, 0.5)`"""
     count = number(call[2])
@@ -110,13 +104,13 @@ def suppression(call: Call) -> Union[str, Many]:
     return Many(f"runtime.padded_suppression({chosen}, {count}, {pad})", 2)
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "ComputeAccidentalHits": accidental_hits,
     "DynamicPartition": partition,
     "DynamicStitch": stitch,
     "Gather": gather,
     "GatherNd": "runtime.gather_nd({0:t}, {1:t})",
-    "GatherTree": tree,
+    "GatherTree": "runtime.gather_tree({0:t}, {1:t}, {2:t}, {3:n})",
     "GatherV2": gather,
     "InvertPermutation": inverse,
     "ListDiff": list_diff,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
-
 from migrate.model.ops.arguments import number, plain
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Ops
 
 
 def matmul(call: Call) -> str:
@@ -109,7 +107,7 @@ def _product(call: Call, first: str, second: str, turned: str) -> str:
     return " @ ".join(texts)
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "BatchMatMul": batch_matmul,
     "BatchMatMulV2": batch_matmul,
     "BatchMatMulV3": batch_matmul,

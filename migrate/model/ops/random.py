@@ -3,10 +3,8 @@ values."""
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
-
 from migrate.model.ops.arguments import number, sizes
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Many, Ops
 
 
 def uniform(call: Call) -> str:
@@ -62,7 +60,7 @@ def _dtype(call: Call) -> str:
     return "" if dtype == "float32" else f", dtype=torch.{dtype}"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "LogUniformCandidateSampler": log_uniform_candidates,
     "Multinomial": multinomial,
     "RandomShuffle": "runtime.shuffle({0:t})",

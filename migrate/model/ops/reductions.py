@@ -7,12 +7,14 @@ number; one without rows is 0, and of Unsorted ops what its reduction gives of n
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Union
+from typing import List, Optional
 
 from migrate.model.ops.arguments import index_type, normal, number
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Many, Ops
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
+_PICKED = "({0:t}, {1:t}, {2:t})"  # rows that indices pick
+_COUNTED = "({0:t}, {1:t}, {2:t}, {3:n})"  # the same, into so many segments
 
 
 def total(call: Call) -> str:
@@ -96,39 +98,11 @@ def in_top_k(call: Call) -> str:
     return f"runtime.in_top_k({call[0].tensor}, {call[1].tensor}, {count})"
 
 
-def bincount(call: Call) -> str:
-    """`runtime.bincount(x, size, weights)`"""
-    return f"runtime.bincount({call[0].tensor}, {number(call[1])}, {call[2].tensor})"
-
-
 def dense_bincount(call: Call) -> str:
     """`runtime.dense_bincount(x, size, weights)`: of a vector, or of each row"""
     more = ", binary=True" if call.flag("binary_output") else ""
     given = f"{call[0].tensor}, {number(call[1])}, {call[2].tensor}"
     return f"runtime.dense_bincount({given}{more})"
-
-
-def sparse_segment(reduction: str) -> Callable[[Call], str]:
-    """A reduction of the rows that indices pick."""
-
-    def write(call: Call) -> str:
-        count = f", {number(call[3])}" if len(call) > 3 else ""
-        picked = ", ".join(value.tensor for value in call.args[:3])
-        return f"runtime.sparse_segment_{reduction}({picked}{count})"
-
-    write.__doc__ = f"`runtime.sparse_segment_{reduction}(x, indices, segments)`"
-    return write
-
-
-def unsorted(reduction: str) -> Callable[[Call], str]:
-    """A reduction of rows in any order, into a number of segments that is given."""
-
-    def write(call: Call) -> str:
-        given = f"{call[0].tensor}, {call[1].tensor}, {number(call[2])}"
-        return f"runtime.unsorted_segment_{reduction}({given})"
-
-    write.__doc__ = f"`runtime.unsorted_segment_{reduction}(x, segments, count)`"
-    return write
 
 
 def _axes(call: Call) -> Optional[List[int]]:
@@ -192,12 +166,12 @@ def _running(call: Call, method: str) -> str:
     return f"{call[0].tensor}.{method}({axis}{kept})"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "All": all_of,
     "Any": any_of,
     "ArgMax": position_of_largest,
     "ArgMin": position_of_smallest,
-    "Bincount": bincount,
+    "Bincount": "runtime.bincount({0:t}, {1:n}, {2:t})",
     "Cumprod": running_product,
     "Cumsum": running_sum,
     "DenseBincount": dense_bincount,
@@ -214,16 +188,16 @@ OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
     "SegmentMin": "runtime.segment_min({0:t}, {1:t})",
     "SegmentProd": "runtime.segment_prod({0:t}, {1:t})",
     "SegmentSum": "runtime.segment_sum({0:t}, {1:t})",
-    "SparseSegmentMean": sparse_segment("mean"),
-    "SparseSegmentMeanWithNumSegments": sparse_segment("mean"),
-    "SparseSegmentSqrtN": sparse_segment("sqrt_n"),
-    "SparseSegmentSqrtNWithNumSegments": sparse_segment("sqrt_n"),
-    "SparseSegmentSum": sparse_segment("sum"),
-    "SparseSegmentSumWithNumSegments": sparse_segment("sum"),
+    "SparseSegmentMean": "runtime.sparse_segment_mean" + _PICKED,
+    "SparseSegmentMeanWithNumSegments": "runtime.sparse_segment_mean" + _COUNTED,
+    "SparseSegmentSqrtN": "runtime.sparse_segment_sqrt_n" + _PICKED,
+    "SparseSegmentSqrtNWithNumSegments": "runtime.sparse_segment_sqrt_n" + _COUNTED,
+    "SparseSegmentSum": "runtime.sparse_segment_sum" + _PICKED,
+    "SparseSegmentSumWithNumSegments": "runtime.sparse_segment_sum" + _COUNTED,
     "Sum": total,
     "TopKV2": top_k,
-    "UnsortedSegmentMax": unsorted("max"),
-    "UnsortedSegmentMin": unsorted("min"),
-    "UnsortedSegmentProd": unsorted("prod"),
-    "UnsortedSegmentSum": unsorted("sum"),
+    "UnsortedSegmentMax": "runtime.unsorted_segment_max({0:t}, {1:t}, {2:n})",
+    "UnsortedSegmentMin": "runtime.unsorted_segment_min({0:t}, {1:t}, {2:n})",
+    "UnsortedSegmentProd": "runtime.unsorted_segment_prod({0:t}, {1:t}, {2:n})",
+    "UnsortedSegmentSum": "runtime.unsorted_segment_sum({0:t}, {1:t}, {2:n})",
 }

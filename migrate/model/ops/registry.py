@@ -1,17 +1,18 @@
 """Every op that a model may have. A new op is one function, or one expression, and one line.
 
-    "Relu": "torch.relu({0})"         an expression with its arguments
-    "Reshape": reshape                a function from a Call to an expression; to a Many where the
-                                      op has several outputs, to a Host where it gives Python's
-                                      numbers
+    "Relu": "torch.relu({0})"         an expression with its arguments; a Many of one where the op
+                                      has several outputs, a Host where it gives Python's numbers
+    "Reshape": reshape                a function from a Call to such an expression
 
-`{0:t}` is the argument as a tensor even where it is a scalar constant or a Python number. Which ops
-there are, the modules here say, by kind; docs/ops.md is generated from them.
+`{0}` is an argument as Python's operators take it. `{0:t}` is a tensor even of a scalar constant or
+a Python number, `{0:n}` a number, `{0:s}` a tuple of sizes, `{0:e}` each of them after the other:
+see arguments.py. Which ops there are, the modules here say, by kind; docs/ops.md is generated from
+them.
 """
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Mapping, Union
+from typing import Mapping
 
 from migrate.model.ops import (
     arithmetic,
@@ -26,9 +27,10 @@ from migrate.model.ops import (
     slicing,
     tensor_arrays,
 )
+from migrate.model.ops.arguments import number, sizes, spread
 from migrate.model.ops.features import ragged, sparse, strings, vocabularies
 from migrate.model.ops.networks import activations, convolution, images, recurrent
-from migrate.model.ops.values import Call, Host, Many, Value
+from migrate.model.ops.values import Call, Expression, Ops, Value
 
 # Ops whose results have as many values as their inputs happen to hold, or that check these values;
 # no exporter follows them.
@@ -62,10 +64,7 @@ DYNAMIC_OPS = frozenset(
     ]
 ) - {"Bucketize"}
 
-Expression = Union[str, Host, Many]
-Handler = Callable[[Call], Expression]
-
-KINDS: Mapping[str, Mapping[str, Union[str, Handler]]] = {
+KINDS: Mapping[str, Ops] = {
     "arithmetic": arithmetic.OPS,
     "comparisons and choices": comparisons.OPS,
     "reductions and segments": reductions.OPS,
@@ -87,9 +86,7 @@ KINDS: Mapping[str, Mapping[str, Union[str, Handler]]] = {
     "tensor arrays and lists": tensor_arrays.OPS,
 }
 
-OPS: Dict[str, Union[str, Handler]] = {
-    name: handler for ops in KINDS.values() for name, handler in ops.items()
-}
+OPS: Ops = {name: handler for ops in KINDS.values() for name, handler in ops.items()}
 
 
 def write(call: Call) -> Expression:
@@ -105,17 +102,23 @@ def write(call: Call) -> Expression:
     handler = OPS.get(call.node.op)
     if handler is None:
         raise call.refusal("it is not among the ops that are known here")
-    if isinstance(handler, str):
-        alone = all(value.is_literal for value in call.args)
-        try:
-            return handler.format(*(_Argument(value, alone) for value in call.args))
-        except IndexError:
-            raise call.refusal(f"it has {len(call)} inputs; the graph is damaged") from None
-    return handler(call)
+    if callable(handler):
+        return handler(call)
+    alone = all(value.is_literal for value in call.args)
+    arguments = [_Argument(value, alone) for value in call.args]
+    try:
+        if isinstance(handler, str):
+            return handler.format(*arguments)
+        return handler._replace(text=handler.text.format(*arguments))
+    except IndexError:
+        raise call.refusal(f"it has {len(call)} inputs; the graph is damaged") from None
+
+
+_FORMS = {"n": number, "s": sizes, "e": spread}
 
 
 class _Argument:
-    """{0} is the operand, {0:t} that of a tensor.
+    """An argument in an expression: see the module.
 
     Args:
         alone: beside literals only, which torch's operators take for Python's own numbers.
@@ -125,4 +128,6 @@ class _Argument:
         self._value, self._alone = value, alone
 
     def __format__(self, form: str) -> str:
+        if form in _FORMS:
+            return _FORMS[form](self._value)
         return self._value.tensor if form == "t" or self._alone else self._value.operand

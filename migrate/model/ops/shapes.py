@@ -14,7 +14,7 @@ from migrate.graph.metagraph import Graph
 from migrate.model.ops.arguments import elements, number, sizes
 from migrate.model.ops.slicing import Part, slices
 from migrate.model.ops.values import HOST as ON_HOST
-from migrate.model.ops.values import Call, Host, Many, Value
+from migrate.model.ops.values import Call, Host, Many, Ops, Value
 
 _INTEGERS = ("int32", "int64")
 _VECTOR = (None,)
@@ -223,7 +223,7 @@ def _counts_axes(graph: Graph, name: str, depth: int = 8) -> bool:
     return bool(computed) and all(_counts_axes(graph, one, depth - 1) for one in computed)
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "Rank": rank,
     "Shape": shape,
     "ShapeN": shapes,

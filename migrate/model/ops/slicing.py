@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Union
+from typing import List, NamedTuple, Optional, Union
 
 from migrate.model.ops.arguments import elements
-from migrate.model.ops.values import STRINGS, Call, Host, Many
+from migrate.model.ops.values import STRINGS, Call, Ops
 
 _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
 
@@ -89,7 +89,7 @@ def _bracketed(text: str, items: List[str]) -> str:
     return f"{text}[{', '.join(items)}]" if items else text
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "Slice": slice_,
     "StridedSlice": strided_slice,
 }

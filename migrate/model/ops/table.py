@@ -4,9 +4,10 @@ it."""
 from __future__ import annotations
 
 import re
-from typing import Callable, Union
+from typing import Union
 
 from migrate.model.ops.registry import KINDS
+from migrate.model.ops.values import Expression, Handler
 
 _HEAD = """\
 # The ops of a model
@@ -14,7 +15,8 @@ _HEAD = """\
 `semisync convert --model` and `migrate.load_model` write each op of a graph as Python, as this
 table says; an op that is not here is refused with its node. What begins with `runtime` is a
 function of `migrate.runtime`, which has TensorFlow's semantics where torch has no expression for
-them. The page is generated, and a test compares it with the code:
+them. x, y, z, u and v are an op's inputs in their order, where its other arguments have no names.
+The page is generated, and a test compares it with the code:
 
 ```console
 $ python -m migrate.model.ops.table | head -1
@@ -49,12 +51,13 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def _written(handler: Union[str, Callable]) -> str:
+def _written(handler: Union[Expression, Handler]) -> str:
     """An expression with x, y, z for its arguments; the first sentence of a function."""
-    if isinstance(handler, str):
-        text = re.sub(r"\{(\d)(:t)?\}", lambda found: "xyzuv"[int(found.group(1))], handler)
-        return f"`{text}`".replace("|", "\\|")
-    return " ".join((handler.__doc__ or "").split()).rstrip(".").replace("|", "\\|")
+    if callable(handler):
+        return " ".join((handler.__doc__ or "").split()).rstrip(".").replace("|", "\\|")
+    text = handler if isinstance(handler, str) else handler.text
+    text = re.sub(r"\{(\d)(:\w)?\}", lambda found: "xyzuv"[int(found.group(1))], text)
+    return f"`{text}`".replace("|", "\\|")
 
 
 if __name__ == "__main__":

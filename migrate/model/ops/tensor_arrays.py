@@ -7,12 +7,12 @@ TensorArray carries nothing.
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Optional, Union
+from typing import Optional
 
 from migrate.graph import attributes
 from migrate.graph.attributes import Shape
 from migrate.model.ops.arguments import number, sizes
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Host, Many, Ops
 
 
 def array(call: Call) -> Many:
@@ -20,54 +20,14 @@ def array(call: Call) -> Many:
     return Many(f"(None, [None] * {number(call[0])})", 2)
 
 
-def read(call: Call) -> str:
-    """`runtime.read_list(x, i)`"""
-    return f"runtime.read_list({call[2]}, {number(call[1])})"
-
-
-def write(call: Call) -> str:
-    """`runtime.write_list(x, i, value)`"""
-    return f"runtime.write_list({call[3]}, {number(call[1])}, {call[2].tensor})"
-
-
 def gather(call: Call) -> str:
     """`runtime.gather_list(x, indices)`"""
     return f"runtime.gather_list({call[2]}, {sizes(call[1])}{_of_nothing(call)})"
 
 
-def scatter(call: Call) -> str:
-    """`runtime.scatter_list(x, indices, values)`"""
-    return f"runtime.scatter_list({call[3]}, {sizes(call[1])}, {call[2].tensor})"
-
-
 def concat(call: Call) -> Many:
     """`runtime.concat_list(x)`: the rows of all, and how many each had"""
     return Many(f"runtime.concat_list({call[1]})", 2)
-
-
-def split(call: Call) -> str:
-    """`runtime.split_list(x, lengths)`"""
-    return f"runtime.split_list({call[1].tensor}, {sizes(call[2])})"
-
-
-def size(call: Call) -> Host:
-    """`len(x)`"""
-    return Host(f"len({call[1]})", ())
-
-
-def reserve(call: Call) -> str:
-    """`[None] * 10`"""
-    return f"[None] * {number(call[1])}"
-
-
-def get_item(call: Call) -> str:
-    """`runtime.read_list(x, i)`"""
-    return f"runtime.read_list({call[0]}, {number(call[1])})"
-
-
-def set_item(call: Call) -> str:
-    """`runtime.write_list(x, i, value)`"""
-    return f"runtime.write_list({call[0]}, {number(call[1])}, {call[2].tensor})"
 
 
 def stack(call: Call) -> str:
@@ -85,11 +45,6 @@ def gather_items(call: Call) -> str:
     return f"runtime.gather_list({call[0]}, {sizes(call[1])}{more})"
 
 
-def length(call: Call) -> Host:
-    """`len(x)`"""
-    return Host(f"len({call[0]})", ())
-
-
 def pop(call: Call) -> Many:
     """`(x[:-1], x[-1])`"""
     return Many(f"({call[0]}[:-1], {call[0]}[-1])", 2)
@@ -100,21 +55,11 @@ def concat_items(call: Call) -> Many:
     return Many(f"runtime.concat_list({call[0]})", 2)
 
 
-def split_items(call: Call) -> str:
-    """`runtime.split_list(x, lengths)`"""
-    return f"runtime.split_list({call[0].tensor}, {sizes(call[2])})"
-
-
 def scatter_items(call: Call) -> str:
     """`runtime.scatter_list([None] * 10, indices, values)`"""
     count = number(call[3]) if len(call) > 3 else "0"
     start = "[]" if count in ("0", "-1") else f"[None] * {count}"
     return f"runtime.scatter_list({start}, {sizes(call[1])}, {call[0].tensor})"
-
-
-def resize(call: Call) -> str:
-    """`runtime.resize_list(x, 10)`"""
-    return f"runtime.resize_list({call[0]}, {number(call[1])})"
 
 
 def _known(call: Call, position: int) -> Optional[list]:
@@ -134,29 +79,29 @@ def _of_nothing(call: Call) -> str:
     return f", {tuple(shape)}, dtype=torch.{call.dtype('dtype')}"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "EmptyTensorList": "[]",
     "TensorArrayConcatV3": concat,
     "TensorArrayGatherV3": gather,
-    "TensorArrayReadV3": read,
-    "TensorArrayScatterV3": scatter,
-    "TensorArraySizeV3": size,
-    "TensorArraySplitV3": split,
+    "TensorArrayReadV3": "runtime.read_list({2}, {1:n})",
+    "TensorArrayScatterV3": "runtime.scatter_list({3}, {1:s}, {2:t})",
+    "TensorArraySizeV3": Host("len({1})", ()),
+    "TensorArraySplitV3": "runtime.split_list({1:t}, {2:s})",
     "TensorArrayV3": array,
-    "TensorArrayWriteV3": write,
+    "TensorArrayWriteV3": "runtime.write_list({3}, {1:n}, {2:t})",
     "TensorListConcat": concat_items,
     "TensorListConcatV2": concat_items,
     "TensorListFromTensor": "runtime.unbind({0:t}, 0)",
     "TensorListGather": gather_items,
-    "TensorListGetItem": get_item,
-    "TensorListLength": length,
+    "TensorListGetItem": "runtime.read_list({0}, {1:n})",
+    "TensorListLength": Host("len({0})", ()),
     "TensorListPopBack": pop,
     "TensorListPushBack": "[*{0}, {1:t}]",
-    "TensorListReserve": reserve,
-    "TensorListResize": resize,
+    "TensorListReserve": "[None] * {1:n}",
+    "TensorListResize": "runtime.resize_list({0}, {1:n})",
     "TensorListScatter": scatter_items,
     "TensorListScatterV2": scatter_items,
-    "TensorListSetItem": set_item,
-    "TensorListSplit": split_items,
+    "TensorListSetItem": "runtime.write_list({0}, {1:n}, {2:t})",
+    "TensorListSplit": "runtime.split_list({0:t}, {2:s})",
     "TensorListStack": stack,
 }

@@ -15,7 +15,7 @@ it one.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -175,6 +175,11 @@ class Call:
             f"{self.graph.path}: the op {self.node.op} of node {self.node.name!r} cannot be "
             f"converted: {reason}"
         )
+
+
+Expression = Union[str, Host, Many]
+Handler = Callable[[Call], Expression]
+Ops = Dict[str, Union[Expression, Handler]]
 
 
 def literal(value: Any) -> str:

@@ -11,5 +11,5 @@ def test_the_page_is_what_the_registry_says():
 
 def test_every_op_is_of_one_kind_and_says_how_it_is_written():
     assert sum(map(len, KINDS.values())) == len(OPS)
-    silent = [op for op, handler in OPS.items() if not isinstance(handler, str)]
+    silent = [op for op, handler in OPS.items() if callable(handler)]
     assert [op for op in silent if not (OPS[op].__doc__ or "").startswith("`")] == []

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
-
 from migrate.graph import attributes
 from migrate.model.ops.arguments import plain, stacked
-from migrate.model.ops.values import STRINGS, Call, Host, Many
+from migrate.model.ops.values import STRINGS, Call, Many, Ops
 
 
 def ranges(call: Call) -> Many:
@@ -36,7 +34,7 @@ def to_dense(call: Call) -> str:
     return f"runtime.ragged_to_dense({given}, {kinds!r})"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "RaggedGather": gather,
     "RaggedRange": ranges,
     "RaggedTensorToSparse": to_sparse,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
+from typing import Callable
 
 from migrate.model.ops.arguments import plain, stacked
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Many, Ops
 
 
 def to_dense(call: Call) -> str:
@@ -82,7 +82,7 @@ def several(name: str, count: int, parts: str) -> Callable[[Call], Many]:
     return write
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "DenseToDenseSetOperation": sets("dense_sets", "x, y"),
     "DenseToSparseSetOperation": sets("dense_and_sparse_sets", "x, indices, values, shape"),
     "DeserializeSparse": parts,

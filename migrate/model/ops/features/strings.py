@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Union
+from typing import List
 
 from migrate.model.ops.arguments import stacked
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Many, Ops
 
 _PRINTED = {"precision": -1, "width": -1}
 
@@ -149,7 +149,7 @@ def _text(call: Call, position: int, name: str) -> str:
     return repr(bytes(call.constant(position).item()).decode())
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "AsString": as_string,
     "Bucketize": bucketize,
     "DecodeCSV": decode_csv,

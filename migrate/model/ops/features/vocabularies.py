@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
+from migrate.model.ops.values import Ops
 
-from migrate.model.ops.values import Call, Host, Many
-
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "LookupTableFind": "{0}.find({1:t}, {2})",
     "LookupTableFindV2": "{0}.find({1:t}, {2})",
     "LookupTableSize": "torch.tensor(len({0}))",

@@ -5,9 +5,7 @@ A layer that is recognised as a whole becomes a module of torch.nn before it com
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
-
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Many, Ops
 
 _OUTPUTS = {"FusedBatchNorm": 5, "FusedBatchNormV2": 5, "FusedBatchNormV3": 6}
 
@@ -66,7 +64,7 @@ def sparse_cross_entropy(call: Call) -> Many:
     return Many(f"runtime.sparse_softmax_cross_entropy({call[0].tensor}, {call[1].tensor})", 2)
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "BiasAdd": bias_add,
     "BiasAddV1": "{0:t} + {1}",
     "Elu": "F.elu({0:t})",

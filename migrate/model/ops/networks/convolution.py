@@ -3,10 +3,10 @@ is [batch, height, width, channels] unless `data_format` puts the channels in fr
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Union
+from typing import List
 
 from migrate.model.ops.arguments import sizes
-from migrate.model.ops.values import Call, Host, Many, listed
+from migrate.model.ops.values import Call, Ops, listed
 
 
 def convolve(call: Call) -> str:
@@ -92,7 +92,7 @@ def _channels_first(call: Call) -> bool:
     return call.string("data_format", b"NHWC").startswith(b"NC")
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "AvgPool": average_pool,
     "AvgPool3D": average_pool,
     "BatchToSpaceND": batch_to_space,

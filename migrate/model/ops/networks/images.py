@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
+from typing import Callable
 
 from migrate.model.ops.arguments import plain
-from migrate.model.ops.values import Call, Host, Many, literal
+from migrate.model.ops.values import Call, Ops, literal
 
 
 def resize(kind: str) -> Callable[[Call], str]:
@@ -47,7 +47,7 @@ def _blocks(call: Call, name: str) -> str:
     return f"runtime.{name}({call[0].tensor}, {call.integer('block_size')})"
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "CropAndResize": crop_and_resize,
     "DepthToSpace": depth_to_space,
     "ResizeArea": resize("area"),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, Dict, Union
-
-from migrate.model.ops.values import Call, Host, Many
+from migrate.model.ops.values import Call, Many, Ops
 
 
 def lstm_cell(call: Call) -> Many:
@@ -40,7 +38,7 @@ def _given(call: Call) -> str:
     return ", ".join(value.tensor for value in call.args)
 
 
-OPS: Dict[str, Union[str, Callable[[Call], Union[str, Host, Many]]]] = {
+OPS: Ops = {
     "BlockLSTM": block_lstm,
     "BlockLSTMV2": block_lstm_v2,
     "GRUBlockCell": gru_cell,
