@@ -35,6 +35,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.tables import head, row, spread
+
 DIM, PARTS = 64, 8
 DATA = ".data-00000-of-00001"
 SOURCES = ("plain", "sliced", "mod", "hashed")
@@ -202,12 +204,6 @@ def speed(figures):
     return figures["bytes"] / figures["seconds"]
 
 
-def spread(values, digits=2):
-    """median [smallest, largest]"""
-    figures = (statistics.median(values), min(values), max(values))
-    return "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(*figures, d=digits)
-
-
 def main():
     if sys.argv[1:2] == ["--child"]:
         child(*sys.argv[2:])
@@ -228,8 +224,7 @@ def main():
     print(f"{platform.platform()}, {os.cpu_count()} CPUs; {args.mb} MB per source, ", end="")
     print(f"{args.workers or 'default'} workers, {args.repeats} repeats, ", end="")
     print("source from the disk\n" if args.cold else "source in the page cache\n")
-    print("| source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports |")
-    print("|---|---|---|---|---|---|---|")
+    print(head("source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports"))
     results = {}
     for kind in args.sources:
         with tempfile.TemporaryDirectory(dir=args.dir) as folder:
@@ -255,7 +250,7 @@ def main():
             cells = [kind, way, spread(seconds), f"{cpu:.2f}"]
             cells += [f"{statistics.median(speeds) / 1e6:.0f}", spread(ratios)]
             cells.append(f"{memory:.0f}")
-            print("| " + " | ".join(cells) + " |", flush=True)
+            print(row(*cells), flush=True)
     if args.json:
         with open(args.json, "w") as file:
             json.dump(results, file, indent=1)

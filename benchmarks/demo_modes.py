@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.core_speed import ROWS, core_milliseconds
+from benchmarks.tables import head, row, spread, table
 
 RATIOS = {"x async": "async", "x native-sync": "native-sync", "x sync": "sync"}
 OTHERS = (
@@ -40,13 +40,7 @@ def run_demo(data, tf_python, folder):
         return json.load(report)
 
 
-def spread(values, digits):
-    """median [smallest, largest]"""
-    figures = (statistics.median(values), min(values), max(values))
-    return "{:.{d}f} [{:.{d}f}, {:.{d}f}]".format(*figures, d=digits)
-
-
-def row(name, reports):
+def repeated(name, reports):
     """One line of the table, and the raw figures behind it."""
     pace = [
         {mode: figures["batches_per_second"] for mode, figures in report["modes"].items()}
@@ -61,13 +55,13 @@ def row(name, reports):
     raw["seconds"] = [report["seconds"] for report in reports]
     cells = [
         name,
-        spread(raw["semi-sync batches/s"], 1),
-        *(spread(raw[ratio], 2) for ratio in RATIOS),
-        *(spread(raw[f"AUC of {mode} minus sync"], 4) for mode in OTHERS),
+        spread(raw["semi-sync batches/s"], "{:.1f}"),
+        *(spread(raw[ratio]) for ratio in RATIOS),
+        *(spread(raw[f"AUC of {mode} minus sync"], "{:.4f}") for mode in OTHERS),
         "{:.1e}".format(max(raw["|dAUC|"])),
-        spread(raw["seconds"], 0),
+        spread(raw["seconds"], "{:.0f}"),
     ]
-    return "| " + " | ".join(cells) + " |", raw
+    return row(*cells), raw
 
 
 TITLES = {
@@ -81,11 +75,11 @@ TITLES = {
 
 def modes_table(report):
     """The modes of one demo, as Markdown."""
-    lines = [
-        "| mode | batches/s | x asynchronous | mean staleness, steps | AUC "
-        "| minus exact sync, 95 % interval of the rows |",
-        "|---|---|---|---|---|---|",
-    ]
+    columns = (
+        "mode | batches/s | x asynchronous | mean staleness, steps | AUC "
+        "| minus exact sync, 95 % interval of the rows"
+    )
+    lines = []
     base = report["modes"]["async"]["batches_per_second"]
     for mode, title in TITLES.items():
         figures = report["modes"][mode]
@@ -94,8 +88,8 @@ def modes_table(report):
         cells.append(f"{figures['auc']:.4f}")
         interval = "{delta:+.4f}, {low:+.4f} to {high:+.4f}"
         cells.append(interval.format(**minus) if minus else "")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table(columns, lines)
 
 
 def main():
@@ -110,8 +104,7 @@ def main():
     print(f"{platform.platform()}, {os.cpu_count()} CPUs; {speed}; repeats: {args.repeats}\n")
     heads = ["data", "semi-sync batches/s", *RATIOS, *(f"{mode} minus sync" for mode in OTHERS)]
     heads += ["largest dAUC of the conversion", "seconds"]
-    print("| " + " | ".join(heads) + " |")
-    print("|---" * len(heads) + "|")
+    print(head(heads))
     results, first = {}, None
     for data in [None, *args.data]:
         with tempfile.TemporaryDirectory() as folder:
@@ -123,7 +116,7 @@ def main():
                     shutil.copyfile(os.path.join(out, "modes.svg"), args.figure)
                 first = first or reports[0]
         name = reports[0]["data"]["name"]
-        line, results[name] = row(name, reports)
+        line, results[name] = repeated(name, reports)
         print(line, flush=True)
     print("\n" + modes_table(first))
     if args.json:

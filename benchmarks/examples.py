@@ -16,19 +16,17 @@ of the process's CPU time; ratios are within a turn; all are medians [least, mos
 
 import argparse
 import gzip
-import importlib.metadata
 import os
 import pathlib
-import statistics
 import sys
 import tempfile
-import time
 
 import numpy as np
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.tables import head, row, spread, timed, versions
 from migrate import runtime
 from migrate.data import Column, open_data
 from migrate.runtime import Strings
@@ -123,38 +121,28 @@ def readers(tf, path):
     return ours, theirs
 
 
-def timed(call, times=1):
-    """Seconds of wall and of CPU time of a call."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    for _ in range(times):
-        call()
-    return (time.perf_counter() - wall) / times, (time.process_time() - cpu) / times
+COLUMNS = (
+    "ours, k rows/s | of CPU time | TensorFlow, k rows/s | of CPU time "
+    "| ours / TensorFlow | of CPU time"
+)
 
 
-def spread(values, form):
-    """Median [least, most]."""
-    shown = (statistics.median(values), min(values), max(values))
-    return "{} [{}, {}]".format(*(form.format(value) for value in shown))
+def compare(what, rows, sides, repeats, times=1):
+    """Prints a row of a table; rows: in a call, of which `times` are timed together."""
 
+    def several(side):
+        for _ in range(times):
+            side()
 
-def row(what, rows, sides, repeats, times=1):
-    """A row of a table, as Markdown."""
-    turns = [[timed(side, times) for side in sides] for _ in range(repeats)]
+    turns = [[timed(several, side) for side in sides] for _ in range(repeats)]
     cells = [what]
     for side in range(2):
         for clock in range(2):
-            cells.append(spread([rows / turn[side][clock] / 1e3 for turn in turns], "{:.0f}"))
+            speeds = (times * rows / turn[side][clock] / 1e3 for turn in turns)
+            cells.append(spread(speeds, "{:.0f}"))
     for clock in range(2):
-        cells.append(spread([turn[1][clock] / turn[0][clock] for turn in turns], "{:.2f}"))
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
-def head(what):
-    """The first lines of a table."""
-    print(
-        f"\n| {what} | ours, k rows/s | of CPU time | TensorFlow, k rows/s | of CPU time "
-        "| ours / TensorFlow | of CPU time |\n|---|---|---|---|---|---|---|"
-    )
+        cells.append(spread(turn[1][clock] / turn[0][clock] for turn in turns))
+    print(row(*cells), flush=True)
 
 
 def main():
@@ -168,9 +156,8 @@ def main():
     import tensorflow as tf
 
     torch.set_num_threads(1)
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
-    print(f"{versions}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
-    head("parsing")
+    print(f"{versions(PACKAGES)}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
+    print("\n" + head("parsing | " + COLUMNS))
     for kind, sparse, what in (
         ("ids", False, "ids"),
         ("ids", True, "ids, sparse"),
@@ -179,18 +166,18 @@ def main():
     ):
         for size in SIZES:
             sides = parsers(tf, kind, sparse, examples(tf, kind, size))
-            row(f"{what}; {size:,} a batch", size, sides, args.repeats, times=8192 // size)
-    head("reading")
+            compare(f"{what}; {size:,} a batch", size, sides, args.repeats, 8192 // size)
+    print("\n" + head("reading | " + COLUMNS))
     with tempfile.TemporaryDirectory(dir=args.dir) as folder:
         for kind, what in (("ids", "ids"), ("lists", "lists")):
             path = pathlib.Path(folder) / f"{kind}.tfrecord"
             with tf.io.TFRecordWriter(str(path)) as writer:
                 for one in examples(tf, kind, args.rows):
                     writer.write(one)
-            row(what, args.rows, readers(tf, path), max(1, args.repeats // 3))
+            compare(what, args.rows, readers(tf, path), max(1, args.repeats // 3))
             packed = path.with_suffix(".tfrecord.gz")
             packed.write_bytes(gzip.compress(path.read_bytes(), 1))
-            row(f"{what}, gzip", args.rows, readers(tf, packed), max(1, args.repeats // 3))
+            compare(f"{what}, gzip", args.rows, readers(tf, packed), max(1, args.repeats // 3))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ shared out row-wise; there is no EmbeddingBag.
 
 import argparse
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -46,6 +45,7 @@ from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
+from benchmarks.tables import spread, table
 from migrate.id_tables import IdEmbeddings, IdTable, fill
 from migrate.torchrec.optimizers import Adagrad
 
@@ -137,12 +137,6 @@ def seconds(step, lots, lengths):
     return (time.perf_counter() - begun) / len(lots)
 
 
-def shown(values, digits):
-    values = sorted(values)
-    numbers = (statistics.median(values), values[0], values[-1])
-    return "{} [{}, {}]".format(*(f"{value:,.{digits}f}" for value in numbers))
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=20, help="of a turn")
@@ -194,11 +188,9 @@ def load(folder, count):
     seconds, peak, after = time.process_time() - begun, memory("VmHWM") - before, memory("VmRSS")
     assert filled.rows == count and not any(filled.without.values())
     own = after - before
-    columns = ["ids", "table, GB", "most while loading, GB", "ratio", "CPU s", "ids/s"]
-    row = [f"{count:,}", f"{own:.2f}", f"{peak:.2f}", f"{peak / own:.2f}"]
-    row += [f"{seconds:.0f}", f"{count / seconds:,.0f}"]
-    for line in (columns, ["---"] * len(columns), row):
-        print("| " + " | ".join(line) + " |")
+    cells = [f"{count:,}", f"{own:.2f}", f"{peak:.2f}", f"{peak / own:.2f}"]
+    cells += [f"{seconds:.0f}", f"{count / seconds:,.0f}"]
+    print(table("ids | table, GB | most while loading, GB | ratio | CPU s | ids/s", [cells]))
 
 
 def memory(what):
@@ -224,7 +216,7 @@ def measure(args):
     others = list(makers)[1:]
     columns = ["ids", *(f"{name}, ids/s" for name in makers)]
     columns += [f"id tables / {name}" for name in others]
-    said = [columns, ["---"] * len(columns)]
+    said = []
     lengths = torch.full((len(FEATURES) * args.batch,), PER_BAG)
     for case in CASES:
         steps = {name: make(args) for name, make in makers.items()}
@@ -240,10 +232,10 @@ def measure(args):
             [one / other for one, other in zip(speeds["id tables"], speeds[name])]
             for name in others
         ]
-        row = [shown(of, 0) for of in speeds.values()] + [shown(of, 2) for of in ratios]
-        said.append([case, *row])
+        said.append([case, *(spread(of, "{:,.0f}") for of in speeds.values())])
+        said[-1] += map(spread, ratios)
     if args.rank == 0:
-        print("\n".join("| " + " | ".join(row) + " |" for row in said), flush=True)
+        print(table(columns, said), flush=True)
     dist.destroy_process_group()
 
 

@@ -26,7 +26,6 @@ import itertools
 import os
 import pathlib
 import shutil
-import statistics
 import sys
 import tempfile
 import time
@@ -40,6 +39,7 @@ from torchrec import KeyedJaggedTensor
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.tables import head, row, spread, timed, versions
 from migrate.data import Column, Shuffle, open_data
 
 FEATURES = [f"c{k}" for k in range(8)]
@@ -211,41 +211,27 @@ def cases(files, batch):
     return {name: (call, files[kind]) for name, (call, kind) in found.items() if kind in files}
 
 
-def timed(call, path, batch):
-    """Rows, the sum of the ids, seconds of wall and of CPU time."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    rows, total = call(path, batch)
-    return rows, total, time.perf_counter() - wall, time.process_time() - cpu
-
-
-def spread(values, form="{:.2f}"):
-    """Median [least, most]."""
-    middle, ends = statistics.median(values), (min(values), max(values))
-    return "{} [{}, {}]".format(*(form.format(value) for value in (middle, *ends)))
-
-
 def compare(folder, args, lists):
     """The table of one kind of lists, as Markdown."""
     files = written(folder, args.rows, lists)
     found, sums = collections.defaultdict(list), {}
     for turn in range(args.repeats + 1):  # the first one compiles and fills caches
         for name, (call, path) in cases(files, args.batch).items():
-            rows, total, wall, cpu = timed(call, path, args.batch)
+            wall, cpu, (rows, total) = timed(call, path, args.batch)
             assert sums.setdefault((path, rows), total) == total, name
             if turn:
                 found[name].append((rows / wall / 1e6, rows / cpu / 1e6))
     by_rows = {rows: total for (_, rows), total in sums.items()}
     assert all(by_rows[rows] == total for (_, rows), total in sums.items())
     print(f"\nLists with {lists}:\n")
-    print("| what | M rows/s, wall | M rows/s of CPU time | ours, Parquet / it: wall | CPU time |")
-    print("|---|---|---|---|---|")
+    print(
+        head("what | M rows/s, wall | M rows/s of CPU time | ours, Parquet / it: wall | CPU time")
+    )
     base = found["ours, Parquet"]
     for name, figures in found.items():
         columns = [spread(column, "{:.3f}") for column in zip(*figures)]
-        ratios = [
-            spread([one[k] / other[k] for one, other in zip(base, figures)]) for k in range(2)
-        ]
-        print(f"| {name} | {' | '.join(columns)} | {' | '.join(ratios)} |", flush=True)
+        ratios = [spread(one[k] / other[k] for one, other in zip(base, figures)) for k in range(2)]
+        print(row(name, *columns, *ratios), flush=True)
     size, rows = files["tsv"].stat().st_size, args.rows // 2
     speeds = [millions * size / rows for _, millions in found["ours, text"]]
     print(f"\nText: {spread(speeds, '{:.0f}')} MB/s of CPU time.")
@@ -253,8 +239,7 @@ def compare(folder, args, lists):
 
 def restoring(folder, args):
     """Seconds to the first batch at places of 1 GB of files, for each format."""
-    print("\n| 1 GB of | place | open, s | state and first batch, s | CPU time of both, s |")
-    print("|---|---|---|---|---|")
+    print("\n" + head("1 GB of | place | open, s | state and first batch, s | CPU time of both, s"))
     for kind in ("delta.parquet", "orc", "tsv"):
         source = folder / f"one.{kind}"
         copies = folder / f"gigabyte.{kind}"
@@ -272,11 +257,8 @@ def restoring(folder, args):
             next(iter(again))
             ended = time.perf_counter()
             again.close()
-            print(
-                f"| {kind} | {place} | {opened - began:.2f} | {ended - opened:.2f} | "
-                f"{time.process_time() - cpu:.2f} |",
-                flush=True,
-            )
+            seconds = opened - began, ended - opened, time.process_time() - cpu
+            print(row(kind, place, *map("{:.2f}".format, seconds)), flush=True)
         shutil.rmtree(copies)
 
 
@@ -291,13 +273,7 @@ def main():
     args = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     torch.set_num_threads(1)
-    versions = []
-    for name in PACKAGES:
-        try:
-            versions.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            versions.append(f"no {name}")
-    print(", ".join(versions) + f"; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
+    print(f"{versions(PACKAGES)}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory(dir=args.dir) as folder:
         for lists in ("one", "some"):
             compare(pathlib.Path(folder), args, lists)

@@ -26,7 +26,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.convert import Measured, spread, write_source
+from benchmarks.convert import Measured, write_source
+from benchmarks.tables import head, row, spread
 
 WAYS = ("copy", "convert", "verified")
 SOURCE, OUT = "s3://source/model.ckpt", "s3://out/converted"
@@ -144,20 +145,15 @@ def main():
             {way: measure(way, args, environment) for way in WAYS[:: (-1) ** number]}
             for number in range(args.repeats)
         ]
-    print("| way | seconds | cpu s per GB | cpu x copy | peak MiB above imports |")
-    print("|---|---|---|---|---|")
+    print(head("way | seconds | cpu s per GB | cpu x copy | peak MiB above imports"))
     for way in WAYS:
         runs = [one[way] for one in rounds]
         cpu = [1e9 * run["cpu"] / run["bytes"] for run in runs]
         copies = [1e9 * one["copy"]["cpu"] / one["copy"]["bytes"] for one in rounds]
-        cells = [
-            way,
-            spread([run["seconds"] for run in runs]),
-            f"{statistics.median(cpu):.1f}",
-            spread([mine / theirs for mine, theirs in zip(cpu, copies)]),
-            f"{max(run['memory'] for run in runs):.0f}",
-        ]
-        print("| " + " | ".join(cells) + " |")
+        seconds = spread(run["seconds"] for run in runs)
+        ratios = spread(mine / theirs for mine, theirs in zip(cpu, copies))
+        memory = max(run["memory"] for run in runs)
+        print(row(way, seconds, f"{statistics.median(cpu):.1f}", ratios, f"{memory:.0f}"))
 
 
 if __name__ == "__main__":

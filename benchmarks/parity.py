@@ -11,7 +11,6 @@ limit at one size is left out of the larger ones. Progress goes to stderr, Markd
 """
 
 import argparse
-import importlib.metadata
 import os
 import platform
 import statistics
@@ -25,6 +24,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
+from benchmarks.tables import head, row, spread, versions
 
 PATIENCE = 20.0  # seconds; a slower peer is not tried on more rows
 PACKAGES = ("numpy", "pyarrow", "scikit-learn", "torch", "torchmetrics", "polars", "MLstatkit")
@@ -139,10 +139,8 @@ def tables(sizes, repeats, missing):
                 ours = ours or middle
                 if middle > PATIENCE / 10 and ours != middle:
                     slow.add(name)
-                yield (
-                    f"| {case} | {rows:,} | {name} | {middle:.3g} [{min(took):.3g}, "
-                    f"{max(took):.3g}] | {middle / ours:.1f} |"
-                )
+                ratio = f"{middle / ours:.1f}"
+                yield row(case, f"{rows:,}", name, spread(took, "{:.3g}"), ratio)
 
 
 def write_parquet(path, rows):
@@ -169,10 +167,8 @@ def from_parquet(rows, repeats):
         ]
     took = [float(seconds) for seconds, _, _ in runs]
     middle, peak = statistics.median(took), max(float(peak) for _, peak, _ in runs)
-    return (
-        f"| {rows:,} | {middle:.3g} [{min(took):.3g}, {max(took):.3g}] | {rows / middle / 1e6:.1f} "
-        f"| {peak:.0f} | {runs[0][2]} |"
-    )
+    pace = f"{rows / middle / 1e6:.1f}"
+    return row(f"{rows:,}", spread(took, "{:.3g}"), pace, f"{peak:.0f}", runs[0][2])
 
 
 def count_in_histograms(path):
@@ -193,17 +189,6 @@ def count_in_histograms(path):
     print(f"{seconds} {peak} {comparison.bound:.1e}")
 
 
-def versions():
-    """Installed packages, for the table's caption."""
-    installed = []
-    for name in PACKAGES:
-        try:
-            installed.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return f"Python {platform.python_version()}, " + ", ".join(installed)
-
-
 def main():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
@@ -216,14 +201,13 @@ def main():
     if args.count:
         count_in_histograms(args.count)
         return
-    print(versions() + "\n")
-    print("| what | rows | implementation | s, median [least, most] | x parity |")
-    print("|---|---|---|---|---|")
+    print(f"Python {platform.python_version()}, {versions(PACKAGES)}\n")
+    print(head("what | rows | implementation | s, median [least, most] | x parity"))
     missing = []
     for line in tables(args.rows, args.repeats, missing):
         print(line, flush=True)
-    print("\n| Parquet rows | s, median [least, most] | M rows/s | peak MB | certified bound |")
-    print("|---|---|---|---|---|")
+    print()
+    print(head("Parquet rows | s, median [least, most] | M rows/s | peak MB | certified bound"))
     for rows in args.parquet:
         print(from_parquet(rows, args.repeats), flush=True)
     if missing:

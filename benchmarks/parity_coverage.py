@@ -203,8 +203,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         shares = coverage(design, args.samples, args.seed)
         cells = " | ".join(share(value, args.samples) for value in shares.values())
         print(f"| {design.rows:,} | {design.prevalence:g} | {design.kind} | {cells} |", flush=True)
-    print("\n| positives | a hit moves its row by | passes | by the interval alone |")
-    print("|---|---|---|---|")
+    print("\n" + head("positives | a hit moves its row by | passes | by the interval alone"))
     for positives, reach in itertools.product((400, 2000, 6200, 12_000, 40_000), (0.5, 1.0)):
         samples = min(args.samples, 1000)
         now, before = rare(positives, reach, samples, args.seed)

@@ -20,6 +20,8 @@ import pathlib
 import platform
 import re
 
+from benchmarks import tables
+
 FOLDER = pathlib.Path(__file__).with_name("results")
 SCHEMA = "semisync.benchmark/1"
 
@@ -64,12 +66,7 @@ def _cells(line):
 
 def markdown(table):
     """A table as Markdown."""
-    head = ["| " + " | ".join(table["columns"]) + " |", "|" + "---|" * len(table["columns"])]
-    return "\n".join(head + [_line(row) for row in table["rows"]])
-
-
-def _line(row):
-    return "|" + "".join(f" {cell} |" if cell else " |" for cell in row)
+    return tables.table(table["columns"], table["rows"])
 
 
 def caption(result):

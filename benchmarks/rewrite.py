@@ -16,13 +16,13 @@ import argparse
 import gc
 import os
 import platform
-import statistics
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import graph_rewrite
+from benchmarks.tables import head, row, spread
 from semisync.common.compat import tf
 
 LAYER_OPS = 125  # at least, per layer, with its gradients and its part of Adam
@@ -128,10 +128,6 @@ def through_tensorflow(meta):
         tf.train.export_meta_graph()
 
 
-def cell(values):
-    return "{:.2f} [{:.2f}, {:.2f}]".format(statistics.median(values), min(values), max(values))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--nodes", type=int, default=50000)
@@ -140,8 +136,7 @@ def main():
     args = parser.parse_args()
     tf.logging.set_verbosity(tf.logging.ERROR)
     print("Python {}, TensorFlow {}\n".format(platform.python_version(), tf.__version__))
-    print("| graph | nodes | find_batch_norms | semi_synchronize | import and export | ratio |")
-    print("|---|---|---|---|---|---|")
+    print(head("graph | nodes | find_batch_norms | semi_synchronize | import and export | ratio"))
     for name in args.graph:
         meta = GRAPHS[name](args.nodes)
         jobs = [
@@ -150,9 +145,8 @@ def main():
             (through_tensorflow, meta),
         ]
         times = [[seconds(*job) for job in jobs] for _ in range(args.repeats)]
-        cells = [cell(values) for values in zip(*times)]
-        cells.append(cell([rewrite / peer for _, rewrite, peer in times]))
-        print("| {} | {} | {} |".format(name, len(meta.graph_def.node), " | ".join(cells)))
+        ratios = spread(rewrite / peer for _, rewrite, peer in times)
+        print(row(name, len(meta.graph_def.node), *map(spread, zip(*times)), ratios))
 
 
 if __name__ == "__main__":

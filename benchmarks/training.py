@@ -29,6 +29,7 @@ import torch
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import migrate
+from benchmarks.tables import head, row, spread
 from migrate.training import state
 from migrate.training.checkpoints import Checkpoints
 from migrate.training.converted_task import open_converted
@@ -36,6 +37,7 @@ from migrate.training.metrics import Metrics
 from migrate.training.reading import open_columns, reading_of
 
 COLUMNS = [f"c{k}" for k in range(8)]
+THREE = "{:.3f}"  # digits
 GRAPH = """
 import sys
 import tensorflow.compat.v1 as tf
@@ -85,10 +87,6 @@ def take(task, batches, metrics, after=None):
     return time.perf_counter() - wall, time.process_time() - cpu, rows
 
 
-def shown(values):
-    return f"{statistics.median(values):.3f} [{min(values):.3f}, {max(values):.3f}]"
-
-
 def reading(converted, from_files, kept, repeats):
     """Yields the throughput from files and from memory. kept: the batches of `from_files`."""
     task, metrics = converted.task, Metrics()
@@ -101,8 +99,8 @@ def reading(converted, from_files, kept, repeats):
         cpus.append(files[1] / memory[1])
         speeds.append(files[2] / files[0])
     yield "rows/s from files", f"{statistics.median(speeds):,.0f}"
-    yield "throughput with reading / from memory", shown(walls)
-    yield "CPU with reading / from memory", shown(cpus)
+    yield "throughput with reading / from memory", spread(walls, THREE)
+    yield "CPU with reading / from memory", spread(cpus, THREE)
 
 
 def checkpoints(converted, kept, folder, repeats):
@@ -129,10 +127,10 @@ def checkpoints(converted, kept, folder, repeats):
         slowed.append(quiet[0] / busy[0])
     size = sum(path.stat().st_size for path in pathlib.Path(folder).rglob("*") if path.is_file())
     yield "checkpoint, MB", f"{size / 1e6:,.0f}"
-    yield "written in, s", shown(writes)
-    yield "the training stops for, s", shown(stops)
-    yield "stop / writing", shown([stop / write for stop, write in zip(stops, writes)])
-    yield f"throughput with one checkpoint per {len(kept)} steps / without", shown(slowed)
+    yield "written in, s", spread(writes, THREE)
+    yield "the training stops for, s", spread(stops, THREE)
+    yield "stop / writing", spread((stop / write for stop, write in zip(stops, writes)), THREE)
+    yield f"throughput with one checkpoint per {len(kept)} steps / without", spread(slowed, THREE)
 
 
 def main():
@@ -159,12 +157,12 @@ def main():
             return open_columns(paths, wanted, args.batch)
 
         kept = list(from_files())
-        print("| what | median [least, most] |\n|---|---|")
+        print(head("what | median [least, most]"))
         for name, figure in (
             *reading(converted, from_files, kept, args.repeats),
             *checkpoints(converted, kept, folder / "checkpoints", args.repeats),
         ):
-            print(f"| {name} | {figure} |", flush=True)
+            print(row(name, figure), flush=True)
 
 
 if __name__ == "__main__":

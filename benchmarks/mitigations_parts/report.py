@@ -11,6 +11,7 @@ import math
 
 from benchmarks.auc_evidence_parts import spread
 from benchmarks.mitigations_parts import lateness, search
+from benchmarks.tables import table
 
 REFERENCE = "sync"
 _SIMULATED = 400  # global steps, for the pace
@@ -41,12 +42,12 @@ def markdown(lines):
 
 def _overview(blocks):
     """AUC minus sync of each mode in each block, and half the width of its interval."""
-    rows = ["| mode | " + " | ".join(blocks) + " |", "|---" * (len(blocks) + 1) + "|"]
+    rows = []
     for mode in dict.fromkeys(mode for modes in blocks.values() for mode in modes):
         if mode != REFERENCE:
             cells = [_overall(modes, mode) if mode in modes else "" for modes in blocks.values()]
-            rows.append("| {} | {} |".format(mode, " | ".join(cells)))
-    return "\n".join(rows)
+            rows.append([mode, *cells])
+    return table(["mode", *blocks], rows)
 
 
 def _overall(modes, mode):
@@ -60,11 +61,8 @@ def _overall(modes, mode):
 
 def _table(columns, cells, blocks):
     """One row per mode of each block."""
-    rows = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    for block, modes in blocks.items():
-        for mode in modes:
-            rows.append("| " + " | ".join([block, mode, *cells(modes, mode)]) + " |")
-    return "\n".join(rows)
+    rows = [[block, mode, *cells(modes, mode)] for block, modes in blocks.items() for mode in modes]
+    return table(columns, rows)
 
 
 _END = (
@@ -170,13 +168,13 @@ def _number(value):
 
 def paces(sizes, wanted):
     """Markdown: mean staleness and pace of the simulated cluster, with each bound of `wanted`."""
-    rows = ["| M | mode | mean staleness | batches/s | x asynchronous |", "|---" * 5 + "|"]
+    rows = []
     for size in sizes:
         base = lateness.asynchronous(_SIMULATED * size, 1).batches_per_second
         bounds = [("semi-sync", None)] + [("mean staleness %g" % one, one) for one in wanted]
         for mode, bound in [*bounds, ("sync", 0.0)]:
             trace = lateness.semi_synchronous(_SIMULATED, size, 1, bound)
             pace = trace.batches_per_second
-            row = "| {} | {} | {:.2f} | {:.1f} | {:.2f} |"
-            rows.append(row.format(size, mode, trace.mean, pace, pace / base))
-    return "\n".join(rows)
+            shown = "{:.2f} {:.1f} {:.2f}".format(trace.mean, pace, pace / base)
+            rows.append([size, mode, *shown.split()])
+    return table("M | mode | mean staleness | batches/s | x asynchronous", rows)

@@ -1,5 +1,7 @@
 """The summary as Markdown: median [smallest, largest] of the repeats."""
 
+from benchmarks.tables import head, row
+
 from .summary import RATIOS
 
 # What a reader wants to know first: column, ratio.
@@ -27,7 +29,7 @@ def rows(case):
     """A line per mode of a case (see `summary.of_case`)."""
     for mode, figures in case["modes"].items():
         cells = [_cell(figures[f], figures["spread"][f], digits) for _, f, digits in COLUMNS]
-        yield _line([case["title"], mode, *cells, _late(figures)])
+        yield row(case["title"], mode, *cells, _late(figures))
 
 
 def _late(figures):
@@ -44,13 +46,13 @@ def ratio_row(case):
     for name, *_ in RATIOS:
         ratio = case["ratios"].get(name)
         cells.append(_cell(ratio["median"], (ratio["min"], ratio["max"]), 2) if ratio else "-")
-    return _line(cells)
+    return row(*cells)
 
 
 def short_row(case):
     """A line with the medians of `SHORT`."""
     ratios = [case["ratios"].get(name) for _, name in SHORT]
-    return _line([case["title"], *(f"{one['median']:.2f}" if one else "-" for one in ratios)])
+    return row(case["title"], *(f"{one['median']:.2f}" if one else "-" for one in ratios))
 
 
 def others(cases):
@@ -67,14 +69,6 @@ def _cell(median, bounds, digits):
     return f"{median:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
-def _line(cells):
-    return "| " + " | ".join(cells) + " |"
-
-
-def _head(names):
-    return _line(names) + "\n" + "|" + "---|" * len(names)
-
-
-HEAD = _head(["case", "mode", *[name for name, *_ in COLUMNS], "max, beyond the bound"])
-SHORT_HEAD = _head(["case", *[name for name, _ in SHORT]])
-RATIO_HEAD = _head(["case", *[name for name, *_ in RATIOS]])
+HEAD = head(["case", "mode", *[name for name, *_ in COLUMNS], "max, beyond the bound"])
+SHORT_HEAD = head(["case", *[name for name, _ in SHORT]])
+RATIO_HEAD = head(["case", *[name for name, *_ in RATIOS]])

@@ -1,5 +1,6 @@
 """The result as Markdown tables and as JSON values."""
 
+from benchmarks.tables import table
 from benchmarks.thirty_days_parts.comparisons import MARGIN
 
 NAMES = {
@@ -12,11 +13,11 @@ NAMES = {
 
 def pooled(found):
     """A line per comparison, over all days from the switch on."""
-    lines = [
-        "| difference in AUC | baseline | by seed | mean | 95 % interval over the seeds"
-        " | verdict by seed | farthest day | slope per day |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    columns = (
+        "difference in AUC | baseline | by seed | mean | 95 % interval over the seeds"
+        " | verdict by seed | farthest day | slope per day"
+    )
+    lines = []
     for one in found:
         farthest = max(
             (part.delta for days in one.days for part in days.days), key=lambda delta: abs(delta)
@@ -32,8 +33,8 @@ def pooled(found):
             "{:+.5f}".format(farthest),
             slope,
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table(columns, lines)
 
 
 def _over_seeds(one):
@@ -48,17 +49,14 @@ def _over_seeds(one):
 def by_day(found):
     """A line per day: AUCs and differences, means over the seeds."""
     first = found[0]
-    lines = [
-        "| day | TensorFlow | TorchRec | " + " | ".join(one.name for one in found) + " |",
-        "|" + "---|" * (3 + len(found)),
-    ]
+    columns, lines = ["day", "TensorFlow", "TorchRec", *(one.name for one in found)], []
     old, new = first.auc_by_day("baseline"), first.auc_by_day("candidate")
     deltas = [one.mean_by_day() for one in found]
     for day in old:
         cells = [str(day), "{:.5f}".format(old[day]), "{:.5f}".format(new[day])]
         cells += ["{:+.5f}".format(one[day]) for one in deltas]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        lines.append(cells)
+    return table(columns, lines)
 
 
 def as_json(found, plan, staleness):

@@ -1,0 +1,48 @@
+"""How a benchmark shows its figures: tables in Markdown, what was repeated, seconds, versions."""
+
+import statistics
+import time
+
+
+def head(columns):
+    """The first two lines of a table; columns: a list, or text as "what | seconds"."""
+    if isinstance(columns, str):
+        columns = [name.strip() for name in columns.split("|")]
+    return "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|"
+
+
+def row(*cells):
+    """A line of a table."""
+    return "|" + "".join(" {} |".format(cell) if cell != "" else " |" for cell in cells)
+
+
+def table(columns, rows):
+    """A whole table; columns: as of `head`; rows: lists of cells."""
+    return "\n".join([head(columns), *(row(*cells) for cells in rows)])
+
+
+def spread(values, form="{:.2f}"):
+    """median [least, most]"""
+    values = list(values)
+    shown = statistics.median(values), min(values), max(values)
+    return "{} [{}, {}]".format(*map(form.format, shown))
+
+
+def timed(call, *given):
+    """Seconds of wall time, seconds of the process's CPU time, and what the call gives."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = call(*given)
+    return time.perf_counter() - wall, time.process_time() - cpu, found
+
+
+def versions(packages):
+    """Those that are installed, as one line, and which are not."""
+    import importlib.metadata
+
+    said = []
+    for name in packages:
+        try:
+            said.append("{} {}".format(name, importlib.metadata.version(name)))
+        except importlib.metadata.PackageNotFoundError:
+            said.append("no {}".format(name))
+    return ", ".join(said)
