@@ -12,7 +12,7 @@ All data is read in a stream, and every piece is checked.
 """
 
 import re
-from typing import Dict, Mapping, Optional, Set
+from typing import Dict, Iterator, Mapping, Optional, Set
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions
 from migrate.encoding.dtypes import BY_NAME, as_rows
 from migrate.encoding.wire import fields
-from migrate.facts.slot_samples import SlotSample, untrained
+from migrate.facts.slot_samples import SlotSample, cold_rows
 from migrate.graph.constants import constant_float
 from migrate.graph.evidence import Evidence, find_evidence
 from migrate.graph.metagraph import Graph
@@ -29,10 +29,9 @@ from migrate.open import open_checkpoint
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots
-from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
+from parity.diagnosis.facts import COMBINERS, Facts, agreed, is_step, moving_statistics
 
 _CHUNK = 1 << 20  # values at a time
-_MEAN, _VARIANCE = "/moving_mean", "/moving_variance"
 
 
 def read_checkpoint(prefix: str) -> Facts:
@@ -55,7 +54,7 @@ def read_checkpoint(prefix: str) -> Facts:
             },
             denominator=most.denominator(),
             slots=len(slots),
-            moving=_moving(checkpoint),
+            moving=moving_statistics(checkpoint, lambda name: as_rows(checkpoint.read(name))),
             batch_norm=_batch_norm(evidence.graph) if evidence else {},
             combiners=_combiners(evidence) if evidence else {},
             step=_step(checkpoint),
@@ -99,18 +98,14 @@ def _cold_rows(
 ) -> np.ndarray:
     """bool (rows,) in the order of the ids."""
     per_chunk = max(1, _CHUNK // max(1, checkpoint[name].shape[1]))
-    sources = [] if slots is None else [slots.sources[k] for k in sorted(slots.sources)]
-    initial = () if slots is None else states[slots.optimizer].initial
-    if not 0 < len(sources) <= len(initial):  # the slots do not tell
-        sources = []
-    streams = [checkpoint.chunks(source, per_chunk, deal) for source in sources]
-    chunks = [np.zeros(0, bool)]
-    for _, rows in checkpoint.chunks(name, per_chunk, deal):
-        cold = np.logical_not(as_rows(rows).any(axis=1))
-        if streams:
-            cold |= untrained([as_rows(next(stream)[1]) for stream in streams], initial)
-        chunks.append(cold)
-    return np.concatenate(chunks)
+
+    def stream(source: str) -> Iterator[np.ndarray]:
+        return (as_rows(rows) for _, rows in checkpoint.chunks(source, per_chunk, deal))
+
+    if slots is None:
+        return cold_rows(stream(name), (), ())
+    held = [stream(slots.sources[k]) for k in sorted(slots.sources)]
+    return cold_rows(stream(name), held, states[slots.optimizer].initial)
 
 
 def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, SlotSample]:
@@ -137,19 +132,6 @@ def _step(checkpoint: Checkpoint) -> Optional[int]:
         if is_step(name) and info.dtype in ("int32", "int64") and not info.shape
     ]
     return max(counts, default=None)
-
-
-def _moving(checkpoint: Checkpoint) -> Dict[str, MovingStatistics]:
-    moving = {}
-    for name in checkpoint:
-        layer = name[: -len(_MEAN)]
-        if name.endswith(_MEAN) and layer + _VARIANCE in checkpoint:
-            statistics = (
-                as_rows(checkpoint.read(variable)).ravel().astype(np.float64)
-                for variable in (name, layer + _VARIANCE)
-            )
-            moving[layer] = MovingStatistics(*statistics)
-    return moving
 
 
 def _batch_norm(graph: Graph) -> Dict[str, float]:

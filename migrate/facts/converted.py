@@ -5,19 +5,25 @@ TensorFlow's words, since they are what the training goes on with.
 """
 
 import os
-from typing import Dict, Iterator, List, Optional, Tuple
+from typing import Dict, Iterator, List, Optional
 
 import numpy as np
 
-from migrate.facts.slot_samples import SlotSample, untrained
+from migrate.facts.slot_samples import SlotSample, cold_rows
 from migrate.manifest.manifest import Manifest, TableSummary, Written, read_manifest
 from migrate.manifest.model_json import FILE, TableConfig, read_model
 from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
 from migrate.targets.reading import Reader, open_target
-from parity.diagnosis.facts import COMBINERS, Facts, MovingStatistics, agreed, is_step
+from parity.diagnosis.facts import (
+    COMBINERS,
+    Facts,
+    MovingStatistics,
+    agreed,
+    is_step,
+    moving_statistics,
+)
 
 _CHUNK = 1 << 20  # values at a time
-_MEAN, _VARIANCE = "/moving_mean", "/moving_variance"
 
 
 def read_converted(directory: str) -> Facts:
@@ -52,8 +58,10 @@ def read_converted(directory: str) -> Facts:
         moving=_moving(reader, manifest),
         combiners={name: pooling for name, pooling in poolings.items() if pooling in COMBINERS},
         cold={
-            variables[table.fqn]: _cold_rows(
-                reader, table.fqn, slots.get(variables[table.fqn], []), states[_kind(table)].initial
+            variables[table.fqn]: cold_rows(
+                _chunks(reader, table.fqn),
+                [_chunks(reader, slot.fqn) for slot in slots.get(variables[table.fqn], [])],
+                states[_kind(table)].initial,
             )
             for table in manifest.tables
             if table.dtype != "int8"  # packed rows, and frozen: what was not trained has no trace
@@ -86,21 +94,6 @@ def _arguments(table: TableConfig) -> Dict[str, float]:
     }
 
 
-def _cold_rows(
-    reader: Reader, fqn: str, slots: List[Written], initial: Tuple[float, ...]
-) -> np.ndarray:
-    """bool (rows,): all zero, or every slot at its initial value."""
-    told = 0 < len(slots) <= len(initial)
-    chunks = [np.zeros(0, bool)]
-    for first, last in _spans(reader, fqn):
-        cold = np.logical_not(_rows(reader, fqn, first, last).any(axis=1))
-        if told:
-            held = [_rows(reader, slot.fqn, first, last) for slot in slots]
-            cold |= untrained(held, initial)
-        chunks.append(cold)
-    return np.concatenate(chunks)
-
-
 def _step(reader: Reader, manifest: Manifest) -> Optional[int]:
     """The largest of the counts of updates."""
     counts = [
@@ -115,29 +108,15 @@ def _step(reader: Reader, manifest: Manifest) -> Optional[int]:
 
 def _moving(reader: Reader, manifest: Manifest) -> Dict[str, MovingStatistics]:
     by_source = {tensor.source: tensor.fqn for tensor in manifest.tensors if tensor.role == "dense"}
-    moving = {}
-    for name, fqn in by_source.items():
-        layer = name[: -len(_MEAN)]
-        if name.endswith(_MEAN) and layer + _VARIANCE in by_source:
-            both = (fqn, by_source[layer + _VARIANCE])
-            moving[layer] = MovingStatistics(
-                *(np.concatenate(list(_chunks(reader, fqn))).ravel().astype(float) for fqn in both)
-            )
-    return moving
+    return moving_statistics(
+        by_source, lambda name: np.concatenate(list(_chunks(reader, by_source[name])))
+    )
 
 
 def _chunks(reader: Reader, fqn: str) -> Iterator[np.ndarray]:
     """A tensor's rows as float32 (rows, dim), some at a time."""
-    for first, last in _spans(reader, fqn):
-        yield _rows(reader, fqn, first, last)
-
-
-def _spans(reader: Reader, fqn: str) -> Iterator[Tuple[int, int]]:
     shape = reader.tensors[fqn].shape or (1,)
     step = max(1, _CHUNK // max(1, int(np.prod(shape[1:], dtype=np.int64))))
-    return ((first, min(first + step, shape[0])) for first in range(0, shape[0], step))
-
-
-def _rows(reader: Reader, fqn: str, first: int, last: int) -> np.ndarray:
-    rows = reader.rows(fqn, first, last - first)
-    return rows.float().numpy().reshape(last - first, -1)
+    for first in range(0, shape[0], step):
+        count = min(step, shape[0] - first)
+        yield reader.rows(fqn, first, count).float().numpy().reshape(count, -1)

@@ -1,7 +1,7 @@
 """What an optimizer's slots say: how it began, and how large its denominators have grown."""
 
 import math
-from typing import Dict, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -71,9 +71,21 @@ class SlotSample:
         return float(np.median(trained)) if trained.size else None
 
 
-def untrained(slots: Sequence[np.ndarray], initial: Sequence[float]) -> np.ndarray:
-    """bool (rows,): rows whose every slot, each (rows, dim), holds its initial value."""
-    same = np.ones(len(slots[0]), bool)
-    for slot, value in zip(slots, initial):
-        same &= (slot == slot.dtype.type(value)).all(axis=1)
-    return same
+def cold_rows(
+    rows: Iterable[np.ndarray], slots: Sequence[Iterator[np.ndarray]], initial: Sequence[float]
+) -> np.ndarray:
+    """bool (rows,): those that are all zero, or whose every slot holds its initial value.
+
+    Args:
+        rows, slots: in blocks (rows, dim) of the same rows.
+        initial: of each slot; the slots do not tell where it is not known of all.
+    """
+    told = 0 < len(slots) <= len(initial)
+    blocks = [np.zeros(0, bool)]
+    for block in rows:
+        cold, same = np.logical_not(block.any(axis=1)), np.full(len(block), told)
+        for slot, value in zip(slots if told else (), initial):
+            held = next(slot)
+            same &= (held == held.dtype.type(value)).all(axis=1)
+        blocks.append(cold | same)
+    return np.concatenate(blocks)

@@ -6,7 +6,7 @@ Words and numbers are TensorFlow's: `momentum` of BatchNorm is 1 - torch's.
 
 import re
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, Mapping, NamedTuple, Optional, Set
+from typing import Callable, Collection, Dict, Iterable, Mapping, NamedTuple, Optional, Set
 
 import numpy as np
 
@@ -74,6 +74,21 @@ _STEP = re.compile(
 def is_step(name: str) -> bool:
     """Whether a variable of that name counts the updates."""
     return _STEP.search(name) is not None
+
+
+def moving_statistics(
+    names: Collection[str], read: Callable[[str], np.ndarray]
+) -> Dict[str, MovingStatistics]:
+    """Those of the layers that have both among the variables of these names, by layer."""
+    mean, variance = "/moving_mean", "/moving_variance"
+    layers = [name[: -len(mean)] for name in names if name.endswith(mean)]
+    return {
+        layer: MovingStatistics(
+            *(read(layer + one).ravel().astype(float) for one in (mean, variance))
+        )
+        for layer in layers
+        if layer + variance in names
+    }
 
 
 def agreed(settings: Iterable[Mapping[str, float]]) -> Dict[str, float]:
