@@ -17,7 +17,8 @@ from migrate.model.parameters import Parameter
 from migrate.model.training.begun import begin_anew
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.stored_slots import slot_names
-from migrate.to_tensorflow.dcp_rows import Saved, joined, read_dcp
+from migrate.targets.reading.dcp import Saved, read_dcp
+from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.held import Held, Side, notes_on_state
 from migrate.to_tensorflow.keys import Keys, Place
 from semisync.common.errors import BadInput

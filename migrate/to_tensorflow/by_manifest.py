@@ -15,7 +15,8 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 from migrate.manifest.manifest import Manifest, Written
 from migrate.manifest.state_names import owner
 from migrate.manifest.transforms import CAST, COPY
-from migrate.to_tensorflow.dcp_rows import joined, read_dcp
+from migrate.targets.reading.dcp import read_dcp
+from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.hash_table import find_rows, leads_back
 from migrate.to_tensorflow.held import Held, Side
 from migrate.to_tensorflow.in_directory import reasons, refuse_increment

@@ -9,83 +9,23 @@ read in place where they are contiguous; else the chunk is loaded.
 from __future__ import annotations
 
 import math
-import os
 import struct
 import zipfile
-from typing import (
-    BinaryIO,
-    ContextManager,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-)
+from typing import BinaryIO, ContextManager, Iterator, Mapping, Optional, Sequence, Tuple
 
 import numpy
 import torch
-from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
 from migrate.checkpoint.pieces import Piece, check_tiling
 from migrate.checkpoint.rows import window
 from migrate.encoding.dtypes import number_type
-from migrate.targets.reading.dcp import part_of_file, read_metadata
-from migrate.to_tensorflow.held import BLOCK_BYTES, Held, as_array, dtype_name, rows_of
+from migrate.targets.reading.dcp import Chunk, Saved, part_of_file
+from migrate.targets.reading.reader import dtype_name
+from migrate.to_tensorflow.held import BLOCK_BYTES, Held, as_array, rows_of
 from migrate.to_tensorflow.keys import Place
 from semisync.common.errors import BadInput
 
 _LOCAL_HEADER = 30  # bytes of a zip archive's; the last four are the lengths of what follows it
-
-
-class Chunk(NamedTuple):
-    """A box of a tensor: its first index and sizes, and where its `torch.save` is."""
-
-    start: Tuple[int, ...]
-    shape: Tuple[int, ...]
-    path: str
-    offset: int
-    length: int
-
-
-class Saved(NamedTuple):
-    """A tensor of a DCP; dtype: torch's name."""
-
-    dtype: str
-    shape: Tuple[int, ...]
-    chunks: List[Chunk]
-
-
-def read_dcp(directory: str) -> Dict[str, Saved]:
-    """The tensors of the DCP in `directory`, by name; BadInput unless it is one."""
-    try:
-        metadata = read_metadata(directory)
-        return dict(_tensors(metadata, directory))
-    except Exception as error:  # what an unpickler raises, or what its result lacks
-        raise BadInput(
-            f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}; expected a "
-            "torch Distributed Checkpoint"
-        ) from error
-
-
-def _tensors(metadata: Metadata, directory: str) -> Iterator[Tuple[str, Saved]]:
-    places = {
-        (index.fqn, tuple(index.offset)): at
-        for index, at in metadata.storage_data.items()
-        if index.offset is not None
-    }
-    for fqn, tensor in metadata.state_dict_metadata.items():
-        if not isinstance(tensor, TensorStorageMetadata):
-            continue  # a plain object, such as an optimizer's settings
-        chunks = []
-        for chunk in tensor.chunks:
-            at = places[fqn, tuple(chunk.offsets)]
-            path = os.path.join(directory, at.relative_path)
-            start, shape = tuple(chunk.offsets), tuple(chunk.sizes)
-            chunks.append(Chunk(start, shape, path, at.offset, at.length))
-        yield fqn, Saved(dtype_name(tensor.properties.dtype), tuple(tensor.size), sorted(chunks))
 
 
 def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:

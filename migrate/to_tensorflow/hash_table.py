@@ -21,7 +21,8 @@ import numpy
 from migrate.manifest.id_modes import MODES
 from migrate.manifest.manifest import Manifest, TableSummary
 from migrate.targets.reading import open_target
-from migrate.to_tensorflow.dcp_rows import Saved, blocks_of
+from migrate.targets.reading.dcp import Saved
+from migrate.to_tensorflow.dcp_rows import blocks_of
 from migrate.to_tensorflow.held import Held
 from migrate.to_tensorflow.in_directory import checked_rows
 from migrate.to_tensorflow.keys import Keys, table_names

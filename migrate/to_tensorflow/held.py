@@ -93,11 +93,6 @@ def as_array(values: torch.Tensor) -> numpy.ndarray:
     return values.numpy()
 
 
-def dtype_name(dtype: torch.dtype) -> str:
-    """Torch's name of the type."""
-    return str(dtype).replace("torch.", "")
-
-
 def rows_of(shape: Tuple[int, ...]) -> int:
     """A scalar is one row."""
     return shape[0] if shape else 1

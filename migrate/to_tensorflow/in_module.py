@@ -15,7 +15,8 @@ import torch
 
 from migrate.model.parameters import Parameter
 from migrate.model.training.kept import as_stored
-from migrate.to_tensorflow.held import Held, Side, dtype_name, notes_on_state
+from migrate.targets.reading.reader import dtype_name
+from migrate.to_tensorflow.held import Held, Side, notes_on_state
 from semisync.common.errors import UsageError
 
 _PLACE = "the module"

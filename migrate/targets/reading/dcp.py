@@ -18,67 +18,46 @@ from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadat
 
 from migrate.storage.files import open_file, read_whole
 from migrate.storage.remote import Unreachable, is_remote
-from migrate.targets.reading.reader import Stored
+from migrate.targets.reading.reader import Stored, dtype_name
 from semisync.common.errors import BadInput
 
 
-class _Place(NamedTuple):
-    """A chunk of a DCP: its file, first byte and bytes."""
+class Chunk(NamedTuple):
+    """A box of a tensor: its first index and sizes, and where its `torch.save` is."""
 
-    file: str
+    start: Tuple[int, ...]
+    shape: Tuple[int, ...]
+    path: str
     offset: int
     length: int
+
+
+class Saved(NamedTuple):
+    """A tensor of a DCP; dtype: torch's name."""
+
+    dtype: str
+    shape: Tuple[int, ...]
+    chunks: List[Chunk]
 
 
 class DcpReader:
     """A torch Distributed Checkpoint whose chunks are whole rows."""
 
     def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self.tensors: Dict[str, Stored] = {}
-        self._chunks: Dict[str, List[Tuple[int, int, _Place]]] = {}  # first row, rows, where
+        self._saved = read_dcp(directory, converted=True)
+        self.tensors = {fqn: Stored(one.shape, one.dtype) for fqn, one in self._saved.items()}
         self._kept: Tuple[str, int, torch.Tensor] = ("", -1, torch.empty(0))
-        try:
-            self._take_in(read_metadata(directory))
-        except Unreachable:
-            raise
-        except Exception as error:  # what an unpickler raises, or what its result lacks
-            raise BadInput(
-                f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}"
-            ) from error
-
-    def _take_in(self, metadata: Metadata) -> None:
-        """Shapes, types and places; a ValueError or any other where something is missing."""
-        places = {
-            (index.fqn, tuple(index.offset)): _Place(at.relative_path, at.offset, at.length)
-            for index, at in metadata.storage_data.items()
-        }
-        for fqn, tensor in metadata.state_dict_metadata.items():
-            if not isinstance(tensor, TensorStorageMetadata):
-                raise ValueError(f"{fqn!r} is not a tensor")
-            if ".".join(map(str, metadata.planner_data[fqn])) != fqn:
-                raise ValueError(f"{fqn!r} has another path in the state dict")
-            self.tensors[fqn] = Stored(tuple(tensor.size), _name(tensor.properties.dtype))
-            boxes = [
-                (chunk.offsets[:1], chunk.sizes[:1], tuple(chunk.offsets))
-                for chunk in tensor.chunks
-            ]
-            self._chunks[fqn] = [
-                (first[0] if first else 0, rows[0] if rows else 1, places[fqn, offsets])
-                for first, rows, offsets in sorted(boxes)
-            ]
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
         pieces = []
-        chunks = self._chunks[fqn]
-        for start, rows, where in chunks[
-            max(bisect([chunk[0] for chunk in chunks], first) - 1, 0) :
-        ]:
+        chunks = [(*one.start[:1], *one.shape[:1]) or (0, 1) for one in self._saved[fqn].chunks]
+        at = max(bisect([start for start, _ in chunks], first) - 1, 0)
+        for number, (start, rows) in enumerate(chunks[at:], at):
             begin, end = max(first, start), min(first + count, start + rows)
             if begin >= end:
                 break
-            pieces.append(self._chunk(fqn, start, rows, where)[begin - start : end - start])
+            pieces.append(self._chunk(fqn, number)[begin - start : end - start])
         there = sum(map(len, pieces))
         if there != count:
             raise BadInput(f"{fqn!r} has {there} of the rows {first} to {first + count - 1}")
@@ -88,26 +67,26 @@ class DcpReader:
         """The same with a chunk of its own."""
         return copy.copy(self)
 
-    def _chunk(self, fqn: str, start: int, rows: int, where: _Place) -> torch.Tensor:
-        if self._kept[:2] != (fqn, start):
-            path = os.path.join(self._directory, where.file)
+    def _chunk(self, fqn: str, number: int) -> torch.Tensor:
+        if self._kept[:2] != (fqn, number):
+            dtype, whole, chunks = self._saved[fqn]
+            _, shape, path, offset, length = chunks[number]
             try:
-                with part_of_file(path, where.offset, where.length) as view:
+                with part_of_file(path, offset, length) as view:
                     tensor = torch.load(view, map_location="cpu", weights_only=True)
             except Unreachable:
                 raise
             except Exception as error:  # torch raises what its unpickler raises
                 raise BadInput(
-                    f"{path}, chunk at byte {where.offset}: {' '.join(str(error).split())}"
+                    f"{path}, chunk at byte {offset}: {' '.join(str(error).split())}"
                 ) from error
-            stored = self.tensors[fqn]
-            expected = Stored((rows, *stored.shape[1:]) if stored.shape else (), stored.dtype)
+            expected = Stored((*shape[:1], *whole[1:]), dtype)
             loaded = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
-            if loaded is not None and loaded.shape and stored.shape:  # a name may have fewer rows
-                tensor = tensor[:rows]
+            if loaded is not None and loaded.shape and shape:  # a name may have fewer rows
+                tensor = tensor[: shape[0]]
             if not isinstance(tensor, torch.Tensor) or _stored(tensor) != expected:
-                raise BadInput(f"{path}, chunk at byte {where.offset}: {loaded}, not {expected}")
-            self._kept = (fqn, start, tensor if tensor.dim() else tensor.reshape(1))
+                raise BadInput(f"{path}, chunk at byte {offset}: {loaded}, not {expected}")
+            self._kept = (fqn, number, tensor if tensor.dim() else tensor.reshape(1))
         return self._kept[2]
 
 
@@ -115,6 +94,45 @@ def read_metadata(directory: str) -> Metadata:
     """`.metadata` of the DCP at a path or URL; whatever an unpickler raises where it is damaged."""
     metadata: Metadata = pickle.loads(read_whole(os.path.join(directory, ".metadata")))
     return metadata
+
+
+def read_dcp(directory: str, converted: bool = False) -> Dict[str, Saved]:
+    """The tensors of the DCP at a path or URL, by name; BadInput unless it is one.
+
+    Args:
+        converted: it is as `semisync convert` writes it: tensors alone, each under its own path.
+    """
+    try:
+        return dict(_tensors(read_metadata(directory), directory, converted))
+    except Unreachable:
+        raise
+    except Exception as error:  # what an unpickler raises, or what its result lacks
+        raise BadInput(
+            f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}; expected a "
+            "torch Distributed Checkpoint"
+        ) from error
+
+
+def _tensors(metadata: Metadata, directory: str, converted: bool) -> Iterator[Tuple[str, Saved]]:
+    places = {
+        (index.fqn, tuple(index.offset)): at
+        for index, at in metadata.storage_data.items()
+        if index.offset is not None
+    }
+    for fqn, tensor in metadata.state_dict_metadata.items():
+        if not isinstance(tensor, TensorStorageMetadata):
+            if converted:
+                raise ValueError(f"{fqn!r} is not a tensor")
+            continue  # a plain object, such as an optimizer's settings
+        if converted and ".".join(map(str, metadata.planner_data[fqn])) != fqn:
+            raise ValueError(f"{fqn!r} has another path in the state dict")
+        chunks = []
+        for chunk in tensor.chunks:
+            at = places[fqn, tuple(chunk.offsets)]
+            path = os.path.join(directory, at.relative_path)
+            start, shape = tuple(chunk.offsets), tuple(chunk.sizes)
+            chunks.append(Chunk(start, shape, path, at.offset, at.length))
+        yield fqn, Saved(dtype_name(tensor.properties.dtype), tuple(tensor.size), sorted(chunks))
 
 
 @contextmanager
@@ -158,8 +176,4 @@ class _PartOfFile(io.RawIOBase):
 
 
 def _stored(tensor: torch.Tensor) -> Stored:
-    return Stored(tuple(tensor.shape), _name(tensor.dtype))
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).replace("torch.", "")
+    return Stored(tuple(tensor.shape), dtype_name(tensor.dtype))

@@ -25,6 +25,11 @@ class Stored(NamedTuple):
     dtype: str
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    """Torch's name of the type."""
+    return str(dtype).replace("torch.", "")
+
+
 class Reader(Protocol):
     """tensors: by name. rows: a range of a tensor's rows; a scalar is one row."""
 
