@@ -174,9 +174,12 @@ class Optimizer:
         more = any(number >= len(self.slots) for number in numbers)
         return self.all_slots if more else self.slots
 
-    def initial_state(self, all_slots: bool = False) -> Dict[str, float]:
-        """Torch's name of each slot -> the value that TensorFlow begins it with."""
-        return {slot.torch: slot.initial for slot in (self.all_slots if all_slots else self.slots)}
+    def initial_state(
+        self, settings: Mapping[str, Any], all_slots: bool = False
+    ) -> Dict[str, float]:
+        """Torch's name of each slot -> what TensorFlow begins it with, given its settings."""
+        slots = self.all_slots if all_slots else self.slots
+        return {slot.torch: settings.get(slot.setting or "", slot.initial) for slot in slots}
 
     def continued_by(self, hyperparameters: Mapping[str, float]) -> Optional[Counterpart]:
         """Its counterpart, where that computes the same with `hyperparameters`."""

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from migrate.scoring.chosen import Asked
 from migrate.scoring.model import TYPES
@@ -69,9 +69,9 @@ def given(args: argparse.Namespace) -> Given:
     """What was said; UsageError if a value is not of its option's form."""
     return Given(
         named_inputs(args),
-        dict(map(_constant, _pairs(args.feed, "--feed"))),
-        list(map(_typed, _pairs(args.type, "--type"))),
-        _pairs(args.fill, "--fill"),
+        constants(args.feed),
+        list(map(_typed, pairs(args.type, "--type"))),
+        pairs(args.fill, "--fill"),
         args.list_separator,
     )
 
@@ -107,11 +107,17 @@ def add_tensorflow(group: Any) -> None:
     )
 
 
-def _pairs(texts: Sequence[str], option: str) -> List[Tuple[str, str]]:
+def pairs(texts: Sequence[str], option: str, form: str = "NAME=VALUE") -> List[Tuple[str, str]]:
+    """The two sides of each =; UsageError for a text without one, or without a name before it."""
     for text in texts:
-        if "=" not in text:
-            raise UsageError(f"{option} takes NAME=VALUE, not {text!r}")
+        if text.find("=") < 1:
+            raise UsageError(f"{option} takes {form}, not {text!r}")
     return [text.partition("=")[::2] for text in texts]
+
+
+def constants(texts: Sequence[str]) -> Dict[str, Any]:
+    """What each --feed gives; UsageError for what is not JSON."""
+    return dict(map(_constant, pairs(texts, "--feed")))
 
 
 def _typed(pair: Tuple[str, str]) -> Tuple[str, str]:

@@ -221,11 +221,11 @@ def _train(args: argparse.Namespace, device: Any) -> None:
 def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     """(the task of the checkpoint, what it reads of the files)"""
     from migrate.open import open_checkpoint
+    from migrate.scoring.options import constants, pairs
     from migrate.training.converted_task import open_converted
     from migrate.training.reading import reading_of
 
-    feeds = {name: _json(name, text) for name, text in _pairs(args.feed, "--feed")}
-    fills = dict(_pairs(args.fill, "--fill"))
+    feeds, fills = constants(args.feed), dict(pairs(args.fill, "--fill"))
     scored = args.label is not None
     converted = open_converted(
         open_checkpoint(args.prefix),
@@ -236,7 +236,7 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
         args.loss,
         scored,
     )
-    named = {name: column for column, name in _pairs(args.input, "--input")}
+    named = {name: column for column, name in pairs(args.input, "--input", "COL=NAME")}
     inputs, label = converted.inputs, args.label
     return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key, fills)
 
@@ -305,21 +305,6 @@ def _arguments(args: argparse.Namespace) -> List[str]:
         else:
             given += [option, *map(str, value if isinstance(value, list) else [value])]
     return given
-
-
-def _pairs(given: List[str], option: str) -> List[Any]:
-    pairs = [text.partition("=") for text in given]
-    for text, (left, separator, right) in zip(given, pairs):
-        if not (left and separator and right):
-            raise UsageError(f"{option} is {text!r}, expected two names with = between them")
-    return [(left, right) for left, _, right in pairs]
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"--feed {name}={text}: {text!r} is not a JSON value") from error
 
 
 def _text_format(text: Optional[str]) -> Any:

@@ -247,8 +247,8 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
     ("more", "sentence"),
     [
         (["--input", "price=cost"], "has no input 'cost'"),
-        (["--input", "price"], "expected two names"),
-        (["--feed", "price={"], "is not a JSON value"),
+        (["--input", "price"], "--input takes COL=NAME, not 'price'"),
+        (["--feed", "price={"], "--feed price takes JSON"),
         (["--input", "absent=price"], "has no column 'absent'"),
         (["--input", "absent=price"], "--input COLUMN=price names another column"),
         (["--frozen", "int8"], "the graph trains all of its tables"),
@@ -257,6 +257,7 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
             ["--fill", "price=none"],
             "the fill of the column 'price' is 'none'; a number is expected",
         ),
+        (["--fill", "price="], "the fill of the column 'price' is ''; a number is expected"),
         (["--fill", "cost=1"], "the column 'cost' has a fill, but it is not read"),
         (["--text", '{"comma": ","}'], "expected a JSON object of separator, names"),
     ],

@@ -14,20 +14,8 @@ from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate
 from migrate.optimizers.adam import ADAM, LAZY_ADAM, POWERS
+from migrate.torchrec.optimizers import __all__ as CONTINUED
 from semisync.common.errors import BadInput
-
-CONTINUED = {  # record -> class in migrate.torchrec.optimizers
-    "Adadelta": "Adadelta",
-    "Adagrad": "Adagrad",
-    "Adam": "Adam",
-    "Ftrl": "Ftrl",
-    "GradientDescent": "GradientDescent",
-    "LazyAdam": "Adam",
-    "Momentum": "Momentum",
-    "ProximalAdagrad": "ProximalAdagrad",
-    "ProximalGradientDescent": "ProximalGradientDescent",
-    "RMSProp": "RMSProp",
-}
 
 
 class Rule(NamedTuple):
@@ -62,7 +50,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
     flags = {name: update.hyperparameters.get(name) for name in record.flags.values()}
     set_flags = {name: value for name, value in flags.items() if value is not None}
     counterpart = record.continued_by(set_flags)
-    if record.name not in CONTINUED or counterpart is None:
+    if record.leaf not in CONTINUED or counterpart is None:
         raise BadInput(
             f"{graph.path}: {update.node!r} trains {update.variable!r} by "
             f"{record.name}{_with(set_flags)}, which no optimizer here continues. {record.note}"
@@ -87,7 +75,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
     slots = [slot.torch for slot in record.slots_for(range(len(update.slots)))]
     for slot, argument in counterpart.for_slot.items():
         settings[argument] = slot in slots
-    return Rule(CONTINUED[record.name], _sorted(settings), _sorted(edges))
+    return Rule(record.leaf, _sorted(settings), _sorted(edges))
 
 
 def _sorted(values: Mapping[str, Any]) -> Tuple[Tuple[str, Any], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable
+from typing import Any, Iterable
 
 import torch
 
@@ -26,10 +26,6 @@ class Adagrad(RowOptimizer):
     ) -> None:
         start = initial_accumulator_value
         super().__init__(parameters, rows, lr=lr, eps=eps, initial_accumulator_value=start)
-
-    def initial_state(self, group: Group) -> Dict[str, float]:
-        """sum."""
-        return {"sum": group["initial_accumulator_value"]}
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int
@@ -55,10 +51,6 @@ class ProximalAdagrad(RowOptimizer):
     ) -> None:
         start = initial_accumulator_value
         super().__init__(parameters, rows, lr=lr, l1=l1, l2=l2, initial_accumulator_value=start)
-
-    def initial_state(self, group: Group) -> Dict[str, float]:
-        """accumulator."""
-        return {"accumulator": group["initial_accumulator_value"]}
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int

@@ -71,7 +71,7 @@ class RMSProp(RowOptimizer):
 
     def initial_state(self, group: Group) -> Dict[str, float]:
         """square_avg, momentum_buffer, and grad_avg where it is centered."""
-        return self.record.initial_state(all_slots=group["centered"])
+        return self.record.initial_state(group, all_slots=group["centered"])
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int

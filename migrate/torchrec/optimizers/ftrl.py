@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable
+from typing import Any, Iterable
 
 import torch
 
@@ -31,10 +31,6 @@ class Ftrl(RowOptimizer):
         values = {"l1": l1, "l2": l2, "l2_shrinkage": l2_shrinkage, "lr_power": lr_power}
         start = initial_accumulator_value
         super().__init__(parameters, rows, lr=lr, initial_accumulator_value=start, **values)
-
-    def initial_state(self, group: Group) -> Dict[str, float]:
-        """accum and linear."""
-        return {**self.record.initial_state(), "accum": group["initial_accumulator_value"]}
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int

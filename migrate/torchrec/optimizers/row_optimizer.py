@@ -26,7 +26,7 @@ class RowOptimizer(torch.optim.Optimizer):
 
     def initial_state(self, group: Group) -> Dict[str, float]:
         """What each slot of a parameter begins with."""
-        return self.record.initial_state()
+        return self.record.initial_state(group)
 
     def update(
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int
