@@ -14,7 +14,8 @@ from migrate.planning.plan import CASTS, STATICS, STRATEGIES, Plan
 from migrate.planning.planner import plan
 from migrate.servers import add_plugins
 from migrate.targets import TARGETS
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import UsageError
+from semisync.common.files import read_text
 
 _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted
@@ -236,19 +237,9 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             "--plan already says what --meta, --tables, --partition-strategy, --rename, --cast, "
             "--static, --drop, --ids and --duplicates would; leave them out or edit the plan"
         )
-    edited = _read_plan(args.plan)
+    edited = Plan.from_yaml(read_text(args.plan), args.plan)
     newer = checkpoint.newer.prefix if checkpoint.newer is not None else edited.newer
     return dataclasses.replace(edited, source=checkpoint.prefix, newer=newer)
-
-
-def _read_plan(path: str) -> Plan:
-    """The plan in a YAML file; BadInput unless it is one."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from error
-    return Plan.from_yaml(text, path)
 
 
 def _substitution(text: str) -> Tuple[str, str]:

@@ -13,9 +13,10 @@ import math
 import os
 from typing import Any, Dict, Optional, Tuple
 
+from migrate.planning import yaml_text
 from parity.diagnosis.facts import COMBINERS, Facts
 from semisync.common.errors import BadInput
-from semisync.common.extras import extra
+from semisync.common.files import read_text
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _PARTS = ("optimizer", "batch_norm", "combiner", "model")
@@ -54,27 +55,14 @@ def read_settings_file(path: str) -> Tuple[Facts, Optional[str]]:
 
 
 def _load(path: str) -> Dict[str, Any]:
+    text = read_text(path)
     try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from error
-    try:
-        data = json.loads(text) if path.lower().endswith(".json") else _yaml(path, text)
+        data = json.loads(text) if path.lower().endswith(".json") else yaml_text.load(text, path)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
         raise BadInput(f"{path} has no settings; it may have the parts {', '.join(_PARTS)}")
     return data
-
-
-def _yaml(path: str, text: str) -> Any:
-    with extra("report", f"to read {path}"):
-        import yaml
-    try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is not YAML: {' '.join(str(error).split())}") from error
 
 
 def _mapping(path: str, data: Dict[str, Any], part: str) -> Dict[str, Any]:

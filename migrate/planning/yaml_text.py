@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any, Dict
 
 from semisync.common.errors import BadInput
+from semisync.common.extras import extra
 
 _DATE = "tag:yaml.org,2002:timestamp"
 
@@ -22,7 +23,8 @@ def load(text: str, where: str) -> Any:
 
     yaml.safe_load would keep the last of two equal fields; here they are an error. A date is text.
     """
-    import yaml
+    with extra("report", f"to read {where}"):
+        import yaml
 
     class Loader(yaml.SafeLoader):
         yaml_implicit_resolvers = {

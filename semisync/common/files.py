@@ -9,7 +9,7 @@ import os
 import pathlib
 import tempfile
 
-from semisync.common.errors import UsageError
+from semisync.common.errors import BadInput, UsageError
 
 
 def check_writable(path):
@@ -54,6 +54,14 @@ def flush(path):
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def read_text(path):
+    """The text in UTF-8 of the file at `path`; BadInput where it cannot be read."""
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput("{} cannot be read: {}".format(path, error)) from error
 
 
 def write_bytes(path, data):

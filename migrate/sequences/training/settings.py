@@ -21,6 +21,7 @@ from migrate.sequences.histories import FORMS, Columns
 from migrate.sequences.retrieval import NEGATIVES
 from migrate.sequences.splits import SplitAt
 from semisync.common.errors import BadInput
+from semisync.common.files import read_text
 
 TASKS, TOWERS = ("retrieval", "ranking"), ("hstu", "sasrec")
 TABLES = ("ids", "torchrec")
@@ -104,12 +105,7 @@ class Settings:
 
 def read_settings(path: str) -> Settings:
     """The settings in a file; BadInput in one sentence where something in it is wrong."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read: {error}") from error
-    return settings_of(yaml_text.load(text, path), path)
+    return settings_of(yaml_text.load(read_text(path), path), path)
 
 
 def settings_of(data: Any, where: str) -> Settings:

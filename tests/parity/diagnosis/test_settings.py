@@ -59,6 +59,7 @@ def test_settings_go_before_those_of_the_model_that_they_name(tensorflow_models,
         ("model: absent", "there is no checkpoint"),
         ("[1, 2]", "has no settings"),
         ("a: [", "is not YAML"),
+        ("optimizer: {epsilon: 1.0, epsilon: 2.0}", "the field 'epsilon' comes twice"),
     ],
 )
 def test_what_is_wrong_in_settings_is_named(tmp_path, text, sentence):
