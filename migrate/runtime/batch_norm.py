@@ -79,9 +79,12 @@ class BatchNorm(nn.Module):
         """Those of the batch; the running ones move."""
         axes = [axis for axis in range(x.dim()) if axis != channels]
         variance, mean = torch.var_mean(x, axes, correction=0)
-        with torch.no_grad():
-            count = x.numel() // max(mean.numel(), 1)
-            stored = variance * (count / (count - 1)) if self.unbiased and count > 1 else variance
-            self.running_mean.lerp_(mean.detach(), self.momentum)
-            self.running_var.lerp_(stored.detach(), self.momentum)
+        self.move(mean, variance, x.numel() // max(mean.numel(), 1))
         return mean, variance
+
+    @torch.no_grad()
+    def move(self, mean: torch.Tensor, variance: torch.Tensor, count: int) -> None:
+        """Moves the running statistics towards those of `count` values of each channel."""
+        stored = variance * (count / (count - 1)) if self.unbiased and count > 1 else variance
+        self.running_mean.lerp_(mean.detach(), self.momentum)
+        self.running_var.lerp_(stored.detach(), self.momentum)

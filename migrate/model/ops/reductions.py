@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import List, Optional
 
 from migrate.model.ops.arguments import index_type, normal, number
-from migrate.model.ops.values import Call, Many, Ops
+from migrate.model.ops.values import Call, Many, Ops, by
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PICKED = "({0:t}, {1:t}, {2:t})"  # rows that indices pick
@@ -30,16 +30,6 @@ def mean(call: Call) -> str:
     return _reduced(call, "mean")
 
 
-def largest(call: Call) -> str:
-    """`x.amax(1)`; of nothing, the lowest value of the type"""
-    return _extreme(call, "amax")
-
-
-def smallest(call: Call) -> str:
-    """`x.amin(1)`; of nothing, the highest value of the type"""
-    return _extreme(call, "amin")
-
-
 def product(call: Call) -> str:
     """`x.prod(1)`"""
     axes = _axes(call)
@@ -48,41 +38,6 @@ def product(call: Call) -> str:
         whole = axes is not None and call[0].rank == len(axes)
         return _reduced(call, "prod", kept) if whole and not _keep(call) else _general(call, "prod")
     return _reduced(call, "prod", kept)
-
-
-def all_of(call: Call) -> str:
-    """`x.all(1)`"""
-    return _reduced(call, "all")
-
-
-def any_of(call: Call) -> str:
-    """`x.any(1)`"""
-    return _reduced(call, "any")
-
-
-def norm(call: Call) -> str:
-    """`torch.linalg.vector_norm(x, dim=1)`"""
-    return _general(call, "euclidean_norm")
-
-
-def position_of_largest(call: Call) -> str:
-    """`x.argmax(1)`; the first one of equal values"""
-    return _position(call, "argmax")
-
-
-def position_of_smallest(call: Call) -> str:
-    """`x.argmin(1)`; the first one of equal values"""
-    return _position(call, "argmin")
-
-
-def running_sum(call: Call) -> str:
-    """`x.cumsum(1)`; also exclusive, and from the end"""
-    return _running(call, "cumsum")
-
-
-def running_product(call: Call) -> str:
-    """`x.cumprod(1)`; also exclusive, and from the end"""
-    return _running(call, "cumprod")
 
 
 def top_k(call: Call) -> Many:
@@ -167,21 +122,21 @@ def _running(call: Call, method: str) -> str:
 
 
 OPS: Ops = {
-    "All": all_of,
-    "Any": any_of,
-    "ArgMax": position_of_largest,
-    "ArgMin": position_of_smallest,
+    "All": by(_reduced, "all", said="`x.all(1)`"),
+    "Any": by(_reduced, "any", said="`x.any(1)`"),
+    "ArgMax": by(_position, "argmax", said="`x.argmax(1)`; the first one of equal values"),
+    "ArgMin": by(_position, "argmin", said="`x.argmin(1)`; the first one of equal values"),
     "Bincount": "runtime.bincount({0:t}, {1:n}, {2:t})",
-    "Cumprod": running_product,
-    "Cumsum": running_sum,
+    "Cumprod": by(_running, "cumprod", said="`x.cumprod(1)`; also exclusive, and from the end"),
+    "Cumsum": by(_running, "cumsum", said="`x.cumsum(1)`; also exclusive, and from the end"),
     "DenseBincount": dense_bincount,
-    "EuclideanNorm": norm,
+    "EuclideanNorm": by(_general, "euclidean_norm", said="`torch.linalg.vector_norm(x, dim=1)`"),
     "InTopK": in_top_k,
     "InTopKV2": in_top_k,
     "L2Loss": "{0:t}.square().sum() / 2",
-    "Max": largest,
+    "Max": by(_extreme, "amax", said="`x.amax(1)`; of nothing, the lowest value of the type"),
     "Mean": mean,
-    "Min": smallest,
+    "Min": by(_extreme, "amin", said="`x.amin(1)`; of nothing, the highest value of the type"),
     "Prod": product,
     "SegmentMax": "runtime.segment_max({0:t}, {1:t})",
     "SegmentMean": "runtime.segment_mean({0:t}, {1:t})",

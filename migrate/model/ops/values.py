@@ -182,6 +182,16 @@ Handler = Callable[[Call], Expression]
 Ops = Dict[str, Union[Expression, Handler]]
 
 
+def by(write: Callable[..., Expression], *given: Any, said: str) -> Handler:
+    """A handler that is `write` with more arguments; said: how the op is written, for its page."""
+
+    def handler(call: Call) -> Expression:
+        return write(call, *given)
+
+    handler.__doc__ = said
+    return handler
+
+
 def literal(value: Any) -> str:
     """A numpy scalar, or a nested list, as Python source: the shortest that gives the same."""
     if isinstance(value, numpy.ndarray):

@@ -9,7 +9,7 @@ Source: tensorflow/core/kernels/rnn/lstm_ops.cc, gru_ops.cc
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import torch
 from torch import Tensor
@@ -44,24 +44,15 @@ def lstm_cell(
 
 
 def lstm(
-    length: Tensor,
-    x: Tensor,
-    cs: Tensor,
-    h: Tensor,
-    w: Tensor,
-    wci: Tensor,
-    wcf: Tensor,
-    wco: Tensor,
-    b: Tensor,
-    forget_bias: float = 1.0,
-    clip: float = -1.0,
-    peepholes: bool = False,
-    order: str = "icfo",
+    length: Tensor, x: Tensor, cs: Tensor, h: Tensor, *weights: Tensor, **settings: Any
 ) -> Tuple[Tensor, ...]:
-    """As `lstm_cell` at each of `length` steps, [time, batch, units]; 0 at those that follow."""
+    """As `lstm_cell` at each of `length` steps, [time, batch, units]; 0 at those that follow.
+
+    weights, settings: those of `lstm_cell`.
+    """
     steps: List[Tuple[Tensor, ...]] = []
     for step in x[: int(length)]:
-        found = lstm_cell(step, cs, h, w, wci, wcf, wco, b, forget_bias, clip, peepholes, order)
+        found = lstm_cell(step, cs, h, *weights, **settings)
         cs, h = found[1], found[6]
         steps.append(found)
     zeros = torch.zeros_like(cs)

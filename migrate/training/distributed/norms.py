@@ -32,8 +32,5 @@ def _statistics(norm: Any, x: torch.Tensor, channels: int) -> Tuple[torch.Tensor
     count = x.numel() // max(x.shape[channels], 1) * dist.get_world_size()
     mean = all_reduce(x.sum(axes)) / count
     variance = all_reduce(((x - mean.reshape(shape)) ** 2).sum(axes)) / count
-    with torch.no_grad():
-        stored = variance * (count / (count - 1)) if norm.unbiased and count > 1 else variance
-        norm.running_mean.lerp_(mean.detach(), norm.momentum)
-        norm.running_var.lerp_(stored.detach(), norm.momentum)
+    norm.move(mean, variance, count)
     return mean, variance

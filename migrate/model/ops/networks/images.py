@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Callable
-
 from migrate.model.ops.arguments import plain
-from migrate.model.ops.values import Call, Ops, literal
+from migrate.model.ops.values import Call, Ops, by, literal
 
 
-def resize(kind: str) -> Callable[[Call], str]:
-    """Another size by one of the methods."""
-
-    def write(call: Call) -> str:
-        corners, half = call.flag("align_corners"), call.flag("half_pixel_centers")
-        if kind == "area" and corners:
-            raise call.refusal("it aligns corners")
-        more = ", align_corners=True" if corners else ""
-        more += ", half_pixels=True" if half else ""
-        return f"runtime.resize_{kind}({call[0].tensor}, {plain(call[1])}{more})"
-
-    write.__doc__ = f"`runtime.resize_{kind}(x, (32, 32))`"
-    return write
+def _resized(call: Call, kind: str) -> str:
+    corners, half = call.flag("align_corners"), call.flag("half_pixel_centers")
+    if kind == "area" and corners:
+        raise call.refusal("it aligns corners")
+    more = ", align_corners=True" if corners else ""
+    more += ", half_pixels=True" if half else ""
+    return f"runtime.resize_{kind}({call[0].tensor}, {plain(call[1])}{more})"
 
 
 def crop_and_resize(call: Call) -> str:
@@ -31,16 +23,6 @@ def crop_and_resize(call: Call) -> str:
     return f"runtime.crop_and_resize({given}, {plain(call[3])}, {nearest}, {beside})"
 
 
-def depth_to_space(call: Call) -> str:
-    """`runtime.depth_to_space(x, 2)`"""
-    return _blocks(call, "depth_to_space")
-
-
-def space_to_depth(call: Call) -> str:
-    """`runtime.space_to_depth(x, 2)`"""
-    return _blocks(call, "space_to_depth")
-
-
 def _blocks(call: Call, name: str) -> str:
     if call.string("data_format", b"NHWC") != b"NHWC":
         raise call.refusal("its channels are not the last axis")
@@ -49,9 +31,9 @@ def _blocks(call: Call, name: str) -> str:
 
 OPS: Ops = {
     "CropAndResize": crop_and_resize,
-    "DepthToSpace": depth_to_space,
-    "ResizeArea": resize("area"),
-    "ResizeBilinear": resize("bilinear"),
-    "ResizeNearestNeighbor": resize("nearest"),
-    "SpaceToDepth": space_to_depth,
+    "DepthToSpace": by(_blocks, "depth_to_space", said="`runtime.depth_to_space(x, 2)`"),
+    "ResizeArea": by(_resized, "area", said="`runtime.resize_area(x, (32, 32))`"),
+    "ResizeBilinear": by(_resized, "bilinear", said="`runtime.resize_bilinear(x, (32, 32))`"),
+    "ResizeNearestNeighbor": by(_resized, "nearest", said="`runtime.resize_nearest(x, (32, 32))`"),
+    "SpaceToDepth": by(_blocks, "space_to_depth", said="`runtime.space_to_depth(x, 2)`"),
 }
