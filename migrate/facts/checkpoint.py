@@ -19,8 +19,8 @@ import numpy as np
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions
 from migrate.encoding.dtypes import BY_NAME, as_rows
-from migrate.encoding.wire import fields
 from migrate.facts.slot_samples import SlotSample, cold_rows
+from migrate.graph.attributes import float32
 from migrate.graph.constants import constant_float
 from migrate.graph.evidence import Evidence, find_evidence
 from migrate.graph.metagraph import Graph
@@ -140,9 +140,8 @@ def _batch_norm(graph: Graph) -> Dict[str, float]:
     momenta: Set[Optional[float]] = set()
     for name, node in graph.nodes.items():
         if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-            bits = dict(fields(memoryview(node.attrs.get("epsilon", b"")), graph.path)).get(4)
-            if isinstance(bits, int):
-                epsilons.add(float(str(np.array([bits], np.uint32).view(np.float32)[0])))
+            if "epsilon" in node.attrs:
+                epsilons.add(float32(graph, node, "epsilon"))
         elif re.search(r"batchnorm(_\d+)?/add/y$", name):
             epsilons.add(constant_float(graph, name))
         elif name.endswith("AssignMovingAvg/decay"):
