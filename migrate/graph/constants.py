@@ -52,10 +52,16 @@ def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]
     return (strings + strings[-1:] * count)[:count]
 
 
-def constant_integer(graph: Graph, name: str) -> Optional[int]:
-    """The value of the integer constant `name`, which has one; None if it is not one."""
+def constant_integers(graph: Graph, name: str) -> Optional[List[int]]:
+    """The values of the integer constant `name`; None if it is not one."""
     array = _constant(graph, name, ("int32", "int64"))
-    return None if array is None or array.size != 1 else int(array.reshape(-1)[0])
+    return None if array is None else array.reshape(-1).tolist()
+
+
+def constant_integer(graph: Graph, name: str) -> Optional[int]:
+    """The one value of the integer constant `name`; None if it is not one, or has several."""
+    values = constant_integers(graph, name)
+    return None if values is None or len(values) != 1 else values[0]
 
 
 def constant_float(graph: Graph, name: str) -> Optional[float]:

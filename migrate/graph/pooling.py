@@ -23,7 +23,7 @@ import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import output_shape
-from migrate.graph.constants import constant_integer
+from migrate.graph.constants import constant_integers
 from migrate.graph.interface.walks import GRADIENTS
 from migrate.graph.lookups import (
     PASS,
@@ -157,9 +157,9 @@ def _reduced(graph: Graph, reduction: Node) -> str:
     (vectors, output), (axes, _) = reduction.inputs
     node = graph.nodes.get(vectors)
     shape = None if node is None else output_shape(graph, node, output)
-    axis = constant_integer(graph, axes)
+    axis = constant_integers(graph, axes)
     if shape is None or axis is None:
         return "unknown"
-    if len(shape) == 3 and axis in (1, -2):
+    if len(shape) == 3 and axis in ([1], [-2]):
         return reduction.op.lower()
     return "none"

@@ -44,7 +44,7 @@ def lstm_cell(
 
 
 def lstm(
-    length: Tensor, x: Tensor, cs: Tensor, h: Tensor, *weights: Tensor, **settings: Any
+    length: Tensor, x: Tensor, cs: Tensor, h: Tensor, *weights: Any, **settings: Any
 ) -> Tuple[Tensor, ...]:
     """As `lstm_cell` at each of `length` steps, [time, batch, units]; 0 at those that follow.
 
