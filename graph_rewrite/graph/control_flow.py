@@ -10,13 +10,14 @@ A graph does not say so of a node; it follows from its inputs, by these rules:
    (`graph_rewrite.graph.functions`).
 """
 
-from collections import deque, namedtuple
+from collections import namedtuple
 from typing import Any, Dict, List, Set
 
 from graph_rewrite.graph.functions import LOOPS, home
 from graph_rewrite.graph.index import attribute
 from graph_rewrite.graph.passthrough import CARRY, ENTER, EXIT, MERGE, SWITCH, back
 from semisync.common.tensor_names import split
+from semisync.common.walks import reachable
 
 # A branch: the predicate's tensor at the top level, and the value that it has here (a number where
 # a Case chooses). A loop: its name, and LOOP.
@@ -100,22 +101,18 @@ class Guards:
 
     def _out(self, tensor):
         """The tensor outside of all branches and functions that is made of this one, or itself."""
-        seen, waiting = {tensor}, deque([tensor])
-        while waiting:
-            current = waiting.popleft()
-            if not self.inside(current):
-                return current
+
+        def further(current):
             name, output = split(current)
             handed = [
                 use.node.name
                 for use in self._nodes.uses(name)
                 if use.output == output and (use.node.op in MERGE | CARRY)
             ]
-            for further in handed + self._results.get(current, []):
-                if further not in seen:
-                    seen.add(further)
-                    waiting.append(further)
-        return tensor
+            return handed + self._results.get(current, [])
+
+        found = reachable([tensor], further)
+        return next((current for current in found if not self.inside(current)), tensor)
 
     def _find(self, key):
         """Fills in the guards of a node and of all above it, inputs before users."""

@@ -7,6 +7,7 @@ from graph_rewrite.graph.functions import home, open_functions, top
 from graph_rewrite.graph.op_traits import TRAINING_OP
 from graph_rewrite.graph.passthrough import CARRY, JOIN, READ, back
 from semisync.common.tensor_names import split
+from semisync.common.walks import reachable
 
 UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
 
@@ -51,13 +52,7 @@ class View:
 
     def handed_on(self, name):
         """The names of the nodes that only hand on what a node gives, its own first."""
-        seen, waiting = {top(name)}, [top(name)]
-        while waiting:
-            name = waiting.pop()
-            yield name
-            further = self.nodes.users(name) & self._passing - seen
-            seen |= further
-            waiting += further
+        return reachable([top(name)], lambda name: self.nodes.users(name) & self._passing)
 
     def needed(self, name):
         """Whether any node does more than hand on what a node gives."""

@@ -43,6 +43,7 @@ from migrate.model.load import Written
 from migrate.runtime.files import CONSTANTS
 from migrate.scoring import torch_code
 from semisync.common.errors import BadInput
+from semisync.common.walks import reachable
 
 _AT_A_TIME = 32  # tensors that TensorFlow is asked for
 
@@ -182,16 +183,12 @@ def _difference(
 def _own_variables(subject: Subject, computed: Set[Edge], edge: Edge) -> List[str]:
     """The variable nodes that a node reads, but by others that are compared."""
     nodes = subject.found.graph.nodes
-    found, seen, pending = [], set(), [edge[0]]
-    while pending:
-        name = pending.pop()
-        if name in seen or name not in nodes:
-            continue
-        seen.add(name)
-        if nodes[name].op in VARIABLES:
-            found.append(name)
-        pending += [one for one, number in nodes[name].inputs if (one, number) not in computed]
-    return found
+
+    def before(name: str) -> List[str]:
+        inputs = (one for one in nodes[name].inputs if one not in computed)
+        return [one for one, _ in inputs if one in nodes]
+
+    return [name for name in reachable([edge[0]], before) if nodes[name].op in VARIABLES]
 
 
 class _Fetched(Dict[Edge, Optional[np.ndarray]]):

@@ -28,6 +28,7 @@ from migrate.model.outputs import Outputs
 from migrate.scoring.module_inputs import input_called
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
+from semisync.common.walks import reachable
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
 _DRAWS = re.compile(
@@ -127,18 +128,16 @@ def upstream(
         controls: whether those count that only have to run before.
     """
     ends = set(fed)
-    seen: Set[str] = set()
-    pending = [edge for edge in outputs if tensor_name(edge) not in ends]
-    while pending:
-        name = pending.pop()[0]
-        node = graph.nodes.get(name)
-        if name in seen or node is None:
-            continue
-        seen.add(name)
-        before: List[Edge] = list(node.inputs)
-        before += [(control, 0) for control in node.controls if controls]
-        pending += [edge for edge in before if tensor_name(edge) not in ends]
-    return seen
+
+    def names(edges: Iterable[Edge]) -> List[str]:
+        known = (edge for edge in edges if edge[0] in graph.nodes)
+        return [edge[0] for edge in known if tensor_name(edge) not in ends]
+
+    def before(name: str) -> List[str]:
+        node = graph.nodes[name]
+        return names([*node.inputs, *((one, 0) for one in node.controls if controls)])
+
+    return set(reachable(names(outputs), before))
 
 
 def session_feeds(

@@ -18,6 +18,7 @@ from migrate.graph.writes import APPLIES, WHOLE, changed_variable
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import node_of
+from semisync.common.walks import reachable
 
 
 class Counter(NamedTuple):
@@ -74,26 +75,15 @@ def _candidates(graph: Graph) -> str:
 def _of_step(graph: Graph, roots: Iterable[str]) -> FrozenSet[str]:
     following: Dict[str, List[str]] = {}
     for node in graph.nodes.values():
-        for name in _before(node):
+        for name in _before(graph, node):
             following.setdefault(name, []).append(node.name)
-    after = _closure(roots, lambda name: following.get(name, ()))
-    return frozenset(_closure(after, lambda name: _before(graph.nodes[name]), graph))
+    after = reachable(roots, lambda name: following.get(name, ()))
+    return frozenset(reachable(after, lambda name: _before(graph, graph.nodes[name])))
 
 
-def _before(node: Node) -> List[str]:
-    return [*(edge[0] for edge in node.inputs), *node.controls]
-
-
-def _closure(roots: Iterable[str], step, graph: Optional[Graph] = None) -> Set[str]:
-    seen: Set[str] = set()
-    pending = list(roots)
-    while pending:
-        name = pending.pop()
-        if name in seen or (graph is not None and name not in graph.nodes):
-            continue
-        seen.add(name)
-        pending.extend(step(name))
-    return seen
+def _before(graph: Graph, node: Node) -> List[str]:
+    names = (*(edge[0] for edge in node.inputs), *node.controls)
+    return [name for name in names if name in graph.nodes]
 
 
 def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Counter]:
@@ -107,12 +97,11 @@ def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Count
 
 def depends_on(graph: Graph, edge: Edge) -> Set[str]:
     """All nodes without inputs that `edge` comes from, but constants."""
-    found: Set[str] = set()
-    for name in _closure([edge[0]], lambda name: [one for one, _ in graph.nodes[name].inputs]):
-        node = graph.nodes[name]
-        if node.op in VARIABLES or (not node.inputs and node.op != "Const"):
-            found.add(name)
-    return found
+    return {
+        node.name
+        for node in graph.behind([edge[0]])
+        if node.op in VARIABLES or (not node.inputs and node.op != "Const")
+    }
 
 
 def described(writers: Iterable[Node]) -> str:

@@ -21,6 +21,7 @@ from migrate.graph.attributes import flag
 from migrate.graph.constants import constant_integer, constant_strings
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
+from semisync.common.walks import reachable
 
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
@@ -113,14 +114,13 @@ def remade_lookups(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
     such as a concatenation with a row of zeros for the id 0."""
     consumers = consumers_of(graph)
     found = set()
+
+    def remakes(name: str) -> List[str]:
+        return [user.name for user, _ in reached(name, consumers) if user.op in _REMAKES]
+
     for node, where in saved.items():
-        pending, seen = [node], {node}
-        while pending:
-            for user, _ in reached(pending.pop(), consumers):
-                if user.op in _REMAKES and user.name not in seen:
-                    seen.add(user.name)
-                    pending.append(user.name)
-        if any(True for name in seen - {node} for _ in gathers(graph, name, consumers)):
+        made = set(reachable([node], remakes)) - {node}
+        if any(True for name in made for _ in gathers(graph, name, consumers)):
             found.add(where.name)
     return sorted(found)
 
@@ -196,13 +196,13 @@ def reached(
     start: str, consumers: Consumers, through: Set[str] = PASS
 ) -> Iterator[Tuple[Node, int]]:
     """Nodes that read the value of `start`, directly or through nodes whose op is in `through`."""
-    pending, seen = [start], {start}
-    while pending:
-        for user, position in consumers.get(pending.pop(), ()):
-            yield user, position
-            if user.op in through and position == 0 and user.name not in seen:
-                seen.add(user.name)
-                pending.append(user.name)
+
+    def passing(name: str) -> List[str]:
+        users = consumers.get(name, ())
+        return [user.name for user, position in users if user.op in through and position == 0]
+
+    for name in reachable([start], passing):
+        yield from consumers.get(name, ())
 
 
 def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:

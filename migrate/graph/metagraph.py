@@ -34,6 +34,7 @@ from migrate.storage.files import open_file
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.plain_step import COLLECTION
 from semisync.common.tensor_names import CONTROL, split
+from semisync.common.walks import reachable
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 
@@ -105,6 +106,11 @@ class Graph(NamedTuple):
                 return edge
             edge = node.inputs[0]
         raise BadInput(f"{self.path}: {edge[0]!r} is computed from itself; the graph is damaged")
+
+    def behind(self, names: List[str]) -> Iterator[Node]:
+        """The nodes of these names, and all that their values are computed from."""
+        found = reachable(names, lambda name: [one for one, _ in self.nodes[name].inputs])
+        return (self.nodes[name] for name in found)
 
 
 def read_graph(path: str) -> Graph:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Container, Dict, FrozenSet, List, Mapping, Optional
+from typing import Container, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
 from migrate.graph.interface.inputs import Inputs, is_input
 from migrate.graph.lookups import VARIABLES
@@ -21,6 +21,7 @@ from migrate.model.control.guards import MERGES
 from migrate.model.control.regions import Regions
 from migrate.model.layers.layer import SAME, Subject
 from migrate.model.source.names import Names, local_name
+from semisync.common.walks import reachable
 
 _OF_SHAPES = {"Rank", "Shape", "ShapeN", "Size"}
 
@@ -112,16 +113,13 @@ class LocalNames:
 def only_input(graph: Graph, inputs: Inputs, edge: Edge) -> Optional[str]:
     """The name of the input that `edge` is made of; None where it is made of several, or the graph
     does not name it."""
-    edges, names, pending = {edge}, set(), [edge]
-    while pending:
-        one = pending.pop()
+
+    def before(one: Edge) -> Sequence[Edge]:
         node = graph.nodes[one[0]]
-        found = inputs.of(one) if is_input(node) else None
-        if found is not None:
-            names.add(found.name)
-            continue
-        more = [] if node.op in MERGES else [other for other in node.inputs if other not in edges]
-        edges.update(more)
-        pending += more
+        known = is_input(node) and inputs.of(one) is not None
+        return () if known or node.op in MERGES else node.inputs
+
+    read = [one for one in reachable([edge], before) if is_input(graph.nodes[one[0]])]
+    names = {found.name for found in map(inputs.of, read) if found is not None}
     name = names.pop() if len(names) == 1 else ":"
     return local_name(name) if ":" not in name else None

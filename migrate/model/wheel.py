@@ -22,7 +22,7 @@ import os
 import pathlib
 import re
 import zipfile
-from typing import Any, Dict, Iterator, List, Mapping, Set
+from typing import Any, Dict, Iterator, List, Mapping
 
 import migrate.runtime
 import semisync.common
@@ -32,6 +32,7 @@ from migrate.runtime.serving.packed import WEIGHTS
 from migrate.runtime.source import read_source
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import check_writable, replacing
+from semisync.common.walks import reachable
 
 _RUNTIME, _COMMON = "migrate.runtime", "semisync.common"
 _ROOTS = {
@@ -119,15 +120,11 @@ def _front(name: str) -> str:
 
 def _closure(homes: Mapping[str, str]) -> List[str]:
     """Modules, and those of ours that they import as they are imported."""
-    found: Set[str] = set()
-    pending = sorted(set(homes.values()))
-    while pending:
-        module = pending.pop()
-        if module not in found:
-            found.add(module)
-            imported = (one for one in _imported(_path(module)) if _is_ours(one))
-            pending += [one for one in imported if one not in _ROOTS]
-    return sorted(found)
+
+    def imported(module: str) -> Iterator[str]:
+        return (one for one in _imported(_path(module)) if _is_ours(one) and one not in _ROOTS)
+
+    return sorted(reachable(homes.values(), imported))
 
 
 def _imported(path: pathlib.Path) -> Iterator[str]:

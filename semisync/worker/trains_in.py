@@ -7,6 +7,7 @@ ticket for the other could wait for a worker that lacks the first: neither would
 from typing import Any, Dict, FrozenSet
 
 from semisync.common.compat import fetched_ops
+from semisync.common.walks import reachable
 
 
 class TrainsIn:
@@ -23,15 +24,9 @@ class TrainsIn:
     def __call__(self, fetches):
         ops = frozenset(fetched_ops(self._op.graph, fetches))
         if ops not in self._known:
-            self._known[ops] = self._op in _with_ancestors(ops)
+            self._known[ops] = self._op in reachable(ops, _before)
         return self._known[ops]
 
 
-def _with_ancestors(ops):
-    seen, waiting = set(ops), list(ops)
-    while waiting:
-        op = waiting.pop()
-        new = {tensor.op for tensor in op.inputs} | set(op.control_inputs)
-        waiting += new - seen
-        seen |= new
-    return seen
+def _before(op):
+    return [*(tensor.op for tensor in op.inputs), *op.control_inputs]

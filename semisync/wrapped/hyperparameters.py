@@ -21,6 +21,7 @@ from graph_rewrite.graph.op_traits import PLACEHOLDERS, TELLS
 from graph_rewrite.graph.passthrough import READ, VARIABLES
 from semisync.common.compat import constant, tf
 from semisync.common.errors import UsageError
+from semisync.common.walks import reachable
 from semisync.transport.payload import StackedTensors
 from semisync.transport.staging import Staging
 
@@ -164,12 +165,7 @@ def _taken(applied, before):
 
 def _above(op):
     """All ops that an op's value is made of, itself included, a set."""
-    above, waiting = {op}, [op]
-    while waiting:
-        new = {tensor.op for tensor in waiting.pop().inputs} - above
-        above |= new
-        waiting += new
-    return above
+    return set(reachable([op], lambda one: [tensor.op for tensor in one.inputs]))
 
 
 def _goes_with_the_batch(tensor, above, local):

@@ -15,12 +15,13 @@ Source: tensorflow/python/ops/gradients_util.py
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from migrate.graph.lookups import PASS, Consumers, consumers_of
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
+from semisync.common.walks import reachable
 
 # Ops that may hand the gradient of their output on to an input as it is, without a node of theirs.
 _SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", FIND, "Sub"}
@@ -105,60 +106,42 @@ class GradientScopes:
     def _total(self, scope: str, terms: Set[str], users: Consumers) -> Optional[str]:
         """The nearest node that adds up `terms`, and nothing else that is differentiated."""
         others = {self._differentiated(scope, name) for name in self._graph.nodes} - terms
-        pending = sorted(terms)[:1]
-        seen: Set[str] = set(pending)
-        while pending:
-            for user, _ in users.get(pending.pop(0), ()):
-                if user.name in seen or user.op not in _SAME_GRADIENT:
-                    continue
-                seen.add(user.name)
-                pending.append(user.name)
-                added = self._added(user.name, terms)
-                if terms <= added and not added & others:
-                    return user.name
+
+        def sums(name: str) -> List[str]:
+            return [user.name for user, _ in users.get(name, ()) if user.op in _SAME_GRADIENT]
+
+        for name in reachable([min(terms)], sums):
+            added = self._added(name, terms)
+            if terms <= added and not added & others:
+                return name
         return None
 
     def _added(self, name: str, terms: Set[str]) -> Set[str]:
         """What a node adds up, its sums among it; no sums within `terms`."""
-        added: Set[str] = set()
-        pending = [name]
-        while pending:
-            one = pending.pop()
-            if one not in added:
-                added.add(one)
-                node = self._graph.nodes[one]
-                if one not in terms and node.op in _SAME_GRADIENT:
-                    pending += [source for source, _ in node.inputs]
-        return added
+        return set(reachable([name], lambda one: () if one in terms else self._summed(one)))
+
+    def _summed(self, name: str) -> List[str]:
+        """What a node hands its gradient on to as it is."""
+        node = self._graph.nodes[name]
+        return [source for source, _ in node.inputs] if node.op in _SAME_GRADIENT else []
 
     def readers(self, gradient: Edge) -> List[Node]:
         """The ops of whose inputs `gradient` is the gradient; none where that is not known."""
         scope = self.scope_of(gradient)
-        return list(self._readers(scope, gradient[0], set()))
+
+        def before(name: str) -> List[str]:
+            if self._differentiated(scope, name) is not None:
+                return []
+            return [source for source, _ in self._graph.nodes[name].inputs]
+
+        found = (self._differentiated(scope, name) for name in reachable([gradient[0]], before))
+        return [self._differentiable[told] for told in found if told is not None]
 
     def is_of(self, gradient: Edge, variable: str) -> bool:
         """Whether `gradient` may be that of a variable: False if it is known to be another's."""
         readers = self.readers(gradient)
-        pending = [name for one in readers for name, _ in one.inputs]
-        seen: Set[str] = set()
-        while pending:
-            name = pending.pop()
-            node = self._graph.nodes[name]
-            if name == variable:
-                return True
-            if node.op in _SAME_GRADIENT and name not in seen:
-                seen.add(name)
-                pending += [source for source, _ in node.inputs]
-        return not readers
-
-    def _readers(self, scope: str, name: str, seen: Set[str]) -> Iterator[Node]:
-        told = self._differentiated(scope, name)
-        if told is not None:
-            yield self._differentiable[told]
-        elif name not in seen:
-            seen.add(name)
-            for source, _ in self._graph.nodes[name].inputs:
-                yield from self._readers(scope, source, seen)
+        read = [name for one in readers for name, _ in one.inputs]
+        return not readers or variable in reachable(read, self._summed)
 
     def _differentiates(self, scope: str) -> bool:
         return any(self._differentiated(scope, name) is not None for name in self._graph.nodes)

@@ -22,6 +22,7 @@ from migrate.model.layers.layer import SAME
 from migrate.model.lookup_tables import Tables
 from migrate.model.parameters import Parameters
 from migrate.model.source.statements import Assign, names_in
+from semisync.common.walks import reachable
 
 SCHEMA = "semisync.features/1"
 _SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}  # read no values
@@ -158,17 +159,8 @@ class _Description:
     def _reads(self, edge: Edge) -> List[str]:
         """The features that a tensor depends on."""
         graph, inputs = self._emitter.subject.graph, self._emitter.inputs
-        names: Set[str] = set()
-        pending, seen = [edge], {edge}
-        while pending:
-            at = pending.pop()
-            if at in inputs:
-                names.add(inputs[at].name)
-                continue
-            more = [other for other in graph.nodes[at[0]].inputs if other not in seen]
-            seen.update(more)
-            pending += more
-        return sorted(names)
+        found = reachable([edge], lambda at: () if at in inputs else graph.nodes[at[0]].inputs)
+        return sorted({inputs[at].name for at in found if at in inputs})
 
     def _inputs(self) -> Dict[str, Any]:
         parts: Dict[str, Input] = {}

@@ -253,16 +253,10 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
 
 
 def _refuse_custom_gradients(found: MetaGraph, loss: Edge) -> None:
-    pending, seen = [loss[0]], {loss[0]}
-    while pending:
-        node = found.graph.nodes[pending.pop()]
+    for node in found.graph.behind([loss[0]]):
         if "_gradient_op_type" in node.attrs and node.op == "IdentityN":
             raise BadInput(
                 f"{found.graph.path}: the loss depends on {node.name!r}, whose gradient is defined "
                 "in Python (tf.custom_gradient); a graph does not hold it, and it cannot be "
                 "carried over"
             )
-        for name, _ in node.inputs:
-            if name not in seen:
-                seen.add(name)
-                pending.append(name)
