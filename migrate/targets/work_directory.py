@@ -28,7 +28,7 @@ from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import flush
 
 FILES = "files-"  # begin the names of folders of what is not uploaded yet
-_LOCK = "lock"
+LOCK = "lock"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, ulimit -f
 
 
@@ -89,13 +89,7 @@ def work_directory(
             f"{work} holds a conversion that was interrupted or is under way; go on with it with "
             "--resume, or delete it"
         )
-    try:
-        os.makedirs(work, exist_ok=True)
-        lock = os.open(os.path.join(work, _LOCK), os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise SemisyncError(cannot_write(work if remote else out, error)) from error
-    try:
-        take_lock(lock, work)
+    with locked(work, work if remote else out):
         try:
             check_room(parent, needed - _written(work))
             if remote:
@@ -125,26 +119,41 @@ def work_directory(
                     error.args = (f"{error}; delete what was uploaded to {out}",)
                 shutil.rmtree(work, ignore_errors=True)
             raise
-    finally:
-        os.close(lock)
 
 
 def _move(work: str, out: str) -> None:
-    os.remove(os.path.join(work, _LOCK))
+    os.remove(os.path.join(work, LOCK))
     _sync_tree(work)
     refuse_existing(out)
     os.replace(work, out)
     flush(os.path.dirname(out))
 
 
-def take_lock(lock: int, work: str) -> None:
-    """Locks the open file `lock` of the directory `work`; UsageError where another has it."""
+@contextmanager
+def locked(work: str, written: str) -> Iterator[None]:
+    """Makes the directory `work`, which LOCK in it keeps from other processes until the block ends.
+
+    Raises:
+        UsageError: another process has it.
+        SemisyncError: it cannot be made; the message names `written`.
+    """
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.makedirs(work, exist_ok=True)
+        lock = os.open(os.path.join(work, LOCK), os.O_RDWR | os.O_CREAT)
     except OSError as error:
-        raise UsageError(f"another process is at work in {work}; wait for it to end") from error
-    if not os.fstat(lock).st_nlink:  # its holder removed it
-        raise UsageError(f"another process has just ended its work in {work}; see what it has left")
+        raise SemisyncError(cannot_write(written, error)) from error
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"another process is at work in {work}; wait for it to end") from error
+        if not os.fstat(lock).st_nlink:  # its holder removed it
+            raise UsageError(
+                f"another process has just ended its work in {work}; see what it has left"
+            )
+        yield
+    finally:
+        os.close(lock)
 
 
 def check_room(parent: str, needed: int, what: str = "conversion") -> None:

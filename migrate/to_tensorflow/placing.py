@@ -18,11 +18,10 @@ import shutil
 from contextlib import contextmanager
 from typing import Iterator, List
 
-from migrate.targets.work_directory import cannot_write, check_room, take_lock
+from migrate.targets.work_directory import LOCK, cannot_write, check_room, locked
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import check_writable, flush
 
-_LOCK = "lock"
 _OF_CHECKPOINT = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})")
 
 
@@ -54,13 +53,7 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
     """
     parent, name = os.path.split(prefix)
     work = os.path.join(parent, f".{name}.writing")
-    try:
-        os.makedirs(work, exist_ok=True)
-        lock = os.open(os.path.join(work, _LOCK), os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise SemisyncError(cannot_write(prefix, error)) from error
-    try:
-        take_lock(lock, work)
+    with locked(work, prefix):
         try:
             _empty(work)
             check_room(parent, needed, "checkpoint")
@@ -70,19 +63,17 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
             raise SemisyncError(cannot_write(prefix, error)) from error
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    finally:
-        os.close(lock)
 
 
 def _empty(work: str) -> None:
     for name in os.listdir(work):
-        if name != _LOCK:
+        if name != LOCK:
             os.remove(os.path.join(work, name))
 
 
 def _move(work: str, prefix: str) -> None:
     """Syncs the files and moves them, the index last."""
-    os.remove(os.path.join(work, _LOCK))
+    os.remove(os.path.join(work, LOCK))
     names = sorted(os.listdir(work), key=lambda name: (name.endswith(".index"), name))
     for name in names:
         flush(os.path.join(work, name))

@@ -33,6 +33,7 @@ from torch.distributed import checkpoint as dcp
 from migrate import id_tables
 from migrate.id_tables.embeddings import IdEmbeddings
 from migrate.torchrec.loading import read
+from migrate.training.distributed.processes import rank
 from migrate.training.staging import Copies
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.files import write_text
@@ -102,7 +103,7 @@ class Checkpoints:
         """
         self.wait()
         path = self.path(step)
-        if _rank() == 0:
+        if rank() == 0:
             shutil.rmtree(path, ignore_errors=True)  # of a process that died
             os.makedirs(path)
             write_text(os.path.join(path, _STATE), json.dumps(state))
@@ -138,7 +139,7 @@ class Checkpoints:
             raise SemisyncError(
                 f"{self._folder}: a checkpoint was not written: {reason}"
             ) from error
-        if _rank() == 0:
+        if rank() == 0:
             for step in self.steps[: -self._keep]:
                 os.remove(os.path.join(self.path(step), _WHOLE))  # from now on it is none
                 shutil.rmtree(self.path(step))
@@ -252,7 +253,3 @@ def refuse_existing(folder: str) -> None:
             f"{folder} has a training up to step {steps[-1]:,}; go on with it by --resume, or name "
             "another place"
         )
-
-
-def _rank() -> int:
-    return dist.get_rank() if dist.is_initialized() else 0

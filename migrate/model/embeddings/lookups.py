@@ -160,18 +160,11 @@ def _of_unique(
     found = rows.get(node.name)
     if found is None:
         return None
-    unique = _flat(subject, found.ids)
+    unique = subject.past(found.ids, "Reshape")
     which = subject.beyond(index)
     if subject.graph.nodes[unique[0]].op != "Unique" or unique[1] != 0 or which != (unique[0], 1):
         return None
     return found._replace(ids=subject.graph.nodes[unique[0]].inputs[0], max_norm=max_norm)
-
-
-def _flat(subject: Subject, edge: Edge) -> Edge:
-    edge = subject.beyond(edge)
-    while subject.graph.nodes[edge[0]].op == "Reshape":
-        edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
-    return edge
 
 
 def _along_rows(subject: Subject, gather: Node) -> bool:
@@ -217,7 +210,4 @@ def _ids(subject: Subject, deal: Node) -> Optional[Edge]:
 
 
 def _arithmetic(subject: Subject, edge: Edge) -> Node:
-    node = subject.node(edge)
-    while node.op == "Cast":
-        node = subject.node(node.inputs[0])
-    return node
+    return subject.graph.nodes[subject.past(edge, "Cast")[0]]

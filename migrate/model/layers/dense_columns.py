@@ -157,9 +157,8 @@ def _column(subject: Subject, name: str) -> Optional[_Column]:
 
 def _is_of(subject: Subject, node: Node, chosen: Present) -> bool:
     """Whether a SparseToDense puts values where `chosen` took them from."""
-    default, shape = subject.constant(node.inputs[3]), subject.node(node.inputs[1])
-    while shape.op == "Cast":
-        shape = subject.node(shape.inputs[0])
+    default = subject.constant(node.inputs[3])
+    shape = subject.graph.nodes[subject.past(node.inputs[1], "Cast")[0]]
     return (
         subject.node(node.inputs[0]).name == chosen.where
         and shape.op == "Shape"

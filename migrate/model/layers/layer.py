@@ -105,6 +105,10 @@ class Subject:
         """As `beyond`, and through reshapes."""
         return [*self._way(edge, VIEWS)][-1]
 
+    def past(self, edge: Edge, op: str) -> Edge:
+        """As `beyond`, and through nodes of one op more."""
+        return [*self._way(edge, {*SAME, op})][-1]
+
     def switched(self, edge: Edge) -> bool:
         """Whether a branch of a tf.cond is handed `edge` from outside, possibly reshaped."""
         return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, VIEWS))
