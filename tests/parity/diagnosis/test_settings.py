@@ -140,5 +140,6 @@ def test_the_typical_accumulator_is_sampled_in_bounded_memory(monkeypatch):
     assert state.initial == (0.1,)
     assert state.denominator() == 4
     assert slot_samples.SlotSample("Adagrad").denominator() is None
-    untouched = slot_samples.untrained([np.float32([[0.1, 0.1], [0.1, 4]])], state.initial)
-    assert untouched.tolist() == [True, False]
+    slots = [iter([np.float32([[0.1, 0.1], [0.1, 4], [0.1, 4]])])]
+    cold = slot_samples.cold_rows([np.float32([[1, 1], [1, 1], [0, 0]])], slots, state.initial)
+    assert cold.tolist() == [True, False, True]
