@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from migrate.facts.slot_samples import SlotSample, untrained
+from migrate.facts.slot_samples import SlotSample, cold_rows
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,6 @@ def test_accumulators_begin_with_the_smallest_that_the_model_holds(optimizer, in
 
 def test_a_row_is_untrained_where_every_slot_begins():
     slots = [np.float32([[1, 1], [1, 1]]), np.float32([[0, 0], [0, 0.5]])]
-    assert untrained(slots, (1, 0)).tolist() == [True, False]
+    rows = [np.ones((2, 2), np.float32)]
+    cold = cold_rows(rows, [iter([slot]) for slot in slots], (1, 0))
+    assert cold.tolist() == [True, False]
