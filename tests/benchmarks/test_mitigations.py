@@ -76,4 +76,4 @@ def test_settings_that_diverge_lose_the_search_and_are_reported(tmp_path):
     assert [line["auc"] is None for line in lines] == [True] * 6 + [False] * 2
     assert "| wild | 4, 3 diverged | " in report.markdown(lines)
     lost = [dict(line, split="test") for line in lines[:1]]
-    assert "1, 1 diverged |  |  |  |  |  |" in report.markdown(lost)
+    assert "1, 1 diverged | | | | | |" in report.markdown(lost)
