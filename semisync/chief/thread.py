@@ -7,8 +7,10 @@ look for what no message tells: that it should stop, that a worker is silent, th
 due.
 """
 
+import collections
 import threading
 import time
+from typing import Counter
 
 from semisync import pacing
 from semisync.audit import AuditLog
@@ -26,6 +28,7 @@ WITHDRAW_WITHIN = 5.0  # seconds
 HAND_OVER = 1.0  # seconds that an earlier chief has for the global step that it is taking
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
 ENDURED = 100  # batches in a row that are not finite; more where more are under way
+STALE_OF = 100  # batches, at least, of which most are too stale before the chief warns
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
 
@@ -50,6 +53,8 @@ class Chief(threading.Thread):
         self._step_lock = step_lock
         self._paced = pacing.checked(handles.settings.paced)
         self._on_nonfinite, self._warned_of = handles.settings.on_nonfinite, 0
+        self._judged: Counter[str] = collections.Counter()
+        self._warned_of_stale = 0
         self._audit = AuditLog(audit)
         self._observers = observers
         self._finishing = threading.Event()
@@ -147,6 +152,7 @@ class Chief(threading.Thread):
             self._exchange()
             self._lose_the_silent()
             self._tell_the_broken()
+            self._tell_the_stale()
             self._publish()
             self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
             last = self._finishing.is_set() and not self.ledger.members and self.ledger.lacking
@@ -206,6 +212,26 @@ class Chief(threading.Thread):
                 "one that of %s: others have their slots",
                 refused,
                 ledger.broken_of,
+            )
+
+    def _tell_the_stale(self):
+        """Warns where most batches come too late to count: nothing else shows it."""
+        fates = self.ledger.fates
+        stale = fates["stale"] - self._judged["stale"]
+        judged = sum(fates[fate] - self._judged[fate] for fate in ("admitted", "decayed", "stale"))
+        if judged < max(STALE_OF, 10 * self.ledger.batches_per_step):
+            return
+        self._judged = fates.copy()
+        if 2 * stale > judged and fates["stale"] >= 2 * self._warned_of_stale:
+            self._warned_of_stale = fates["stale"]
+            tf.logging.warning(
+                "semisync: %d of the last %d batches were too stale to count: the staleness policy "
+                "is too strict for %d workers and global batches of %d; let it count staler ones, "
+                "or bound what is in flight, as by in_flight=semisync.MeanStaleness(1)",
+                stale,
+                judged,
+                len(self.ledger.members),
+                self.ledger.batches_per_step,
             )
 
     def _complain(self):

@@ -12,6 +12,7 @@ The spec holds `cases`, a list of dicts:
     resource          True for resource variables
     save_every        global steps between two checkpoints in CASE.checkpoints, or null
     slow              seconds that a worker rests between reading and training, a list by task
+    slow_chief        seconds that the chief rests after a global step
 
 and `out`, a directory: worker k writes CASE.k.json with the ticket of each of its batches; the
 chief writes CASE.audit (JSON lines) and CASE.npz with every global variable before and after.
@@ -118,6 +119,8 @@ def train(case, spec, server):
             train_op = opt.minimize(loss, global_step=step)
         out = os.path.join(spec["out"], case["name"])
         hook = opt.make_session_run_hook(chief, audit=out + ".audit" if chief else None)
+        if chief and case["slow_chief"]:
+            hook.observe([], lambda step, values: time.sleep(case["slow_chief"]))
         hooks = [Barrier(case["name"], task, len(case["batches"])), hook]
         if chief:
             hooks = [Before(out)] + hooks + [After(out)]

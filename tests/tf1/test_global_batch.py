@@ -30,6 +30,7 @@ def case(name, **changes):
         "bound": None,
         "resource": False,
         "slow": [0, 0, 0],
+        "slow_chief": 0,
         "save_every": None,
     }
     assert not set(changes) - set(spec), "unknown key in a case"
@@ -45,6 +46,14 @@ SYNCHRONOUS = [
     case("partial_last_step", optimizer="Adagrad", resource=True, batches=[2, 5, 1]),
 ]
 LATE = [0.02, 0.001, 0.15]
+BEHIND = {
+    "loss": "linear",
+    "paced": False,
+    "bound": 2,
+    "batches_per_step": 2,
+    "batches": [60, 60, 60],
+    "slow_chief": 0.05,
+}
 ASYNCHRONOUS = [
     case("no_bound", loss="linear", paced=False, batches=[20, 30, 5], slow=LATE),
     case(
@@ -52,6 +61,8 @@ ASYNCHRONOUS = [
     ),
     case("all_current", loss="linear", paced=False, bound=0, batches=[20, 30, 5], slow=LATE),
     case("paced_at_both_ends", loss="linear", paced=[4, 12], batches=[18, 18, 18], slow=LATE),
+    case("behind", **BEHIND),
+    case("behind_and_bounded", **dict(BEHIND, paced={"most": 1.0})),
     case("checkpoints", loss="linear", paced=False, batches=[45, 45, 46], save_every=1),
     case(
         "mean_staleness",
@@ -86,6 +97,7 @@ class Run:
         base = str(out / spec["name"])
         self.spec = spec
         self.checkpoints = base + ".checkpoints"
+        self.chief_says = (out / "worker-0.log").read_text()  # in all cases
         self.before, self.after = (
             dict(np.load(base + end)) for end in (".before.npz", ".after.npz")
         )
@@ -166,8 +178,8 @@ def test_zero_staleness_equals_one_batch_of_the_union(synchronous):
     assert largest_difference(synchronous, expected) < 2e-5
 
 
-def test_a_batch_moved_to_another_step_would_be_noticed(runs):
-    run = runs["unequal_ends"]
+@pytest.mark.parametrize("run", ["unequal_ends"], indirect=True)
+def test_a_batch_moved_to_another_step_would_be_noticed(run):
     steps = json.loads(json.dumps(run.steps))
     here, there = steps[0]["batches"], steps[1]["batches"]
     here[0], there[0] = there[0], here[0]
@@ -179,10 +191,9 @@ def test_paced_training_has_no_staleness(synchronous):
 
 
 @pytest.mark.one_tensorflow
-def test_the_running_job_is_paced_at_its_start_and_at_its_end_and_not_between(runs):
-    staleness = [
-        max(b["staleness"] for b in step["batches"]) for step in runs["paced_at_both_ends"].steps
-    ]
+@pytest.mark.parametrize("run", ["paced_at_both_ends"], indirect=True)
+def test_the_running_job_is_paced_at_its_start_and_at_its_end_and_not_between(run):
+    staleness = [max(b["staleness"] for b in step["batches"]) for step in run.steps]
     assert len(staleness) == 18
     assert set(staleness[:4]) == {0}
     assert max(staleness[4:12]) > 0
@@ -190,9 +201,10 @@ def test_the_running_job_is_paced_at_its_start_and_at_its_end_and_not_between(ru
     assert set(staleness[15:]) == {0}
 
 
-def test_the_wanted_mean_staleness_bounds_the_batches_that_a_step_passes_over(runs):
+@pytest.mark.parametrize("run", ["mean_staleness"], indirect=True)
+def test_the_wanted_mean_staleness_bounds_the_batches_that_a_step_passes_over(run):
     passed = collections.Counter()
-    for step in runs["mean_staleness"].steps:
+    for step in run.steps:
         for audited in step["batches"]:
             passed.update(range(audited["token"], step["step"]))
     assert set(passed.values()) == {1}  # 0.5 x M
@@ -237,8 +249,8 @@ def test_every_variable_on_every_ps_holds_exactly_the_audited_batches(asynchrono
     assert differs(asynchronous.after, admitted_sums(asynchronous)[-1]) == set()
 
 
-def test_a_batch_missing_from_one_variable_would_be_noticed(runs):
-    run = runs["mean_staleness"]
+@pytest.mark.parametrize("run", ["mean_staleness"], indirect=True)
+def test_a_batch_missing_from_one_variable_would_be_noticed(run):
     forgotten = run.steps[1]["batches"][0]["ticket"]
     without = admitted_sums(run, forgotten={forgotten})[-1]
     assert {"bias", "kernel"} <= differs(run.after, without)
@@ -254,8 +266,8 @@ def saved_variables(prefix):
 
 
 @pytest.mark.one_tensorflow
-def test_each_checkpoint_is_a_whole_step_and_the_last_one_the_end(runs):
-    run = runs["checkpoints"]
+@pytest.mark.parametrize("run", ["checkpoints"], indirect=True)
+def test_each_checkpoint_is_a_whole_step_and_the_last_one_the_end(run):
     prefixes = tf.train.get_checkpoint_state(run.checkpoints).all_model_checkpoint_paths
     sums, steps = admitted_sums(run), []
     for prefix in prefixes:
@@ -298,6 +310,17 @@ def test_threshold_zeroes_exactly_the_batches_beyond_its_bound(asynchronous):
 
 
 @pytest.mark.one_tensorflow
-def test_the_slow_worker_makes_batches_stale(runs):
-    assert runs["all_current"].ledger["stale"] > 0
-    assert max(b["staleness"] for s in runs["no_bound"].steps for b in s["batches"]) > 2
+@pytest.mark.parametrize("run", ["behind", "behind_and_bounded"], indirect=True)
+def test_a_chief_that_falls_behind_says_so_and_its_advice_helps(run):
+    if run.spec["name"] == "behind":
+        assert run.ledger["stale"] > 90
+        assert "batches were too stale to count" in run.chief_says
+    else:
+        assert run.ledger.get("stale", 0) < 20
+
+
+@pytest.mark.one_tensorflow
+@pytest.mark.parametrize("run", ["all_current", "no_bound"], indirect=True)
+def test_the_slow_worker_makes_batches_stale(run):
+    assert max(b["staleness"] for step in run.steps for b in step["batches"]) > 2
+    assert ("stale" in run.ledger) == (run.spec["bound"] is not None)
