@@ -180,10 +180,7 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
     assigned = _assigned_twice(block)
     for statement in block.statements:
         if isinstance(statement, (Assign, Return)):
-            begin = (
-                f"{', '.join(statement.targets)} = " if isinstance(statement, Assign) else "return "
-            )
-            statement.text = _filled(statement.text, waiting, begin)
+            statement.text = _filled(statement.text, waiting, _begin(statement))
         if isinstance(statement, Assign):
             name = statement.targets[0]
             if len(statement.targets) == 1 and statement.inline and name not in assigned:
