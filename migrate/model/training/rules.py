@@ -14,8 +14,19 @@ from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate
 from migrate.optimizers.adam import ADAM, LAZY_ADAM, POWERS
-from migrate.torchrec.optimizers import __all__ as CONTINUED
 from semisync.common.errors import BadInput
+
+CONTINUED = {  # the classes of migrate.torchrec.optimizers, which takes torch to import
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "Ftrl",
+    "GradientDescent",
+    "Momentum",
+    "ProximalAdagrad",
+    "ProximalGradientDescent",
+    "RMSProp",
+}
 
 
 class Rule(NamedTuple):
