@@ -2,7 +2,7 @@
 
 PYTHON ?= python3.11
 PYTEST_ARGS ?=
-PYTEST := -m pytest --durations=30 --dist loadfile
+PYTEST := -m pytest --durations=30 -n logical --maxprocesses 4 --dist loadfile
 export PYTHONHASHSEED = 0
 unexport PYTHONDONTWRITEBYTECODE  # each of many processes would compile the tests and packages anew
 
@@ -37,23 +37,21 @@ demo: $(VENV)
 	@.venv/bin/semisync demo $(DEMO_ARGS)
 
 # Streams side by side: the checks, all tests, and those of TensorFlow 1.15, then of TFRA, each under
-# its own Python, with a process per core, and one more for all tests, many of which wait. What is
-# marked one_tensorflow is left to 1.15 where there is one, what is marked again too without LONG=1,
-# and what is marked long to LONG=1. Each stream is a process group that an interruption ends; the
-# logs are printed one after the other.
+# its own Python, with a process per core. What is marked one_tensorflow is left to 1.15 where there
+# is one, what is marked again too without LONG=1, and what is marked long to LONG=1. Each stream is
+# a process group that an interruption ends; the logs are printed one after the other.
 test: SHELL := bash
 test: $(VENV) $(TRITON) tf1-environment tfra-environment zookeeper
 	@set -m; export REQUIRE=$(REQUIRE); \
-	cores=$$(getconf _NPROCESSORS_ONLN); [ $$cores -le 4 ] || cores=4; \
 	end() { trap '' INT TERM; kill -$$1 $${streams[@]/#/-}; wait; exit 130; }; \
 	trap 'end INT' INT; trap 'end TERM' TERM; \
 	marked='$(if $(LONG),,not long)'; others="$$marked"; \
 	[ ! -e $(VENV_TF1) ] || others="$${marked:+$$marked and not again and }not one_tensorflow"; \
-	.venv/bin/python $(PYTEST) -n $$((cores + 1)) --no-loadscope-reorder -m "$$others" \
-	  $(PYTEST_ARGS) < /dev/null & streams=($$!); \
+	.venv/bin/python $(PYTEST) --no-loadscope-reorder -m "$$others" $(PYTEST_ARGS) \
+	  < /dev/null & streams=($$!); \
 	others_in() { \
 	  home=$$1; shift; [ ! -e $$home/.made ] || \
-	    $$home/bin/python $(PYTEST) -n $$cores -m "$$marked" "$$@" $(PYTEST_ARGS) < /dev/null \
+	    $$home/bin/python $(PYTEST) -m "$$marked" "$$@" $(PYTEST_ARGS) < /dev/null \
 	      > $$home/tests.log 2>&1 || echo $$? > $$home/failed; \
 	}; \
 	rm -f .venv-tf1/failed .venv-tfra/failed; \
