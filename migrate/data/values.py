@@ -22,12 +22,12 @@ from parity.io.columns import (
     At,
     cast,
     filled,
-    first_null,
     in_dtype,
     is_list,
     is_text,
     opened,
     plain,
+    refuse_missing,
     to_names,
 )
 from semisync.common.errors import BadInput
@@ -118,8 +118,7 @@ def _key(array: Any, column: Column, place: Place) -> Any:
 def _moments(array: Any, at: At) -> Any:
     """timestamp[us] of times in UTC, none missing; those without a zone are taken to be in it."""
     kind, due = array.type, pa.timestamp("us")
-    if array.null_count:
-        raise BadInput(f"{at.value(first_null(array))} is empty; every row needs a value")
+    refuse_missing(array, at.column)
     if pa.types.is_timestamp(kind):
         return _in_microseconds(array)
     if pa.types.is_date(kind):

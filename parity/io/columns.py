@@ -156,7 +156,7 @@ def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
     A list of one value is read as that value, others as `in_dtype` does. Raises BadInput for a
     missing value and for anything that is not a number.
     """
-    _refuse_missing(values, column)
+    refuse_missing(values, column)
     array = _of_one(plain(values), column)
     kind = array.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -203,7 +203,7 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
     times: in UTC where they have a time zone, without trailing zeros of a second, so that one
     moment has one name in every unit. Other plain types stay as they are.
     """
-    _refuse_missing(values, column, instead)
+    refuse_missing(values, column, instead)
     values = _plain_chunks(values)
     kind = values.type
     if pa.types.is_nested(kind):
@@ -229,7 +229,7 @@ def _of_one(array: pa.Array, column: Column) -> pa.Array:
     several = np.flatnonzero(lengths != 1)
     if several.size:
         raise BadInput(f"{column.at(int(several[0]))} is a list of other than one value")
-    _refuse_missing(flat, column)
+    refuse_missing(flat, column)
     return flat
 
 
@@ -254,7 +254,7 @@ def to_ids(values: pa.ChunkedArray, column: Column) -> Ids:
     """What an embedding table is looked up with: one id per row, or a list of them."""
     if not is_list(values.type):
         return Ids(_ids(to_names(values, column), column))
-    _refuse_missing(values, column)
+    refuse_missing(values, column)
     lengths, flat = opened(plain(values))
     return Ids(_ids(to_names(pa.chunked_array([flat]), column), column), lengths)
 
@@ -268,7 +268,8 @@ def _ids(names: pa.ChunkedArray, column: Column) -> np.ndarray:
     return np.asarray(names.to_pylist(), dtype=str)
 
 
-def _refuse_missing(values: Any, column: Column, instead: str = "") -> None:
+def refuse_missing(values: Any, column: Column, instead: str = "") -> None:
+    """Raises: BadInput for the first missing value; `instead` says what could be done."""
     if values.null_count:
         raise BadInput(
             f"{column.at(first_null(values))} is empty; every row needs a value{instead}"
