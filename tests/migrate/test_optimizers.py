@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import migrate
+from migrate.model.training.rules import CONTINUED
 from migrate.planning import semantics, steps
 from migrate.torchrec import (
     build,
@@ -85,6 +86,11 @@ def test_three_more_steps_are_those_of_tensorflow(request, tmp_path, folder, nam
         for state, slot in SLOTS.get(name, {}).items():
             found = optimizer.state[tables[table]][state].numpy()
             assert np.allclose(found, expected[f"later {variable}:{slot}"], rtol=2e-5, atol=1e-6)
+
+
+def test_a_graph_trains_on_with_every_optimizer_that_there_is():
+    """Their names stand once more where torch is not to be imported."""
+    assert {*optimizers.__all__} - {"RowOptimizer"} == CONTINUED
 
 
 def test_the_plan_tells_lazy_adam_from_adam_and_knows_their_hyperparameters(tf1_checkpoints):
