@@ -161,7 +161,7 @@ def _call(path: str, interface: Interface) -> str:
             option = "--sparse" if feed.kind == "sparse" else "--input"
             parts += [option, f"{feed.feature or 'COLUMN'}={feed.name}"]
     parts += ["--output", output.tensor]
-    if output.shape and (output.shape[-1] or 0) > 1 and len(output.shape) > 1:
+    if any((size or 0) > 1 for size in (output.shape or ())[1:]):
         parts += ["--column", "N"]
     elif output.what == "logits":
         parts.append("--sigmoid")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Mapping, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from migrate.graph.interface.inputs import Input
 from migrate.model.constants import Constants
@@ -95,7 +95,7 @@ def model_source(
         origin=origin,
         frozen=_FROZEN if frozen else "",
         guessed=_GUESSED if any(one.guessed for one in emitter.inputs.values()) else "",
-        inputs=_mapping(_inputs(emitter.inputs.values())),
+        inputs=_mapping(_inputs(emitter.inputs.values(), emitter.rows)),
         outputs=list(outputs),
         flags=emitter.flags,
         variables=_mapping([_variable(parameter) for parameter in parameters]),
@@ -176,15 +176,16 @@ def _variable(parameter: Parameter) -> str:
     return f"{parameter.attribute!r}: runtime.Variable({parameter.variable!r}{more})"
 
 
-def _inputs(features: Iterable[Input]) -> List[str]:
-    """The entries of INPUTS; the parts of a sparse feature have one."""
+def _inputs(features: Iterable[Input], rows: Optional[int]) -> List[str]:
+    """The entries of INPUTS, of a graph that takes `rows` at a time; the parts of a sparse feature
+    have one."""
     parts: Dict[str, List[Input]] = {}
     for feature in features:
         parts.setdefault(feature.name, []).append(feature)
-    return [f"{name!r}: runtime.Input({_input(some)})" for name, some in parts.items()]
+    return [f"{name!r}: runtime.Input({_input(some, rows)})" for name, some in parts.items()]
 
 
-def _input(parts: Sequence[Input]) -> str:
+def _input(parts: Sequence[Input], rows: Optional[int]) -> str:
     """Those of one feature that the graph reads."""
     first, optional = parts[0], all(part.optional for part in parts)
     shape, dtype = first.shape, first.dtype
@@ -194,6 +195,8 @@ def _input(parts: Sequence[Input]) -> str:
         rank = 2 if indices is None or len(indices) != 2 else indices[1]
         shape = (None,) * (rank or 2)
         dtype = told[1].dtype if 1 in told else None
+    elif shape and shape[0] is None:
+        shape = (rows, *shape[1:])
     sizes = None if shape is None else list(shape)
     more = ", optional=True" if optional else ""
     more += ", guessed=True" if first.guessed else ""

@@ -58,21 +58,26 @@ def one_a_row(
     """(rows of the batch,), in the output's own bits.
 
     Args:
-        output: float32 or float64, (rows,) or (rows, 1), or (rows, k) of which `column` is taken.
+        output: float32 or float64, one value per row, or several of which `column` is taken; they
+            count row-major.
         rows: that the model was given, the batch's own first; by default there are no others.
 
     Raises:
         BadInput: another shape, or a score that is not finite, with its row.
     """
     rows = rows or batch.table.num_rows
-    if column is not None:
-        if output.ndim != 2 or not 0 <= column < output.shape[1]:
-            raise BadInput(f"the model's output is {list(output.shape)}; it has no column {column}")
-        output = output[:, column]
-    if output.size != rows or output.shape[:1] not in ((rows,), ()):
+    shape = f"the model's output is {list(output.shape)} for {rows} rows"
+    by_row = output.shape[:1] == (rows,) and output.size > 0
+    if column is not None and by_row:
+        several = output.reshape(rows, -1)
+        if not 0 <= column < several.shape[1]:
+            raise BadInput(f"{shape}; it has no column {column}, but 0 to {several.shape[1] - 1}")
+        output = several[:, column]
+    if output.size != rows or not (by_row or output.shape == ()):
+        columns = output.size // rows if by_row else 0
         raise BadInput(
-            f"the model's output is {list(output.shape)} for {rows} rows; one score per row is "
-            "expected, or --column to choose one of several"
+            f"{shape}; one score per row is expected"
+            + (f", or --column to choose one of {columns}" if columns else "")
         )
     scores = output.reshape(rows)[: batch.table.num_rows]
     finite = np.isfinite(scores)

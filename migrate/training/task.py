@@ -94,6 +94,7 @@ class Task(NamedTuple):
 def loss_and_scores(
     module: torch.nn.Module, batch: Batch
 ) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
-    """What the module of a task makes of a batch."""
+    """What the module of a task makes of a batch; the loss is one number, the sum of several."""
     found = module(batch.inputs)
-    return found if isinstance(found, tuple) else (found, None)
+    loss, scores = found if isinstance(found, tuple) else (found, None)
+    return loss.sum(), scores

@@ -156,6 +156,16 @@ def test_a_column_of_the_path_without_a_value_is_missing_to_a_model(tmp_path):
     assert found.numpy().tolist() == [b"none"]
 
 
+def test_of_an_output_of_several_dimensions_the_columns_count_row_major():
+    output = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    assert one_a_row(output, batch(a=[1, 2]), column=5).tolist() == [5, 17]
+    assert one_a_row(output[:, :1, :1], batch(a=[1, 2])).tolist() == [0, 12]
+    with pytest.raises(BadInput, match=r"is \[2, 3, 4\] for 2 .*--column to choose one of 12"):
+        one_a_row(output, batch(a=[1, 2]))
+    with pytest.raises(BadInput, match=r"\[2, 3, 4\] for 3 rows; one score per row is expected$"):
+        one_a_row(output, batch(a=[1, 2, 3]), column=0)
+
+
 def test_one_score_a_row_is_taken_as_it_is_or_as_a_probability():
     three = batch(a=[1, 2, 3])
     logits = np.array([[-800], [0], [800]], np.float32)
@@ -164,7 +174,7 @@ def test_one_score_a_row_is_taken_as_it_is_or_as_a_probability():
     assert (found.tolist(), found.dtype) == ([0, 0.5, 1], np.float32)
     assert one_a_row(np.eye(3), three, column=1).tolist() == [0, 1, 0]
     assert one_a_row(np.float32(5), batch(a=[1])).tolist() == [5]
-    with pytest.raises(BadInput, match=r"is \[3, 1\]; it has no column 1"):
+    with pytest.raises(BadInput, match=r"is \[3, 1\] for 3 rows; it has no column 1, but 0 to 0"):
         one_a_row(logits, three, column=1)
     with pytest.raises(BadInput, match="row 12 is nan"):
         one_a_row(np.array([0, np.nan, 1]), three._replace(skipped=10))

@@ -1,6 +1,7 @@
 """Where the raw features enter a graph, of which type and shape, and what they are called.
 
-    Placeholder                         its name; tf.sparse_placeholder's three are one feature
+    Placeholder                         its name; tf.sparse_placeholder's three are one feature,
+                                        without a name too, see `sparse_placeholders`
     PlaceholderWithDefault              its name; may be left out
     IteratorGetNext, dequeued tensors   NAME:k, the k-th output
     ParseExample, ParseSingleExample    the name of the feature; of a sparse one the three parts
@@ -16,12 +17,13 @@ iterator or a queue delivers that of the feature that it is, where the graph has
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import Shape, dtypes, output_shape, shapes
 from migrate.graph.interface.examples import PARSING, keys_of, parsed_keys
 from migrate.graph.interface.names import Name, delivered_names
-from migrate.graph.interface.signatures import input_keys
+from migrate.graph.interface.signatures import Key, input_keys
+from migrate.graph.interface.sparse_placeholders import unnamed_sparse
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import split
@@ -68,6 +70,7 @@ class Inputs:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._keys = input_keys(graph)
+        self._unnamed = _without(unnamed_sparse(graph), self._keys)
         self._delivered = delivered_names(graph)
 
     def of(self, edge: Edge) -> Optional[Input]:
@@ -75,7 +78,8 @@ class Inputs:
         found = input_at(self._graph, edge)
         if found is None:
             return None
-        key = self._keys.get("{}:{}".format(*edge))
+        tensor = "{}:{}".format(*edge)
+        key = self._keys.get(tensor) or self._unnamed.get(tensor)
         if key is not None:
             return found._replace(name=key.name, part=key.part, tensors=key.tensors)
         called = self.called(edge)
@@ -104,6 +108,11 @@ class Inputs:
         shape = None if indices is None else indices.shape
         rank = shape[1] if shape is not None and len(shape) == 2 else None
         return values._replace(shape=None if rank is None else (None,) * rank)
+
+
+def _without(unnamed: Dict[str, Key], keys: Dict[str, Key]) -> Dict[str, Key]:
+    """Those of which the caller and the signatures call no tensor anything."""
+    return {one: key for one, key in unnamed.items() if not keys.keys() & set(key.tensors)}
 
 
 def _outputs(graph: Graph, node: Node) -> int:

@@ -149,7 +149,7 @@ class _Comparison:
         feeds.update((name, step.batch[name]) for name in feeds if name in step.batch)
         self._optimizer.zero_grad()
         before = {name: value.clone() for name, value in self._module.state_dict().items()}
-        loss = self._module(step.batch)
+        loss = self._module(step.batch).sum()
         loss.backward()
         found = [self._of_loss(number, loss, step)]
         found += self._of_gradients(number, step)
@@ -264,7 +264,7 @@ class _Comparison:
             self._module.load_state_dict(before)
             move = moved * torch.randn(target.tensor.shape, generator=random)
             target.tensor.add_(move.to(target.tensor.device))
-            losses.append(float(self._module(step.batch)))
+            losses.append(float(self._module(step.batch).sum()))
         self._module.load_state_dict(after)
         return abs(losses[1] - losses[0]) <= _STILL * max(abs(losses[0]), 1e-30)
 

@@ -65,6 +65,20 @@ def depends_on(output, tensors, fed):
     return any(tensor.name in names for tensor in _behind(output, fed))
 
 
+def makes_rows(output, rows, fed):
+    """Whether a reshape before `output` makes so many rows of a tensor of any number of them; the
+    same question as in `migrate.graph.interface.rows`."""
+    from tensorflow.python.framework.tensor_util import constant_value
+
+    for tensor in _behind(output, fed):
+        if tensor.op.type == "Reshape" and tensor.op.inputs[0].shape.ndims:
+            size = constant_value(tensor.op.inputs[1])
+            unknown = tensor.op.inputs[0].shape.as_list()[0] is None
+            if unknown and size is not None and size.size and size.flat[0] == rows:
+                return True
+    return False
+
+
 def unfed_placeholders(output, fed):
     """(name, whether it is a tf.sparse_placeholder) of those that `output` depends on and that
     neither `fed` nor a default gives a value, in order."""

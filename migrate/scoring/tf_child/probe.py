@@ -6,7 +6,6 @@ import numpy as np
 
 from .exporting import export
 from .graph import refuse_unfed
-from .messages import Refused
 from .opened import Opened
 from .rounding import Rounding
 
@@ -154,10 +153,8 @@ class Steps:
         before or after it; what that run moves, such as BatchNorm's statistics, is put back."""
         before = self._session.run(self._moved)
         loss, gradients = self._session.run([self._loss, self._gradients], feed)
-        if loss.shape:
-            raise Refused("the loss {!r} is not a scalar".format(self._loss.name))
         self._session.run(self._put, dict(zip(self._given, before)))
-        return loss, gradients
+        return np.sum(loss), gradients  # tf.gradients takes those of the sum
 
 
 def _told(gradients):

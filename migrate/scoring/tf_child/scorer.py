@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .graph import depends_on, refuse_unfed, unfed_placeholders
+from .graph import depends_on, makes_rows, refuse_unfed, unfed_placeholders
 from .messages import Refused, listing
 from .opened import Opened
 
@@ -48,6 +48,16 @@ class Scorer(Opened):
                     "with --feed {}=VALUE".format(self._output.name, name, name)
                 )
             self.inputs.append(one)
+
+    @property
+    def batch(self):
+        """As of `Opened`, or where a batch size in the graph's code says so: the output has that
+        many rows, and a reshape makes them of any number."""
+        given = super().batch
+        shape = self._output.shape.as_list() if self._output.shape.ndims else [None]
+        if given is not None or shape[0] is None:
+            return given
+        return shape[0] if makes_rows(self._output, shape[0], self._fed()) else None
 
     def answer(self, head, arrays):
         """(head, arrays) of the answer to a batch of `messages`."""

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import runpy
 import shlex
 import sys
 
@@ -139,6 +140,42 @@ def test_a_sparse_placeholder_of_any_shape_is_one_input(
     rows = {"tags": [[1, 2], [2], [3], [4], [5], [6], [7], [8, 9, 10]]}
     python = tf1_python() if "1.15" in (graphs / "version").read_text() else sys.executable
     assert run_score(score, rows, {}, python, tmp_path) == 0
+
+
+@pytest.mark.parametrize("shape", ["columns", "unknown"])
+@pytest.mark.parametrize("read", ["looked_up", "looked_up_safely", "made_dense", "summed"])
+def test_a_sparse_placeholder_without_a_name_is_one_input(
+    graphs, read, shape, tmp_path, monkeypatch, capsys
+):
+    path = graphs / "without_name" / f"{read}_{shape}"
+    score = check_conversion(path, tmp_path, monkeypatch, capsys)
+    given = [word for word in score if word.startswith("COLUMN=")]
+    (tags,) = [word for word in given if "," in word]
+    assert len(given) == 2
+    assert score[score.index(tags) - 1] == "--sparse"
+    rows = {"tags": [[1, 2], [2], [3], [4], [1, 3, 4, 5, 6]], "Placeholder": [0.5, 1, 2, 3, 4]}
+    score[score.index(tags)] = tags.replace("COLUMN", "tags")
+    python = tf1_python() if "1.15" in (graphs / "version").read_text() else sys.executable
+    assert run_score(score, rows, {}, python, tmp_path) == 0
+    (name,) = [one for one in read_inputs(tmp_path) if one != "Placeholder"]
+    called = ["verify", str(path), "converted", "--forward", str(tmp_path / "rows.parquet")]
+    called += ["--no-onnx", "--tf-python", python, "--sparse", f"tags={name}"]
+    assert main(called) == 0
+
+
+def read_inputs(folder):
+    (place,) = folder.glob("*/model.py")
+    return runpy.run_path(str(place))["INPUTS"]
+
+
+def test_placeholders_of_the_types_of_a_sparse_ones_parts_are_features(graphs, capsys):
+    score, _, _ = inspected(graphs / "features", capsys)
+    assert "--sparse" not in score
+    assert [word for word in score if word.startswith("COLUMN=")] == [
+        "COLUMN=Placeholder:0",
+        "COLUMN=Placeholder_1:0",
+        "COLUMN=Placeholder_2:0",
+    ]
 
 
 def test_of_look_ups_in_a_sparse_servers_tables_the_op_is_named(graphs, tmp_path, capsys):

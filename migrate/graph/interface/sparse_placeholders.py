@@ -1,0 +1,78 @@
+"""The tf.sparse_placeholders that have no name: three ops without a scope that would join them.
+
+1. TensorFlow makes the dense shape, the values and the indices one after the other.
+2. An op of sparse tensors reads the indices beside the values or the shape; or the rows of the
+   indices are the segments of a look-up, which reads no shape. Other placeholders of such types,
+   in such an order, are the features that they seem to be.
+
+Source: sparse_placeholder in tensorflow/python/ops/array_ops.py of 1.15 and 2.21.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Dict, Iterator, List, Tuple
+
+from migrate.graph.attributes import dtypes, output_shape
+from migrate.graph.interface.signatures import Key
+from migrate.graph.lookups import Consumers, consumers_of
+from migrate.graph.metagraph import Graph, Node
+from semisync.common.tensor_names import in_session
+
+_UNNAMED = re.compile(r"(.*/)?Placeholder(_\d+)?")
+_PLACEHOLDERS = {"Placeholder", "PlaceholderV2"}
+_GIVEN = {"Const", "PlaceholderWithDefault"}  # a shape that the caller gave
+
+
+def unnamed_sparse(graph: Graph) -> Dict[str, Key]:
+    """By the tensors of each, called as the values are: its indices, values and dense shape."""
+    keys: Dict[str, Key] = {}
+    consumers: Consumers = {}
+    nodes = list(graph.nodes.values())
+    for shape, values, indices in zip(nodes, nodes[1:], nodes[2:]):
+        if _are_parts(graph, shape, values, indices):
+            consumers = consumers or consumers_of(graph)
+            if _is_read_as_sparse(indices.name, values.name, shape.name, consumers):
+                parts = (indices.name, values.name, shape.name)
+                tensors = tuple(map(in_session, parts))
+                keys.update((one, Key(values.name, tensors, k)) for k, one in enumerate(tensors))
+    return keys
+
+
+def _are_parts(graph: Graph, shape: Node, values: Node, indices: Node) -> bool:
+    """Whether their ops, types and ranks are those of the three."""
+    fed = (values, indices) if shape.op in _GIVEN else (shape, values, indices)
+    return (
+        all(node.op in _PLACEHOLDERS and _UNNAMED.fullmatch(node.name) for node in fed)
+        and all("int64" in dtypes(graph, node, "dtype") for node in (shape, indices))
+        and _rank(graph, values) == 1
+        and _rank(graph, indices) == 2
+        and (shape.op == "Const" or _rank(graph, shape) == 1)
+    )
+
+
+def _rank(graph: Graph, node: Node) -> int:
+    return len(output_shape(graph, node, 0) or ())
+
+
+def _is_read_as_sparse(indices: str, values: str, shape: str, consumers: Consumers) -> bool:
+    for user, _ in consumers.get(indices, ()):
+        read = {name for name, _ in user.inputs}
+        if "Sparse" in user.op and (values in read or shape in read):
+            return True
+    return not consumers.get(shape) and any(_segments(indices, consumers))
+
+
+def _segments(indices: str, consumers: Consumers) -> Iterator[bool]:
+    """For each column that is cut out of the indices, whether it tells an op its segments."""
+    for user, _ in consumers.get(indices, ()):
+        if user.op == "StridedSlice":
+            users = _users(user.name, consumers)
+            yield any("Segment" in one.op and at == len(one.inputs) - 1 for one, at in users)
+
+
+def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
+    """What reads a tensor, or reads it as another type."""
+    found = consumers.get(name, [])
+    cast = [one for user, _ in found if user.op == "Cast" for one in consumers.get(user.name, ())]
+    return [*found, *cast]
