@@ -9,6 +9,7 @@
 3. sequences     HSTU, with and without its kernels, and SASRec: states and gradients against the
                  CPU's, events per second, memory
 4. static_tables tables in fp16 and int8: memory, look-ups
+5. raw_ids       what `convert` writes for MPZCH and dynamicemb: look-ups, a step, pace
 
 Each part has a process of its own and two minutes; one that lacks a package or its input says so,
 and the others go on. Without a GPU it says so, and ends with 0. `--short --device cpu` rehearses.
@@ -27,7 +28,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import results
 
-PARTS = ("model", "distributed", "sequences", "static_tables")
+PARTS = ("model", "distributed", "sequences", "static_tables", "raw_ids")
 SECONDS = 120  # of a part on a GPU
 REHEARSAL = 600
 

@@ -37,7 +37,7 @@ from migrate.conversion.uploads import begin, place_of
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
 from migrate.launcher.environment import ALONE, Rank
-from migrate.manifest import model_json
+from migrate.manifest import dynamicemb, model_json
 from migrate.manifest.manifest import FILE, Manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
@@ -167,6 +167,8 @@ def _write(
     manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
     _write_text(place.folder, FILE, manifest.to_json())
     _write_text(place.folder, model_json.FILE, model_json.to_json(manifest))
+    for path, text in dynamicemb.settings_files(manifest):
+        _write_text(place.folder, path, text)
     return manifest, place
 
 

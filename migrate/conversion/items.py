@@ -18,9 +18,11 @@ and for a hash table by its mode (`migrate.manifest.id_modes`), in
                     _current_iter_tensor
     mpzch       the weight there too, _hash_zch_identities, _hash_zch_bucket; from Monolith's times
                 also _hash_zch_metadata, in hours
-    dynamicemb  files dynamicemb/model.M/T_emb_keys.rank_0.world_size_1, and so on
+    dynamicemb  files dynamicemb/model.M/T_emb_keys.rank_0.world_size_1, and so on; the settings of
+                their optimizer: migrate.manifest.dynamicemb
 
-Source: torchrec/modules/mc_modules.py, hash_mc_modules.py; dynamicemb/dump_load.py.
+Source: torchrec/modules/mc_modules.py, hash_mc_modules.py; dynamicemb/
+batched_dynamicemb_tables.py.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple, U
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids.sorted_tables import SortedTable
+from migrate.manifest import dynamicemb
 from migrate.manifest.state_names import DENSE, STEP, dense_state, table_state
 from migrate.manifest.transforms import CAST, HOURS, ROW_MEAN, to_type
 from migrate.planning.plan import Plan, Table
@@ -161,7 +164,7 @@ def _of_hash_table(
 ) -> Iterator[Item]:
     rows = _ByIds(table, hashed)
     if rows.ids.mode == "dynamicemb":
-        yield from _dynamicemb(plan, rows)
+        yield from _dynamicemb(plan, rows, checkpoint)
         return
     yield from _of_table(plan, table, rows, checkpoint)
     yield from _ID_ITEMS[rows.ids.mode](plan, rows)
@@ -211,26 +214,28 @@ def _state(plan: Plan, rows: _ByIds, name: str, shape: Shape, *origins: Origin) 
     return rows.item(path, "hashed state", "int64", shape, *origins)
 
 
-def _dynamicemb(plan: Plan, rows: _ByIds) -> Iterator[Item]:
+def _dynamicemb(plan: Plan, rows: _ByIds, checkpoint: Checkpoint) -> Iterator[Item]:
     table = rows.table
-    stem = f"dynamicemb/model.{plan.module}/{table.name}"
+    stem = dynamicemb.stem(plan.module, table.name)
 
     def file(name: str, role: str, dtype: str, width: Shape, *origins: Origin) -> Item:
-        path = (f"{stem}_{name}.rank_0.world_size_1",)
+        path = (f"{stem}_emb_{name}.rank_0.world_size_1",)
         return rows.item(path, role, dtype, (rows.sorted.merged.ids, *width), *origins)
 
-    yield file("emb_keys", "file ids", "int64", (), rows.ids_column())
-    values = file("emb_values", "file", table.dtype, (table.dim,), rows.column("values"))
+    yield file("keys", "file ids", "int64", (), rows.ids_column())
+    values = file("values", "file", table.dtype, (table.dim,), rows.column("values"))
     yield values if table.dtype == "float32" else values.transformed(CAST, "float32")
     known = [name for name in ("freqs", "versions") if name in rows.sorted.columns]
     origins = [rows.column(name) for name in known[:1]]
-    scores = file("emb_scores", "file state", "int64", (), *origins)
+    scores = file("scores", "file state", "int64", (), *origins)
     yield scores if known else scores._replace(value=0)
     if table.written_slots:
         shapes = [rows.source.slots[slot].value_shape for slot in table.written_slots.values()]
         columns = [rows.slot_column(name) for name in table.written_slots]
         width = (sum(shape[0] for shape in shapes),)
         yield file("opt_values", "file slot", "float32", width, *columns)
+        path = table_state(plan.fqn(table), table.name, STEP)
+        yield from _step(path, "step", plan, table, checkpoint)
 
 
 def _copied(

@@ -13,6 +13,7 @@ from migrate.conversion.items import Hashed
 from migrate.encoding.dtypes import widened
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import tensors_of
+from migrate.manifest import dynamicemb
 from migrate.manifest.manifest import Ids, Manifest, Piece, TableSummary, Written
 from migrate.manifest.transforms import Loss
 from migrate.planning.plan import IdMapping, Plan, Table
@@ -55,6 +56,7 @@ def manifest_of(
         newer=plan.newer,
     )
     manifest.dropped = _dropped(plan, checkpoint, hashed, manifest)
+    manifest.notes += dynamicemb.missing_settings(manifest)
     return manifest
 
 

@@ -31,7 +31,7 @@ ADAGRAD = Optimizer(
         always={"eps": 0.0},
         fused=True,
         row_wise="torchrec.optim.RowWiseAdagrad",
-        dynamicemb=True,
+        dynamicemb="exact_adagrad",
     ),
     note="Adagrad: TensorFlow adds no epsilon, FBGEMM 1e-8 and torch.optim 1e-10 by default: build "
     "them with eps=0; the accumulators are TensorFlow's, including those of untrained rows (0.1 "

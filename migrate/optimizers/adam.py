@@ -46,9 +46,9 @@ _ALL_ROWS = Counterpart(
     arguments={"learning_rate": "lr", "beta1": "beta1", "beta2": "beta2", "epsilon": "eps"},
     always={"rows": "all"},
     only={"nesterov": 0.0},
-    dynamicemb=True,
+    dynamicemb="adam",
 )
-_TOUCHED_ROWS = dataclasses.replace(_ALL_ROWS, always={"rows": "touched"}, dynamicemb=False)
+_TOUCHED_ROWS = dataclasses.replace(_ALL_ROWS, always={"rows": "touched"})
 
 _NADAM_NOTE = (
     "{}: its Adam takes Nesterov's step (NadamOptimizer), w -= lr_t (beta1 m + (1 - beta1) g) / "

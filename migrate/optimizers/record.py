@@ -104,7 +104,7 @@ class Counterpart:
             slot.
         fused: whether TorchRec's fused kernels compute the same.
         row_wise: class that approximates it with one accumulator per row.
-        dynamicemb: whether NVIDIA's dynamicemb keeps the same state.
+        dynamicemb: what NVIDIA's dynamicemb calls the optimizer that keeps the same state.
     """
 
     path: str
@@ -114,7 +114,7 @@ class Counterpart:
     for_slot: Mapping[str, str] = field(default_factory=dict)
     fused: bool = False
     row_wise: Optional[str] = None
-    dynamicemb: bool = False
+    dynamicemb: Optional[str] = None
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def _check_dynamicemb(table: Table, source: HashTable, name: str) -> None:
         raise BadInput(f"{name}: TorchRec's planner does not place dynamicemb's tables")
     if table.written_slots and table.optimizer not in DYNAMICEMB:
         raise BadInput(
-            f"{name}: dynamicemb keeps the state of {' and '.join(DYNAMICEMB)} alone, these slots "
+            f"{name}: dynamicemb keeps the state of {', '.join(DYNAMICEMB)} alone, these slots "
             f"are of {table.optimizer}; leave them out of the plan"
         )
     if any(source.slots[slot].dtype != "float32" for slot in table.written_slots.values()):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.manifest import model_json
+from migrate.manifest import dynamicemb, model_json
 from migrate.manifest.manifest import Manifest, Written, is_intact
 from migrate.manifest.transforms import named
+from migrate.storage.files import read_whole
+from migrate.storage.folders import joined
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
 from semisync.common.errors import BadInput
@@ -15,6 +17,7 @@ from semisync.common.errors import BadInput
 
 def check_beside(directory: str, manifest: Manifest, result: Verification) -> None:
     """The files that stand beside the data."""
+    _check_settings(directory, manifest, result)
     if not is_intact(directory):
         result.differs("manifest.json is not as it was written: its SHA-256 differs")
     try:
@@ -26,6 +29,18 @@ def check_beside(directory: str, manifest: Manifest, result: Verification) -> No
         result.differs(f"{model_json.FILE} has a table that is not so in the manifest")
     elif json.dumps(config) != json.dumps(model_json.model_config(manifest)):
         result.notes.append(f"{model_json.FILE} is not as it was written, but edited since")
+
+
+def _check_settings(directory: str, manifest: Manifest, result: Verification) -> None:
+    """The optimizers' settings for dynamicemb, which may be edited."""
+    for name, text in dynamicemb.settings_files(manifest):
+        try:
+            found = json.loads(read_whole(joined(directory, name)))
+        except (BadInput, ValueError) as error:
+            result.differs(f"{name} cannot be read ({error})")
+            continue
+        if found != json.loads(text):
+            result.notes.append(f"{name} is not as it was written, but edited since")
 
 
 def check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:

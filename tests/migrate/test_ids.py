@@ -1,5 +1,6 @@
 """Raw ids: every id of a hash table finds its own row, and its slots, in the real modules."""
 
+import json
 import os
 import pathlib
 import signal
@@ -333,7 +334,34 @@ def test_dynamicemb_gets_its_files(tmp_path):
     assert stored("emb_values", "<f4").tobytes() == rows.tobytes()
     assert stored("emb_scores", "<i8").tolist() == [0] * len(ids)
     state = [sorted_rows(table.slots[slot])[1] for slot in ("Adam_m", "Adam_v")]
-    assert stored("opt_values", "<f4").tobytes() == np.hstack(state).tobytes()
+    assert stored("emb_opt_values", "<f4").tobytes() == np.hstack(state).tobytes()
+
+
+def test_dynamicemb_gets_the_settings_of_its_optimizer(tmp_path):
+    ids, rows = [4, -8, 6], np.ones((3, 4))
+    slots = [("Adagrad_accumulator", [(ids, rows)])]
+    source = write_tfra(tmp_path / "in", "t", [(ids, rows)], slots)
+    plan = make_plan(source, "dynamicemb")
+    plan.tables[0].hyperparameters.update(learning_rate=0.05, initial_accumulator_value=0.2)
+    manifest = migrate.convert(plan, tmp_path / "out")
+    assert not any("nothing tells" in note for note in manifest.notes)
+    file = tmp_path / "out" / "dynamicemb" / "model.ebc" / "t_opt_args.json"
+    assert json.loads(file.read_text()) == {
+        "opt_type": "exact_adagrad",
+        "lr": 0.05,
+        "eps": 0.0,
+        "initial_accumulator_value": 0.2,
+    }
+    file.write_text('{"opt_type": "exact_adagrad", "lr": 0.1}')
+    found = verify(str(source), str(tmp_path / "out"))
+    assert found.verified and any("edited since" in note for note in found.notes)
+    file.unlink()
+    assert "t_opt_args.json" in verify(str(source), str(tmp_path / "out")).differences[0]
+
+
+def test_what_dynamicemb_needs_of_an_optimizer_and_nothing_tells_is_named(tmp_path):
+    manifest = convert(TFRA / "TFRADynamicEmbedding", tmp_path / "out", "dynamicemb")
+    assert "nothing tells lr, iters, beta1, beta2, eps of its optimizer" in manifest.notes[-1]
 
 
 def test_an_interrupted_conversion_goes_on_with_the_tables_it_sorted(tmp_path, monkeypatch):
@@ -419,7 +447,10 @@ def test_a_plan_that_does_not_fit_the_table_is_refused(tmp_path):
         ({"fill": {}}, "fill has no value for slot 'momentum1'"),
         ({"fill": {"momentum1": 1e300}}, "fill has 1e.300 for slot 'momentum1'; .* float32 holds"),
         ({"fill": {"momentum1": float("nan")}}, "fill has nan for slot 'momentum1'"),
-        ({"mode": "dynamicemb", "optimizer": "Ftrl"}, "keeps the state of Adagrad and Adam alone"),
+        (
+            {"mode": "dynamicemb", "optimizer": "Ftrl"},
+            "keeps the state of Adagrad, Adam, AdamAsync",
+        ),
         ({"mode": "dynamicemb", "cast": "float16"}, "dynamicemb's files are float32"),
     ]:
         plan = make_plan(source)
