@@ -10,6 +10,9 @@
    for some epochs, and the best epoch is measured.
 3. Speed of these very runs: items per second of training, and of ranking the test.
 
+--choose SET tries rates and dropouts with every model, as many with each, and takes the best on the
+validation of SET.
+
 --peer is an interpreter with rectools, whose HSTUModel and SASRecModel train on the same split, of
 the same size, by the full softmax; without it there is no peer. To make it:
 
@@ -37,11 +40,12 @@ from benchmarks.sequences_parts.speed import WAYS, speeds
 from parity.stats.intervals import student_interval
 
 PEER = os.path.join(os.path.dirname(__file__), "sequences_parts", "peer.py")
+MODELS = (*ours.TOWERS, *(f"rectools' {tower}" for tower in ours.TOWERS))
 MEASURED = ("HR@5", "NDCG@5", "HR@10", "NDCG@10")
 
 
 class Kept:
-    """Runs by (set, model, seed), in a file if there is one."""
+    """Runs by (set, model, rate, dropout, seed), in a file if there is one."""
 
     def __init__(self, path):
         self._path, self.runs = path, {}
@@ -61,26 +65,44 @@ class Kept:
         return self.runs[key]
 
 
-def peer(python, path, tower, seed, threads, epochs):
-    """A run of rectools' model."""
-    setting = ours.SETTINGS[tower]
-    given = {
-        "path": path,
-        "tower": tower,
-        "seed": seed,
-        "threads": threads,
-        "batch": 128,
-        "epochs": epochs or setting.epochs,
-        **{
-            name: getattr(setting, name)
-            for name in ("dim", "heads", "layers", "length", "rate", "patience")
-        },
-        **ours.PEERS[tower],
-    }
-    done = subprocess.run(
-        [python, PEER, json.dumps(given)], check=True, stdout=subprocess.PIPE, text=True
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+class Models:
+    """Runs of ours and of the peer's."""
+
+    def __init__(self, data, args, kept):
+        self._data, self._args, self._kept = data, args, kept
+
+    def settings(self, model):
+        """Those of the trial with the best NDCG@10 of a validation; without trials, as they are."""
+        tower, args = model.split()[-1], self._args
+        setting = ours.SETTINGS[tower]._replace(patience=args.patience)
+        if args.epochs:
+            setting = setting._replace(epochs=args.epochs)
+        if not args.choose:
+            return setting
+        trials = [setting._replace(**trial) for trial in ours.TRIALS]
+        return max(trials, key=lambda one: self._run(args.choose, model, one, 0)["validation"])
+
+    def runs(self, name, model):
+        """A run per seed on a data set."""
+        setting = self.settings(model)
+        return [self._run(name, model, setting, seed) for seed in range(self._args.seeds)]
+
+    def _run(self, name, model, setting, seed):
+        key = (name, model, setting.rate, setting.dropout, seed)
+        return self._kept.run(key, lambda: self._made(name, model, setting, seed))
+
+    def _made(self, name, model, setting, seed):
+        args, tower = self._args, model.split()[-1]
+        if model == tower:
+            device = torch.device(args.device)
+            return ours.run(self._data[name], tower, setting, seed, device=device)._asdict()
+        told = {"path": os.path.join(args.data, name + ".txt"), "tower": tower, "seed": seed}
+        told |= {"threads": args.threads, "batch": 128, "device": args.device}
+        names = ("dim", "heads", "layers", "length", "rate", "dropout", "epochs", "patience")
+        told |= {name: getattr(setting, name) for name in names}
+        command = [args.peer, PEER, json.dumps(told)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        return json.loads(done.stdout.splitlines()[-1])
 
 
 def mean(values):
@@ -103,31 +125,6 @@ def print_speeds(data, sets, args):
             cells = [f"{found[way]:,.0f}" for way in WAYS]
             times = found[WAYS[0]] / found[WAYS[-1]]
             print(f"| {name} | {tower} | {' | '.join(cells)} | {times:.1f} |", flush=True)
-
-
-def runs_of(data, name, args, kept):
-    """{model: its runs}"""
-    found = {}
-    for tower in ours.TOWERS:
-        setting = ours.SETTINGS[tower]
-        if args.epochs:
-            setting = setting._replace(epochs=args.epochs)
-        for seed in range(args.seeds):
-
-            def make(tower=tower, setting=setting, seed=seed):
-                device = torch.device(args.device)
-                return ours.run(data[name], tower, setting, seed, device=device)._asdict()
-
-            found.setdefault(tower, []).append(kept.run((name, tower, seed), make))
-            if args.peer:
-
-                def make_peer(tower=tower, seed=seed):
-                    path = os.path.join(args.data, name + ".txt")
-                    return peer(args.peer, path, tower, seed, args.threads, args.epochs)
-
-                model = f"rectools' {tower}"
-                found.setdefault(model, []).append(kept.run((name, model, seed), make_peer))
-    return found
 
 
 def print_quality(found):
@@ -163,22 +160,33 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
+    parser.add_argument("--models", nargs="+", help=f"of {', '.join(MODELS)} (default: all)")
+    parser.add_argument(
+        "--choose", choices=NAMES, metavar="SET", help="rate and dropout, by its validation"
+    )
     parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 45)")
+    parser.add_argument("--patience", type=int, default=15, help="epochs (default: %(default)s)")
     parser.add_argument("--batches", type=int, default=20, help="of the first table; 0: without it")
     parser.add_argument("--repeats", type=int, default=5, help="of the first table")
     parser.add_argument("--kept", metavar="FILE", help="where runs are kept, a line each")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--device", default="cpu", help="of our runs (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="default: %(default)s")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     kept = Kept(args.kept)
     lengths = args.lengths or args.sets
-    data = {name: Histories(args.data, name) for name in {*lengths, *args.sets}}
+    needed = {*lengths, *args.sets, *([args.choose] if args.choose else ())}
+    data = {name: Histories(args.data, name) for name in needed}
     if args.batches:
         print_speeds(data, lengths, args)
     if not args.peer:
         print("\nThere is no peer: no --peer was given.")
-    print_quality({name: runs_of(data, name, args, kept) for name in args.sets})
+    chosen = args.models or (MODELS if args.peer else tuple(ours.TOWERS))
+    models = Models(data, args, kept)
+    for model in chosen if args.choose else ():
+        setting = models.settings(model)
+        print(f"{model}: rate {setting.rate:g}, dropout {setting.dropout:g}", flush=True)
+    print_quality({name: {one: models.runs(name, one) for one in chosen} for name in args.sets})
 
 
 if __name__ == "__main__":

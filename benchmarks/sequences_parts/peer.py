@@ -46,16 +46,17 @@ def last_of_each(rows):
 class Best(Callback):
     """Keeps the weights of the epoch with the best NDCG@10, and the seconds of training."""
 
-    def __init__(self, patience):
-        self.patience, self.best, self.since, self.weights = patience, -1.0, 0, None
+    def __init__(self, patience, clock):
+        self.patience, self.clock = patience, clock
+        self.best, self.since, self.weights = -1.0, 0, None
         self.seconds, self.begun, self.gains, self.epochs = 0.0, None, [], 0
 
     def on_train_epoch_start(self, trainer, module):
-        self.begun = time.process_time()
+        self.begun = self.clock()
 
     def on_validation_epoch_start(self, trainer, module):
         if self.begun is not None:
-            self.seconds += time.process_time() - self.begun
+            self.seconds += self.clock() - self.begun
             self.begun = None
         self.gains = []
 
@@ -93,6 +94,7 @@ def main():
     given = json.loads(sys.argv[1])
     warnings.simplefilter("ignore")
     torch.set_num_threads(given["threads"])
+    clock = time.process_time if given["device"] == "cpu" else time.perf_counter
     seed_everything(given["seed"], verbose=False)
     whole = interactions(given["path"], 0)
     seen = whole[whole.duplicated(Columns.User, keep="last")].reset_index(drop=True)
@@ -110,15 +112,15 @@ def main():
         get_val_mask_func=last_of_each,
         get_trainer_func=lambda: Trainer(
             max_epochs=given["epochs"],
-            callbacks=[Best(given["patience"])],
+            callbacks=[Best(given["patience"], clock)],
             logger=False,
             enable_progress_bar=False,
             enable_model_summary=False,
             enable_checkpointing=False,
             num_sanity_val_steps=0,
-            accelerator="cpu",
+            accelerator={"cuda": "gpu"}.get(given["device"], given["device"]),
         ),
-        **given["more"],
+        recommend_torch_device=given["device"],
         **more,
     )
     dataset = Dataset.construct(seen)
@@ -128,11 +130,11 @@ def main():
     figures = {}
     users = asked.index.to_numpy()
     for name, filtered in (("seen", False), ("unseen", True)):
-        begun = time.process_time()
+        begun = clock()
         found = model.recommend(users, dataset, k=10, filter_viewed=filtered)
         figures[name] = measured(found, asked)
         if name == "seen":
-            ranking = time.process_time() - begun
+            ranking = clock() - begun
     length = given["length"]
     trained = seen.groupby(Columns.User).size().to_numpy() - 1
     print(
