@@ -54,11 +54,12 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--data is for --steps; --forward names its own data set")
     if args.forward is None and (args.output or args.rows is not None or args.no_onnx):
         raise UsageError("--output, --rows and --no-onnx are for --forward")
-    of_rows = [args.input, args.sparse, args.feed, args.type, args.fill, args.meta, args.batch_size]
+    of_rows = [args.input, args.sparse, args.feed, args.type, args.fill, args.text]
+    of_rows += [args.meta, args.batch_size]
     if args.forward is None and args.steps is None and any(one for one in of_rows):
         raise UsageError(
-            "--input, --sparse, --feed, --type, --fill, --meta and --batch-size are for --forward "
-            "and --steps"
+            "--input, --sparse, --feed, --type, --fill, --text, --meta and --batch-size are for "
+            "--forward and --steps"
         )
     if (args.batch_size is not None and args.batch_size < 1) or not args.timeout > 0:
         raise UsageError("--batch-size is 1 or more, --timeout more than 0")
@@ -71,7 +72,7 @@ def setting(args: argparse.Namespace) -> Any:
 
     said = given(args)
     reading = Reading(
-        said.types, said.fills, separator=said.separator, size=args.batch_size or ROWS_AT_A_TIME
+        said.types, said.fills, text=said.text, size=args.batch_size or ROWS_AT_A_TIME
     )
     python = args.tf_python or sys.executable
     return Setting(args.meta, said.named, said.feeds, reading, python, args.tf_import, args.timeout)

@@ -29,8 +29,9 @@ from migrate.data.order.shuffling import Order, Shuffle
 from migrate.data.paths import Paths
 from migrate.data.ranks import check_alike, share_of
 from migrate.data.rows import Rows
-from migrate.data.schema import Column, TextFormat, checked
+from migrate.data.schema import Column, checked
 from migrate.storage.threads import default_count
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 
 B = TypeVar("B")

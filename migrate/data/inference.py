@@ -23,12 +23,13 @@ from migrate.data.formats import json_lines, tfrecord
 from migrate.data.formats.text import Lines
 from migrate.data.listing import COLUMNAR, File, file_of, lines_of
 from migrate.data.paths import Paths, files_of
-from migrate.data.schema import Column, TextFormat, checked
+from migrate.data.schema import Column, checked
 from migrate.data.values import checked_values
 from parity.inputs.checks import Column as Place
 from parity.io.columns import is_list, is_text
 from parity.io.damage import explained
 from parity.io.formats import FORMATS
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput, MissingColumn
 
 _CANDIDATES = ("ids", "weighted", "dense", "numbers")  # of text, the narrowest first

@@ -14,13 +14,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from migrate.data.formats import json_lines, text, tfrecord
 from migrate.data.paths import Paths, files_of
-from migrate.data.schema import Column, TextFormat
+from migrate.data.schema import Column
 from migrate.storage.threads import default_count, in_threads
 from parity.io.damage import Broken, explained
 from parity.io.data_files import format_of
 from parity.io.formats import FORMATS, chosen
 from parity.io.formats.text import refuse_cut
 from parity.io.partitions import in_path
+from parity.io.text_format import SEPARATORS, TextFormat, of_kind
 from semisync.common.errors import BadInput
 
 COLUMNAR = ("parquet", "orc")  # read by parity.io.formats
@@ -118,7 +119,7 @@ def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
             arrow, rows = json_lines.survey(path, size)
             names = arrow.names
         else:
-            names, rows = text.survey(path, size, text.format_of(kind, written))
+            names, rows = text.survey(path, size, of_kind(kind, written))
     return File(path, size, kind, tuple(rows), tuple(names), tuple(bounds))
 
 
@@ -161,12 +162,12 @@ def lines_of(
     Args:
         wanted: the columns to read, where only these are.
     """
-    how, rows = text.format_of(file.format, written), file.rows[block]
+    how, rows = of_kind(file.format, written), file.rows[block]
     return text.Lines(file.path, file.size, block, rows, file.names, how, first, wanted)
 
 
 def _check_names(file: File, schema: Sequence[Column], written: Optional[TextFormat]) -> None:
     names = [column.name for column in schema]
     chosen(file.path, file.names, names, in_path(file.path))
-    if file.format in text.SEPARATED and file.names[-1] in names:
-        refuse_cut(file.path, text.format_of(file.format, written).separator)
+    if file.format in SEPARATORS and file.names[-1] in names:
+        refuse_cut(file.path, of_kind(file.format, written))

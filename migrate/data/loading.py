@@ -7,11 +7,12 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import pyarrow as pa
 
 from migrate.data.listing import Listing, read_block
-from migrate.data.schema import Column, TextFormat
+from migrate.data.schema import Column
 from migrate.data.values import checked_values
 from parity.inputs.checks import Column as Place
 from parity.io.damage import Broken
 from parity.io.partitions import partitions_of, refuse_contradiction
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 

@@ -1,4 +1,4 @@
-"""What the columns of a data set are to a model, and how text files write them.
+"""What the columns of a data set are to a model, and how text files have them.
 
     kind        in Parquet, ORC, JSON lines and TFRecord  in text               becomes
     ids         integers, or lists of them                7|12|3                a KeyedJaggedTensor
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from parity.io.text_format import TextFormat as TextFormat  # a name of `migrate.data`
 from semisync.common.errors import UsageError
 
 KINDS = ("dense", "ids", "key", "label", "numbers", "string", "strings", "weighted")
@@ -70,61 +71,6 @@ class Column(NamedTuple):
         unset = self._field_defaults
         fields = self._asdict().items()
         return {key: value for key, value in fields if key not in unset or value != unset[key]}
-
-
-class TextFormat(NamedTuple):
-    """How a text file is written; .csv files have commas and .tsv files tabs by default.
-
-    Args:
-        separator: one character between fields.
-        names: of the columns, where the first line has none.
-        values: one character between the values of a field.
-        weight: one character between an id and its weight.
-        quote: one character around fields that hold a separator, doubled within; None where quotes
-            are characters like any other. Line breaks within a field are refused.
-        null: a field that is missing, as an empty one is, such as \\N in Hive's files.
-
-    Examples:
-        >>> from migrate.data import TextFormat, infer
-        >>> text = TextFormat(separator=";", names=["user", "item"])
-        >>> infer("clicks.txt", text=text)[0]
-        Column(name='user', kind='ids', dtype=None, default=None, width=1)
-    """
-
-    separator: str = "\t"
-    names: Optional[Sequence[str]] = None
-    values: str = "|"
-    weight: str = ":"
-    quote: Optional[str] = '"'
-    null: Optional[str] = None
-
-    def checked(self) -> TextFormat:
-        """Checks the characters.
-
-        Returns:
-            Itself.
-
-        Raises:
-            UsageError: one is not a single ASCII character, two are the same, or `null` cannot be a
-                field.
-        """
-        marks = {
-            "separator": self.separator,
-            "values": self.values,
-            "weight": self.weight,
-            "quote": self.quote,
-        }
-        given = {name: mark for name, mark in marks.items() if mark is not None}
-        for name, mark in given.items():
-            if len(mark) != 1 or not mark.isascii() or mark in "\r\n":
-                raise UsageError(
-                    f"{name} of a text format is {mark!r}; one ASCII character is expected"
-                )
-        if len(set(given.values())) < len(given):
-            raise UsageError(f"a text format has one character for two purposes: {given}")
-        if self.null is not None and (not self.null or {*self.null} & {self.separator, "\r", "\n"}):
-            raise UsageError(f"null of a text format is {self.null!r}, which cannot be a field")
-        return self
 
 
 def checked(schema: Iterable[Column]) -> List[Column]:

@@ -133,6 +133,8 @@ def _check_spark(args: argparse.Namespace) -> None:
     """Refuses what executors cannot do, and an --out that is there."""
     if args.torch_model:
         raise UsageError("--torch-model scores on one machine; without it --spark takes model.py")
+    if args.text is not None:
+        raise UsageError("--text does not go with --spark, which reads Parquet and ORC")
     if args.key is None:
         raise UsageError("--spark needs --key, as the rows of a DataFrame have no numbers")
     if os.path.exists(args.out):

@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         model = open_model(which, asked, origin_of(which, asked))
         stack.callback(model.close)
         several = _several(args, said, model)
-        reading = Reading(said.types, said.fills, several, said.separator, args.batch_size)
+        reading = Reading(said.types, said.fills, several, said.text, args.batch_size)
         writing = Writing(args.key, args.label, args.keep, args.column, args.sigmoid)
         scored = score(model, args.data, args.out, reading, writing, _show)
     if scored.instability is not None:

@@ -7,21 +7,24 @@ missing. In a TFRecord file a feature with one value in every record of a batch 
 any other a column of lists; a record that lacks it has a missing value there.
 """
 
-from typing import Iterator
+from typing import Iterator, Optional
 
 from parity.io.batches import Batch, batches_of
 from parity.io.formats import Columns
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 
-def batches(path: str, columns: Columns, size: int) -> Iterator[Batch]:
+def batches(
+    path: str, columns: Columns, size: int, text: Optional[TextFormat] = None
+) -> Iterator[Batch]:
     """The columns of the data set in batches of at most `size` rows.
 
     Raises:
         BadInput: a file or a column that is not there, damage, and a data set without rows.
     """
     empty = True
-    for read in batches_of(path, columns, size):
+    for read in batches_of(path, columns, size, text):
         for start in range(0, read.table.num_rows, size):
             part = read.table.slice(start, size)
             yield read._replace(skipped=read.skipped + start, table=part)

@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from migrate.scoring.chosen import Asked
 from migrate.scoring.model import TYPES
+from parity.io.text_format import TextFormat, add_text, text_format
 from semisync.common.errors import UsageError
 
 
@@ -17,14 +18,14 @@ class Given(NamedTuple):
         feeds: {input: value} of constants.
         types: (pattern of columns, what they are first turned into).
         fills: (pattern of columns, what stands for a missing value).
-        separator: between the values of a field in CSV or TSV.
+        text: how text files are written, whatever their names.
     """
 
     named: List[Tuple[str, str, bool]]
     feeds: Mapping[str, Any]
     types: List[Tuple[str, str]]
     fills: List[Tuple[str, str]]
-    separator: str
+    text: Optional[TextFormat]
 
     def asked(self, output: Optional[str]) -> Asked:
         """Of the model, for that output."""
@@ -56,13 +57,7 @@ def add_inputs(group: Any) -> None:
         "COL=VALUE",
         "stands for a missing value; without it one ends the run, or is skipped if sparse",
     )
-    group.add_argument(
-        "--list-separator",
-        metavar="TEXT",
-        default="|",
-        help="between the values of a field in CSV or TSV, of an input that takes several "
-        "(default: %(default)s)",
-    )
+    add_text(group)
 
 
 def given(args: argparse.Namespace) -> Given:
@@ -72,7 +67,7 @@ def given(args: argparse.Namespace) -> Given:
         constants(args.feed),
         list(map(_typed, pairs(args.type, "--type"))),
         pairs(args.fill, "--fill"),
-        args.list_separator,
+        text_format(args.text),
     )
 
 

@@ -16,6 +16,7 @@ from parity.inputs.checks import Column
 from parity.io.batches import Batch
 from parity.io.formats import Columns
 from parity.io.identity import identify
+from parity.io.text_format import TextFormat
 from parity.provenance import stamp
 from semisync.common.files import replacing
 
@@ -29,14 +30,14 @@ class Reading(NamedTuple):
         types: (pattern, type) of columns that are first turned into another type, see model.TYPES.
         fills: (pattern, value) of what stands for a missing value.
         lists: columns of text files whose fields hold several values.
-        separator: between these.
+        text: how text files are written, whatever their names.
         size: rows at a time.
     """
 
     types: Pairs = ()
     fills: Pairs = ()
     lists: Sequence[str] = ()
-    separator: str = "|"
+    text: Optional[TextFormat] = None
     size: int = 4096
 
     def type_of(self, column: str) -> Optional[str]:
@@ -94,9 +95,8 @@ def batches(
         types={name: pa.string() for name in names if name in others or name not in inferred},
         several=True,
         lists=reading.lists,
-        separator=reading.separator,
     )
-    for batch in _naming(inputs, rows_of(path, columns, reading.size)):
+    for batch in _naming(inputs, rows_of(path, columns, reading.size, reading.text)):
         yield (
             batch,
             [

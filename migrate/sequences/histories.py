@@ -28,6 +28,7 @@ from migrate.data import Column, Rows, TextFormat, open_data
 from migrate.data.paths import Paths
 from migrate.data.rows import lists_of
 from migrate.sequences.names import Names, ids_of
+from parity.io.text_format import text_format
 from semisync.common.errors import BadInput, UsageError
 
 FORMS = ("columns", "lines")
@@ -139,7 +140,7 @@ def read_histories(paths: Paths, columns: Optional[Columns] = None) -> Histories
     if columns.form == "lines":
         parts = _parts(paths, [Column(_LINE, "ids")], _lines_format(), _of_lines)
     else:
-        text = None if columns.text is None else TextFormat(**columns.text)
+        text = text_format(columns.text)
         parts = _parts(
             paths, _schema(columns), text, lambda rows: _of_columns(rows, columns, texts)
         )

@@ -14,9 +14,10 @@ import json
 import logging
 import os
 import warnings
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 from migrate.servers import add_plugins
+from parity.io.text_format import add_text, text_format
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable, write_text
 
@@ -109,12 +110,7 @@ def _add_files(group: Any) -> None:
         help="replaces a missing value, which otherwise ends the training, or is left out in a "
         "sparse input; COL= is empty text",
     )
-    add(
-        "--text",
-        metavar="JSON",
-        help="how text files are written, by the fields of migrate.data.TextFormat; by default "
-        ".csv and .tsv files are read by their name and header",
-    )
+    add_text(group)
 
 
 def add_processes(group: Any) -> None:
@@ -192,7 +188,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
     torch.manual_seed(args.seed + rank())
     task, reading = _opened(args)
     shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
-    text = _text_format(args.text)
+    text = text_format(args.text)
     named = {column: f"--input COLUMN={name}" for name, column in reading.column.items()}
     with naming_inputs(named):
         data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
@@ -249,7 +245,7 @@ def _shared_out(args: argparse.Namespace, task: Any, reading: Any, device: Any) 
     from migrate.training.reading import open_columns
 
     def first(share: int, of: int) -> Any:
-        text, size = _text_format(args.text), args.batch_size // of
+        text, size = text_format(args.text), args.batch_size // of
         own = open_columns(args.data, reading, size, rank=share, ranks=of, text=text)
         return next(iter(own))
 
@@ -305,19 +301,6 @@ def _arguments(args: argparse.Namespace) -> List[str]:
         else:
             given += [option, *map(str, value if isinstance(value, list) else [value])]
     return given
-
-
-def _text_format(text: Optional[str]) -> Any:
-    from migrate.data import TextFormat
-
-    if text is None:
-        return None
-    try:
-        return TextFormat(**json.loads(text)).checked()
-    except (ValueError, TypeError) as error:
-        raise UsageError(
-            f"--text {text}: expected a JSON object of {', '.join(TextFormat._fields)} ({error})"
-        ) from error
 
 
 def positive(text: str) -> int:

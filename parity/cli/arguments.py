@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from parity.gates import METRICS
+from parity.io.text_format import add_text
 from parity.report.junit import INCONCLUSIVE
 from parity.stats.intervals import CONFIDENCE
 
@@ -51,6 +52,7 @@ def _declare_files(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="the same for the candidate",
     )
+    add_text(parser)
 
 
 def _declare_columns(group: Any) -> None:

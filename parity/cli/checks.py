@@ -7,12 +7,14 @@ from typing import Any, Dict, Optional, Tuple
 
 from parity.gates import parse_requirements
 from parity.io.logits import ROLES, choose_columns
+from parity.io.text_format import text_format
 from semisync.common.errors import UsageError
 
 
 def check(args: argparse.Namespace) -> None:
     """Refuses numbers without meaning, and what is missing to compare rows, or parts."""
     choose_columns(args)
+    args.text = text_format(args.text)
     if args.worst < 0:
         raise UsageError(f"--worst is {args.worst}; a number of rows, 0 or more, is expected")
     if not args.memory >= 0:
@@ -52,6 +54,7 @@ def _check_parts(args: argparse.Namespace) -> None:
         ("--day", args.day),
         ("--slice", args.slice),
         ("--fill", args.fill),
+        ("--text", args.text),
     ):
         if value:
             raise UsageError(f"{option} is for --partial; the parts know what they hold")

@@ -55,7 +55,7 @@ def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
     if args.spark:
         return on_spark.compare(args, names, record)
     if args.show:
-        values_at(args.baseline, args.show, [])  # a column that is not there ends it here
+        values_at(args.baseline, args.show, [], args.text)  # ends here without the column
     if args.partial:
         return counting.count_part(args, names)
     if _outgrows_memory(args):
@@ -92,7 +92,7 @@ def _read(args: argparse.Namespace, names: Dict[str, Any]) -> Tuple[Any, Any]:
     """The rows, and the scores of both sides' runs where several are given."""
     from parity.io import readers
 
-    columns = readers.ColumnNames(**names)
+    columns = readers.ColumnNames(**names, text=args.text)
     if args.baseline_runs is not None:
         sample, *runs = readers.read_runs(args.baseline_runs, args.candidate_runs, columns)
         return sample, runs
@@ -105,13 +105,17 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
     """Whether an exact comparison of the rows would take more than --memory."""
     if args.baseline_runs is not None:
         return False
-    from parity.io import batches
+    from parity.io.batches import count_rows
+    from parity.io.data_files import sizes_of
 
-    needed = 0
+    needed, written = 0, args.text
     for path in filter(None, (args.baseline, args.candidate)):
-        rows = batches.count_rows(path)
-        text = batches.total_bytes(path) * _BYTES_PER_TEXT_BYTE if rows is None else 0
-        needed += text if rows is None else rows * _BYTES_PER_ROW
+        rows = count_rows(path, written)
+        if rows is None:
+            sizes = sizes_of(path, written is not None)
+            needed += sum(sizes.values()) * _BYTES_PER_TEXT_BYTE
+        else:
+            needed += rows * _BYTES_PER_ROW
     return needed > args.memory * 1e9
 
 

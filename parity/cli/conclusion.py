@@ -66,7 +66,8 @@ def _with_columns(args: argparse.Namespace, worst: Tuple[WorstRow, ...]) -> Tupl
         return worst
     from parity.io.look_up import values_at
 
-    values = values_at(args.baseline, names, [row.row for row in worst])
+    rows = [row.row for row in worst]
+    values = values_at(args.baseline, names, rows, args.text)
     return tuple(row._replace(columns=held) for row, held in zip(worst, values))
 
 

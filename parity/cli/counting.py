@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from parity.cli.conclusion import conclude, decided, warnings_of_join
 from parity.cli.models import facts_of_models
@@ -42,7 +42,7 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
     )
     if args.candidate is not None:
         origin["join"] = blocks.counts
-    origin["files"] = [file for data in _data_sets(args) for file in _identified(data)]
+    origin["files"] = [file for of_one in _identified(args) for file in of_one]
     return _conclude(args, comparison, origin, names)
 
 
@@ -57,8 +57,8 @@ def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
     join = {} if args.candidate is None else blocks.counts
     roles = ("label", "baseline_score", "candidate_score", "weight", "logits")
     files = tuple(
-        tuple(file for file in _identified(data) if holds_rows(file["path"]))
-        for data in _data_sets(args)
+        tuple(file for file in of_one if holds_rows(file["path"], args.text))
+        for of_one in _identified(args)
     )
     part.source = counts.Source(
         {role: names[role] for role in roles if names[role]},
@@ -89,7 +89,7 @@ def _blocks(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
     from parity.io.blocks import blocks
     from parity.io.readers import ColumnNames
 
-    columns = ColumnNames(**names)
+    columns = ColumnNames(**names, text=args.text)
     if args.candidate is None:
         return blocks(args.baseline, columns, _progress())
     from parity.io.stored_join import StoredJoin
@@ -104,15 +104,15 @@ def _kind(args: argparse.Namespace) -> Any:
     return counts.Kind(args.weight is not None, args.day, tuple(args.slice))
 
 
-def _data_sets(args: argparse.Namespace) -> Tuple[str, ...]:
-    return tuple(filter(None, (args.baseline, args.candidate)))
-
-
-def _identified(data: str) -> List[Dict[str, Any]]:
+def _identified(args: argparse.Namespace) -> List[List[Dict[str, Any]]]:
+    """The files of each data set."""
     from parity.io.data_files import files_of
     from parity.io.identity import identify_all
 
-    return [file.to_json() for file in identify_all((file, None) for file in files_of(data))]
+    text = args.text
+    given = filter(None, (args.baseline, args.candidate))
+    named = [[(file, None) for file in files_of(data, text is not None)] for data in given]
+    return [[file.to_json() for file in identify_all(files, text)] for files in named]
 
 
 def _refuse_ids(args: argparse.Namespace) -> None:

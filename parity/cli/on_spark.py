@@ -16,6 +16,7 @@ _REFUSED = {  # what it lacks, and what to do instead
     "merge": "Spark compares all rows at once",
     "ids": "single rows are not diagnosed on Spark; compare a sample of the rows without --spark",
     "worst": "single rows are not listed on Spark; compare a sample of the rows without --spark",
+    "text": "Spark reads Parquet and ORC here; write the files so",
     "fill": "give the rows a value before, with DataFrame.fillna",
     "baseline_logit": "write probabilities, or name the logits by --baseline-score",
     "candidate_logit": "write probabilities, or name the logits by --candidate-score",

@@ -18,9 +18,10 @@ import pyarrow as pa
 from parity.inputs.checks import Column
 from parity.io.columns import FILL, to_names, to_numbers, with_fills
 from parity.io.damage import explained
-from parity.io.data_files import files_of, sizes_of
+from parity.io.data_files import files_of
 from parity.io.formats import Columns, chosen, open_file
 from parity.io.partitions import completed, partitions_of, refuse_contradiction
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 BATCH = 1 << 16  # rows; a column of them fits the processor's cache
@@ -57,6 +58,7 @@ def batches(
     optional: Sequence[str] = (),
     alike: bool = True,
     fills: Mapping[str, str] = _NONE,
+    text: Optional[TextFormat] = None,
 ) -> Iterator[Batch]:
     """The data set's rows in batches, in order; of Parquet of `size` rows.
 
@@ -68,13 +70,14 @@ def batches(
         optional: those of `numbers` that may be absent.
         alike: whether `names` must have one type in all files, and values in their first rows.
         fills: what stands for a missing value, by column.
+        text: how text files are written, whatever their names.
 
     Raises:
         BadInput: a file or a column that is not there, or a file that is empty, cut short, corrupt
             or of another format.
     """
     first: Optional[Batch] = None
-    for batch in batches_of(path, _columns(numbers, names, optional), size):
+    for batch in batches_of(path, _columns(numbers, names, optional), size, text):
         if fills:
             batch = batch._replace(table=with_fills(batch.table, fills, batch.column))
         if alike and not batch.skipped:
@@ -83,17 +86,19 @@ def batches(
         yield batch
 
 
-def batches_of(path: str, columns: Columns, size: int) -> Iterator[Batch]:
+def batches_of(
+    path: str, columns: Columns, size: int, text: Optional[TextFormat] = None
+) -> Iterator[Batch]:
     """The data set's rows as `batches`, of columns that are read as they say.
 
     Raises:
         BadInput: as `batches`.
     """
-    files = files_of(path)
+    files = files_of(path, text is not None)
     partitions = partitions_of(files)
     for file in files:
         skipped = 0
-        for batch in _of_file(file, columns, size, partitions[file]):
+        for batch in _of_file(file, columns, size, partitions[file], text):
             if batch.table.num_rows:
                 yield batch._replace(skipped=skipped)
                 skipped += batch.table.num_rows
@@ -105,11 +110,12 @@ def read_columns(
     names: Sequence[str],
     optional: Sequence[str] = (),
     fills: Mapping[str, str] = _NONE,
+    text: Optional[TextFormat] = None,
 ) -> pa.Table:
     """All rows at once; arguments and errors as of `batches`, and BadInput without a row."""
-    files, columns = files_of(path), _columns(numbers, names, optional)
+    files, columns = files_of(path, text is not None), _columns(numbers, names, optional)
     partitions = partitions_of(files)
-    tables = [_whole(_of_file(file, columns, BATCH, partitions[file])) for file in files]
+    tables = [_whole(_of_file(file, columns, BATCH, partitions[file], text)) for file in files]
     for file, table in zip(files, tables):
         if table.column_names != tables[0].column_names:
             raise BadInput(
@@ -133,21 +139,16 @@ def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
     return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
 
 
-def count_rows(path: str) -> Optional[int]:
+def count_rows(path: str, text: Optional[TextFormat] = None) -> Optional[int]:
     """Rows of a data set whose files say how many they have; None for others."""
     total = 0
-    for file in files_of(path):
+    for file in files_of(path, text is not None):
         with explained(file):
-            rows = open_file(file).rows
+            rows = open_file(file, text).rows
         if rows is None:
             return None
         total += rows
     return total
-
-
-def total_bytes(path: str) -> int:
-    """Size of the data set's files."""
-    return sum(sizes_of(path).values())
 
 
 def _columns(numbers: Sequence[str], names: Sequence[str], optional: Sequence[str]) -> Columns:
@@ -156,11 +157,15 @@ def _columns(numbers: Sequence[str], names: Sequence[str], optional: Sequence[st
 
 
 def _of_file(
-    path: str, columns: Columns, size: int, partitions: Mapping[str, pa.Scalar]
+    path: str,
+    columns: Columns,
+    size: int,
+    partitions: Mapping[str, pa.Scalar],
+    text: Optional[TextFormat],
 ) -> Iterator[Batch]:
     """The rows of a file, with the columns of its path; at least one batch, all from row 0."""
     with explained(path):
-        file = open_file(path)
+        file = open_file(path, text)
         if file.columns is None:
             inside = list(dict.fromkeys(columns.names))
             columns = columns._replace(optional=[*columns.optional, *partitions])

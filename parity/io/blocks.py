@@ -72,7 +72,7 @@ def _blocks(
     texts = list(dict.fromkeys(filter(None, [names.key, *names.parts, names.group])))
     seen, copies = 0, Copies()
     size, fills = LARGE_BATCH if texts else BATCH, dict(names.fills)
-    for batch in batches(path, numbers, texts, size, fills=fills):
+    for batch in batches(path, numbers, texts, size, fills=fills, text=names.text):
         rows = Rows(
             labels_of(batch, names.label),
             scores_of(batch, names, "baseline_score"),

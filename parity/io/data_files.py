@@ -44,13 +44,9 @@ _LARGEST_EMPTY = 64  # bytes of a packed file of nothing
 _OF_SPARK = re.compile(r"/part-[^/]*$")
 
 
-def files_of(path: str) -> List[str]:
-    """The files that a path, a folder or a pattern stands for, sorted.
-
-    Raises:
-        BadInput: as `sizes_of`.
-    """
-    return list(sizes_of(path))
+def files_of(path: str, written: bool = False) -> List[str]:
+    """The files of `sizes_of`, and its errors."""
+    return list(sizes_of(path, written))
 
 
 def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
@@ -86,7 +82,7 @@ def is_hidden(name: str) -> bool:
 def format_of(path: str, written: bool = False) -> str:
     """Which of parity.io.formats a file has: by its first bytes, else by its name.
 
-    written: whether it is known how text files are written; "text" then.
+    written: whether it is known how text files are written, whatever their names; "text" then.
 
     Raises:
         BadInput: a file of no known format.
@@ -97,13 +93,12 @@ def format_of(path: str, written: bool = False) -> str:
         raise Broken(f"{path} is empty (0 bytes)")
     if not kind:
         _refuse_packed(path)
-        kind = "text" if written and by_name != "tfrecord" else by_name
+        kind = "text" if written and by_name not in ("tfrecord", "csv", "tsv") else by_name
     if kind is None:
         raise BadInput(
             f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
-            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or write it as Parquet, such as by "
-            "pandas.read_csv(FILE, sep=..., names=[...]).to_parquet(OTHER); only `semisync train` "
-            "(`open_data`) takes it as it is, with --text (text=)"
+            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or say with --text (text=) how it "
+            "is written"
         )
     return kind
 

@@ -4,6 +4,7 @@ import hashlib
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
 from migrate.storage.sources import opened
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 
@@ -29,7 +30,9 @@ def identify(path: str, rows: Optional[int] = None) -> FileIdentity:
         return FileIdentity(path, digest.hexdigest(), file.tell(), rows)
 
 
-def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdentity, ...]:
+def identify_all(
+    files: Iterable[Tuple[str, Optional[int]]], text: Optional[TextFormat] = None
+) -> Tuple[FileIdentity, ...]:
     """`identify` of a data set's files, each with its rows if they are known.
 
     Raises:
@@ -42,7 +45,7 @@ def identify_all(files: Iterable[Tuple[str, Optional[int]]]) -> Tuple[FileIdenti
         identity = identify(file, rows)
         identities.append(identity)
         earlier = known.setdefault(identity.sha256, file)
-        if earlier != file and holds_rows(file):
+        if earlier != file and holds_rows(file, text):
             refuse_copy(file, earlier)
     return tuple(identities)
 
@@ -55,8 +58,8 @@ def refuse_copy(file: str, earlier: str) -> None:
     )
 
 
-def holds_rows(path: str) -> bool:
-    """Whether a data file has a row.
+def holds_rows(path: str, text: Optional[TextFormat] = None) -> bool:
+    """Whether a data file has a row; text: how text files are written.
 
     Raises:
         BadInput: a file that cannot be read.
@@ -65,4 +68,4 @@ def holds_rows(path: str) -> bool:
     from parity.io.formats import open_file
 
     with explained(path):
-        return bool(open_file(path).holds_rows())
+        return bool(open_file(path, text).holds_rows())

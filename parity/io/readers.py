@@ -28,6 +28,7 @@ from parity.io.join import (
 from parity.io.keys import refuse_unlike, to_keys
 from parity.io.logits import ROLES, probabilities
 from parity.io.scores import to_scores
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 
@@ -44,6 +45,7 @@ class ColumnNames(NamedTuple):
     ids: Tuple[str, ...] = ()  # what embedding tables are looked up with
     logits: Tuple[str, ...] = ()  # which of parity.io.logits.ROLES are logits, not scores
     fills: Tuple[Tuple[str, str], ...] = ()  # group, day or slice, what stands for a missing value
+    text: Optional[TextFormat] = None  # how text files are written, whatever their names
 
 
 class Sample(NamedTuple):
@@ -81,7 +83,7 @@ def read_one(path: str, names: ColumnNames) -> Sample:
     table = _read(path, names, [names.label, names.baseline_score, names.candidate_score])
     labels, clusters, weights = _common(path, table, names)
     scores = [_scores(path, table, names, role) for role in ROLES]
-    files = _identities(table)
+    files = _identities(table, names)
     if names.key is not None:
         column = _column(path, table, names.key)
         refuse_repeated(repeated(to_keys(table[names.key], column)), column)
@@ -120,6 +122,7 @@ def read_two(
         numbers=[names.label, names.candidate_score],
         names=[names.key],
         optional=[names.label],
+        text=names.text,
     )
     candidate = _scores(candidate_path, new, names, "candidate_score")
     ends = _column(baseline_path, old, names.key), _column(candidate_path, new, names.key)
@@ -139,7 +142,7 @@ def read_two(
         candidate=candidate[match.candidate],
         clusters=None if clusters is None else clusters[kept],
         weights=None if weights is None else weights[kept],
-        files=(*_identities(old), *_identities(new)),
+        files=(*_identities(old, names), *_identities(new, names)),
         match=match,
         parts={name: part[kept] for name, part in _parts(baseline_path, old, names).items()},
         ids={name: ids.take(kept) for name, ids in _ids(baseline_path, old, names).items()},
@@ -176,15 +179,15 @@ def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
     if names.weight is not None:
         numbers = [*numbers, names.weight]
     texts = [name for name in (names.key, names.group, *names.parts, *names.ids) if name]
-    return read_columns(path, numbers, texts, fills=dict(names.fills))
+    return read_columns(path, numbers, texts, fills=dict(names.fills), text=names.text)
 
 
 def _column(path: str, table: pa.Table, name: str) -> Column:
     return Column(name, path, parts_of(table))
 
 
-def _identities(table: pa.Table) -> Tuple[FileIdentity, ...]:
-    return identify_all(parts_of(table))
+def _identities(table: pa.Table, names: ColumnNames) -> Tuple[FileIdentity, ...]:
+    return identify_all(parts_of(table), names.text)
 
 
 def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:

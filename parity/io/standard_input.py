@@ -2,7 +2,8 @@
 
 Several readers go through a data set more than once, and Parquet is read from its end, so a pipe
 is copied first. Parquet and ORC are known by their magic; anything else is text: lines of JSON if
-it begins with {, else separated by tabs if its first line holds one, by commas if not.
+it begins with {, else separated by tabs if its first line holds one, by commas if not; --text says
+otherwise.
 """
 
 import argparse
@@ -39,7 +40,7 @@ def kept(args: argparse.Namespace) -> Iterator[None]:
     if named.count(NAME) > 1:
         raise UsageError("standard input (-) is named twice, but can be read once; use a file")
     with tempfile.TemporaryDirectory(prefix="parity-") as folder:
-        path = _copied(folder)
+        path = _copied(folder, args.text is None)
         for side, paths in given:
             setattr(args, side, _replaced(paths, NAME, path))
         args.kept = path
@@ -54,7 +55,7 @@ def renamed(args: argparse.Namespace, value: Any) -> Any:
     return _replaced(value, getattr(args, "kept", NAME), NAME)
 
 
-def _copied(folder: str) -> str:
+def _copied(folder: str, by_name: bool) -> str:
     path = os.path.join(folder, "data")
     try:
         with open(path, "wb") as file:
@@ -72,6 +73,8 @@ def _copied(folder: str) -> str:
         return path
     if line.startswith(tuple(packing.magic for packing in PACKED.values())):
         raise BadInput(f"{_TOLD} is compressed; pipe it through gzip -dc or its like first")
+    if not by_name:
+        return path
     suffix = ".jsonl" if line.startswith(b"{") else ".tsv" if b"\t" in line else ".csv"
     named = path + suffix
     os.rename(path, named)

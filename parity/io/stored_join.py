@@ -69,12 +69,17 @@ class StoredJoin:
         if side:
             numbers = [names.candidate_score, names.label]
             return batches(
-                self._paths[1], numbers, [self._key], LARGE_BATCH, optional=[names.label]
+                self._paths[1],
+                numbers,
+                [self._key],
+                LARGE_BATCH,
+                optional=[names.label],
+                text=names.text,
             )
         numbers = [names.label, names.baseline_score, *([names.weight] if names.weight else [])]
         texts = dict.fromkeys([self._key, *names.parts, *([names.group] if names.group else [])])
-        fills = dict(names.fills)
-        return batches(self._paths[0], numbers, list(texts), LARGE_BATCH, fills=fills)
+        fills, text = dict(names.fills), names.text
+        return batches(self._paths[0], numbers, list(texts), LARGE_BATCH, fills=fills, text=text)
 
     def _first_key(self, side: int) -> Batch:
         for batch in self._batches(side):

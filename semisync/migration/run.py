@@ -97,7 +97,7 @@ def _identities(settings: Settings) -> Identities:
 
     assert settings.meta is not None
     checkpoint = of_checkpoint(settings.checkpoint, settings.meta)["sha256"]
-    data = [identify(file).sha256 for file in files_of(settings.data)]
+    data = [identify(file).sha256 for file in files_of(settings.data, settings.text is not None)]
     return Identities(checkpoint, data, "", version())
 
 

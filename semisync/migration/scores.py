@@ -38,7 +38,7 @@ def setting(settings: Settings, named: Any = None) -> Any:
         meta=settings.meta,
         named=settings.named if named is None else named,
         feeds=settings.feeds,
-        reading=Reading(settings.types, settings.fills, separator=settings.separator),
+        reading=Reading(settings.types, settings.fills, text=settings.text),
         python=settings.python,
         modules=settings.modules,
         timeout=settings.timeout,
@@ -59,7 +59,7 @@ def score(
     open_model = {BASELINE: _tensorflow, CANDIDATE: _torch}[side]
     with contextlib.closing(open_model(settings)) as model:
         lists = [taken.column for taken in model.inputs if taken.several]
-        reading = Reading(settings.types, settings.fills, lists, settings.separator)
+        reading = Reading(settings.types, settings.fills, lists, settings.text)
         writing = Writing(settings.key, settings.label, (), settings.column, sigmoid)
         scored = score(model, settings.data, settings.file(side), reading, writing, progress)
         versions = model.origin()["versions"]

@@ -3,6 +3,8 @@
 import sys
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from parity.io.text_format import TextFormat
+
 MARGIN = 5e-4  # in AUC
 STEPS = 3  # of training
 ROWS = 10_000  # whose outputs are compared
@@ -26,7 +28,7 @@ class Settings(NamedTuple):
         inputs: {name: what it takes} of all inputs, where `named` has what the graph would compute.
         feeds: {input: value} of constants.
         types, fills: (pattern of columns, type or value).
-        separator: between the values of a sparse field in CSV or TSV.
+        text: how text files are written, whatever their names.
         python: an interpreter with TensorFlow.
         modules: that it imports first.
         timeout: seconds for each of its answers.
@@ -48,7 +50,7 @@ class Settings(NamedTuple):
     feeds: Mapping[str, Any] = {}
     types: Sequence[Tuple[str, str]] = ()
     fills: Sequence[Tuple[str, str]] = ()
-    separator: str = "|"
+    text: Optional[TextFormat] = None
     python: str = sys.executable
     modules: Sequence[str] = ()
     timeout: float = 600.0
@@ -66,7 +68,7 @@ class Settings(NamedTuple):
 
     def reads(self) -> List[Any]:
         """What decides which features a row has, for `results`."""
-        return [self.named, self.feeds, self.types, self.fills, self.separator]
+        return [self.named, self.feeds, self.types, self.fills, self.text]
 
     def tensorflow(self) -> List[Any]:
         """What decides how TensorFlow runs, for `results`."""

@@ -9,31 +9,32 @@ import pyarrow as pa
 import pytest
 import torch
 
-from migrate.data import Column, open_data
+from migrate.data import Column, TextFormat, open_data
 from migrate.runtime.interface import Input as ModuleInput
 from migrate.scoring.model import Input
+from migrate.scoring.run import Reading
 from migrate.scoring.run import batches as scored
 from migrate.storage import sources
 from migrate.training.reading import reading_of
 from parity.io.batches import batches
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 from tests.support.score_files import write
 
 
-def by_parity(path):
-    return [x for batch in batches(path, ["x"]) for x in batch.numbers("x").tolist()]
+def by_parity(path, text=None):
+    return [x for batch in batches(path, ["x"], text=text) for x in batch.numbers("x").tolist()]
 
 
-def by_score(path):
-    wanted = [Input("x", "x", "float32", False, (None,))]
-    return [x for _, (found,) in scored(path, wanted) for x in found.values.tolist()]
-
-
-def by_training(path):
-    schema = [Column("x", "dense")]
+def by_score(path, text=None):
+    wanted, reading = [Input("x", "x", "float32", False, (None,))], Reading(text=text)
     return [
-        x for batch in open_data(path, schema, 1, last="drop") for x in batch.dense[:, 0].tolist()
+        x for _, (found,) in scored(path, wanted, reading=reading) for x in found.values.tolist()
     ]
+
+
+def by_training(path, text=None):
+    data = open_data(path, [Column("x", "dense")], 1, last="drop", text=text)
+    return [x for batch in data for x in batch.dense[:, 0].tolist()]
 
 
 READERS = pytest.mark.parametrize("read", [by_parity, by_score, by_training])
@@ -53,6 +54,70 @@ READERS = pytest.mark.parametrize("read", [by_parity, by_score, by_training])
 def test_a_file_is_read_alike_by_every_command(tmp_path, read, name, content):
     (tmp_path / name).write_bytes(content)
     assert read(str(tmp_path / name)) == [0.5, 0.25]
+
+
+@READERS
+@pytest.mark.parametrize(
+    "name, content, text",
+    [
+        ("000000_0", b"0.5\x01a\n0.25\x01\\N\n", TextFormat("\x01", ["x", "y"], quote=None)),
+        ("log.txt", b"\xef\xbb\xbf0.5|7;\n\n0.25|8\n", TextFormat("|", ["x", "y"], values=";")),
+        ("a.csv", b"y;x\n1;0.5\n2;0.25\n", TextFormat(";")),
+        ("a.csv", b"x,y\n0.5,'a,b'\n0.25,\"c\n", TextFormat(quote="'")),
+        ("a.csv", b"x,y\n0.5,1\n0.25,2\n", TextFormat(values=";")),
+        ("part-0", b"x\ty\n0.5\t1\n0.25\t2\n", TextFormat()),
+    ],
+)
+def test_text_is_read_alike_as_it_is_said_to_be_written(tmp_path, read, name, content, text):
+    (tmp_path / name).write_bytes(content)
+    assert read(str(tmp_path), text) == [0.5, 0.25]
+
+
+@READERS
+@pytest.mark.parametrize(
+    "content, text, sentence",
+    [
+        (
+            b"1\n-\n",
+            TextFormat(names=["x"], null="-"),
+            "in row 2 is empty; every row needs a value",
+        ),
+        (
+            b"1;2\n3\n",
+            TextFormat(";", ["x", "y"]),
+            "row 2 has 1 fields, expected 2 separated by ';'",
+        ),
+        (b"x,y\n1,'a\n", TextFormat(",", quote="'"), "row 1 has a quote that is not closed in its"),
+    ],
+)
+def test_text_that_is_written_otherwise_is_refused_alike(tmp_path, read, content, text, sentence):
+    (tmp_path / "a.txt").write_bytes(content)
+    with pytest.raises(BadInput, match=f"a.txt.* {sentence}"):
+        read(str(tmp_path / "a.txt"), text)
+
+
+def test_separators_must_differ_from_what_a_files_name_says(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"x,y\n1,2\n")
+    for read in (by_parity, by_training):
+        with pytest.raises(UsageError, match="one character for two purposes"):
+            read(str(tmp_path / "a.csv"), TextFormat(values=","))
+
+
+def test_a_missing_value_in_a_list_is_refused_when_it_trains_and_when_it_scores(tmp_path):
+    (tmp_path / "0").write_bytes(b"a;b\n-\na;-\n")
+    path, text = str(tmp_path / "0"), TextFormat(names=["x"], values=";", null="-")
+    for wanted in (b"a;b\n-\na;-\n", b"a;b\n-\na;c\n"):
+        (tmp_path / "0").write_bytes(wanted)
+        reading = Reading(lists=["x"], text=text)
+        try:
+            ((_, (given,)),) = scored(path, [Input("x", "x", "bytes", True, None)], (), reading)
+            (batch,) = open_data(path, [Column("x", "strings")], 3, last="drop", text=text)
+        except BadInput as error:
+            assert "column 'x' in row 3 has an empty value in its list" in str(error)
+            with pytest.raises(BadInput, match="'x' in row 3 has an empty value in its list"):
+                list(open_data(path, [Column("x", "strings")], 3, last="drop", text=text))
+    assert given.lengths.tolist() == [2, 0, 2]
+    assert batch.strings["x"].to_pylist() == [[b"a", b"b"], [], [b"a", b"c"]]
 
 
 @READERS

@@ -315,13 +315,17 @@ def test_a_delta_log_with_a_gap_is_refused(delta):
         files_of(str(delta))
 
 
-@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "tsv"])
+@pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "tsv", "text"])
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, kind, memory):
     labels, old, new = columns()
     data = pa.table({"y": labels, "p": old, "q": new})
-    written = io.BytesIO()
-    if kind == "parquet":
+    written, more = io.BytesIO(), []
+    if kind == "text":
+        options = pyarrow.csv.WriteOptions(include_header=False, delimiter="\x01")
+        pyarrow.csv.write_csv(data, written, options)
+        more = ["--text", json.dumps({"separator": "\x01", "names": ["y", "p", "q"]})]
+    elif kind == "parquet":
         pyarrow.parquet.write_table(data, written)
     elif kind == "orc":
         pyarrow.orc.write_table(data, written)
@@ -330,7 +334,7 @@ def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, 
         pyarrow.csv.write_csv(data, written, options)
     monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(written.getvalue())))
     monkeypatch.chdir(tmp_path)
-    assert main(["parity", "-", *COLUMNS, "--out", "out", "--memory", memory]) == 0
+    assert main(["parity", "-", *COLUMNS, "--out", "out", "--memory", memory, *more]) == 0
     record = json.loads((tmp_path / "out" / "report.json").read_text())
     assert record["rows"] == 3000
     assert record["provenance"]["files"][0]["path"] == "-"

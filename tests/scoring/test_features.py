@@ -12,6 +12,7 @@ from migrate.scoring.features import feature
 from migrate.scoring.model import Input
 from parity.inputs.checks import Column
 from parity.io.formats import Columns
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput, UsageError
 from tests.support.score_files import write_tfrecord
 
@@ -146,14 +147,14 @@ def write(path, data):
 
 
 TEXT = dict.fromkeys(["id", "tags", "tag", "cost"], pa.string())
-COLUMNS = Columns(["id", "price", "tags"], types=TEXT, several=True, lists={"tags"}, separator="+")
+COLUMNS = Columns(["id", "price", "tags"], types=TEXT, several=True, lists={"tags"})
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".orc", ".csv", ".tfrecord"])
 def test_every_format_gives_the_same_batches(tmp_path, suffix):
     for name, part in (("b", table().slice(0, 5)), ("a", table().slice(5))):
         write(tmp_path / f"{name}{suffix}", part)
-    found = list(batches(str(tmp_path), COLUMNS, 2))
+    found = list(batches(str(tmp_path), COLUMNS, 2, TextFormat(values="+")))
     assert [(batch.file[-len(suffix) - 1], batch.skipped) for batch in found] == [
         ("a", 0),
         ("b", 0),

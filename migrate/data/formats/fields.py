@@ -8,9 +8,10 @@ import numpy
 import pyarrow as pa
 
 from migrate.data.compiled import tokens
-from migrate.data.schema import Column, TextFormat
+from migrate.data.schema import Column
 from migrate.data.values import lists_of_pairs
 from parity.io.columns import At, in_dtype
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 

@@ -7,31 +7,26 @@ of a block are known without reading the ones before it.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy
 import pyarrow as pa
 
 from migrate.data.compiled import lines, records
 from migrate.data.formats.fields import Fields, id_lists
-from migrate.data.schema import Column, TextFormat
+from migrate.data.schema import Column
 from migrate.storage.sources import opened, packing_of, unpacked
 from parity.inputs.checks import Column as Place
 from parity.io.columns import At
-from parity.io.formats.text import MARK, SEPARATORS, names_in, open_quote, wrong_number
+from parity.io.formats.text import MARK, names_in, open_quote, wrong_number
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 BLOCK = 1 << 23  # bytes
 
-SEPARATED = ("text", *SEPARATORS)  # the formats that are read here
 _LF = b"\n"
 _AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
 _AT_ONCE = 1 << 30  # bytes that may be reserved for the ids of a block, of which few are used
-
-
-def format_of(kind: str, given: Optional[TextFormat]) -> TextFormat:
-    """How a file of one of SEPARATED is written: as given, else as its name says."""
-    return given or TextFormat(SEPARATORS[kind])
 
 
 def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[int]]:
@@ -157,9 +152,7 @@ class Lines:
             line = bytes(data[wrong : wrong + 60]).split(_LF)[0].decode(errors="replace")
             row = self._first + found + 1
             if count >= 0:
-                raise wrong_number(
-                    path, row, count, len(self._names), self._written.separator, line
-                )
+                raise wrong_number(path, row, count, len(self._names), self._written, line)
             raise open_quote(path, row, line)
         if found != self._rows:
             raise BadInput(f"{path} has {found} rows where {self._rows} were listed; it changed")
@@ -209,7 +202,7 @@ def _header(data: numpy.ndarray, path: str, written: TextFormat) -> Tuple[List[s
     """The names in the first line that is not empty, and where the next one begins."""
     at = _first_line(data)
     end = lines.end_of_line(data, at) or len(data)
-    return names_in(data[at:end].tobytes(), path, written.separator, written.quote), end
+    return names_in(data[at:end].tobytes(), path, written), end
 
 
 def _empty(shape: Tuple[int, ...], kind: Any) -> numpy.ndarray:

@@ -11,8 +11,7 @@ suffix (also with .gz, .bz2 or .zst): parity.io.data_files. Only the named colum
     block        the columns of one
 """
 
-import functools
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 from parity.io.data_files import format_of
 from parity.io.formats.file import Columns as Columns
@@ -22,21 +21,23 @@ from parity.io.formats.orc import Orc
 from parity.io.formats.parquet import Parquet
 from parity.io.formats.text import Text
 from parity.io.formats.tfrecord import TFRecords
+from parity.io.text_format import SEPARATORS, TextFormat, of_kind
 
 FORMATS: Dict[str, Callable[[str], Any]] = {
     "parquet": Parquet,
     "orc": Orc,
-    "csv": functools.partial(Text, separator=","),
-    "tsv": functools.partial(Text, separator="\t"),
     "json": JsonLines,
     "tfrecord": TFRecords,
 }
 
 
-def open_file(path: str) -> Any:
+def open_file(path: str, text: Optional[TextFormat] = None) -> Any:
     """The reader of a file; use within `explained`.
+
+    text: how text files are written, whatever their names.
 
     Raises:
         BadInput: a file that is not there, is empty, or of no known format.
     """
-    return FORMATS[format_of(path)](path)
+    kind = format_of(path, text is not None)
+    return Text(path, of_kind(kind, text)) if kind in SEPARATORS else FORMATS[kind](path)

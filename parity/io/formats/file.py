@@ -15,7 +15,6 @@ class Columns(NamedTuple):
     types: Mapping[str, pa.DataType] = {}  # in a text file; without one, what 16 MB suggest
     several: bool = False  # whether a feature of a TFRecord may have any number of values
     lists: Collection[str] = ()  # those of separated values whose fields hold several
-    separator: str = "|"  # between these
 
 
 def chosen(

@@ -1,14 +1,16 @@
-"""Separated values: fields of text, one line a row, the names of the columns in the first line.
+"""Separated values: fields of text, one line a row.
 
+The names of the columns stand in the first line, unless `parity.io.text_format` has them.
 An empty field is a missing value, in columns of names as well, and blanks around a column's name
 are no part of it. From a field on that is not a number, the columns of numbers are text, so that
 whoever checks them can name the row.
 """
 
+import collections
 import csv
 import os
 import re
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +18,15 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from migrate.storage.sources import opened, packing_of, streamed
+from parity.io.columns import opened as list_parts
 from parity.io.damage import Broken
 from parity.io.formats.file import Columns
+from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
 
 BLOCK = 1 << 24  # bytes that are parsed at a time
 MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8
 LONGEST_HEADER = 1 << 23  # bytes
-SEPARATORS = {"csv": ",", "tsv": "\t"}
 
 _PART = 1 << 20  # bytes
 _HEADER = 1 << 16  # bytes that hold a header, or many lines
@@ -32,16 +35,19 @@ _TELLING = 4  # lines, so that one is shorter than all others
 
 
 class Text:
-    """A file of separated values, with a header."""
+    """A file of separated values.
+
+    written: how, of `parity.io.text_format.of_kind`.
+    """
 
     rows: Optional[int] = None  # only reading it tells
 
-    def __init__(self, path: str, separator: str) -> None:
-        self._path, self._separator = path, separator
-        self.columns, self._start = _header(path, separator)
+    def __init__(self, path: str, written: TextFormat) -> None:
+        self._path, self._written = path, written
+        self.columns, self._start = _header(path, written)
 
     def holds_rows(self) -> bool:
-        """Whether there is a row: anything but line breaks after the header."""
+        """Whether there is a row: anything but line breaks after the header, if any."""
         with streamed(self._path) as file:
             file.read(self._start)
             return any(part.strip(b"\r\n") for part in iter(lambda: file.read(_HEADER), b""))
@@ -49,7 +55,7 @@ class Text:
     def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
         """The rows in tables of 16 MB."""
         if self.columns[-1] in columns.names:
-            refuse_cut(self._path, self._separator)
+            refuse_cut(self._path, self._written)
         if not self.holds_rows():
             kinds = [(name, columns.types.get(name, pa.null())) for name in columns.names]
             yield pa.schema(kinds).empty_table()
@@ -57,7 +63,7 @@ class Text:
         done = 0
         try:
             for table in self._parsed(columns.names, columns.types, threads=True):
-                yield _split(table, columns)
+                yield self._split(table, columns.lists)
                 done += table.num_rows
         except pa.ArrowInvalid:
             # Either a field is not a number, or the file is damaged, and only without threads does
@@ -69,13 +75,14 @@ class Text:
             seen = 0
             for table in self._parsed(columns.names, texts, threads=False):
                 if seen + table.num_rows > done:
-                    yield _split(table.slice(max(0, done - seen)), columns)
+                    yield self._split(table.slice(max(0, done - seen)), columns.lists)
                 seen += table.num_rows
 
     def _parsed(
         self, names: Sequence[str], types: Mapping[str, pa.DataType], threads: bool
     ) -> Iterator[pa.Table]:
-        source, rows = _Watched(streamed(self._path)), 0
+        written, null, rows = self._written, self._written.null, 0
+        source = _Watched(streamed(self._path), written.quote)
         source.read(self._start)
         source.quoted = False
         places = [str(place) for place in range(len(self.columns))]
@@ -84,11 +91,13 @@ class Text:
             with pyarrow.csv.open_csv(
                 source,
                 pyarrow.csv.ReadOptions(column_names=places, block_size=BLOCK, use_threads=threads),
-                pyarrow.csv.ParseOptions(delimiter=self._separator),
+                pyarrow.csv.ParseOptions(
+                    delimiter=written.separator, quote_char=written.quote or False
+                ),
                 pyarrow.csv.ConvertOptions(
                     include_columns=[place_of[name] for name in names],
                     column_types={place_of[name]: kind for name, kind in types.items()},
-                    null_values=[""],
+                    null_values=[""] if null is None else ["", null],
                     strings_can_be_null=True,
                 ),
             ) as reader:
@@ -101,23 +110,58 @@ class Text:
                 raise
             row, count, line = found.groups()
             raise wrong_number(
-                self._path, int(row), int(count), len(places), self._separator, line
+                self._path, int(row), int(count), len(places), written, line
             ) from error
-        if source.quoted and rows < _lines_of(self._path, self._start):
-            raise self._open_quote()
+        if source.quoted:
+            [(count, last)] = collections.deque(enumerate(self._lines(), 1), 1)
+            if rows < count or self._is_open(last):
+                raise self._open_quote()
 
     def _open_quote(self) -> BadInput:
         """Of the first line in which one is open: the parser takes what follows for its field."""
-        row, rest = 0, b""
+        row, line = 0, b""
+        for line in self._lines():
+            row += 1
+            if self._is_open(line):
+                break
+        return open_quote(self._path, row, line.decode(errors="replace"))
+
+    def _is_open(self, line: bytes) -> bool:
+        """Whether a quote of the line is not closed in it."""
+        lines, written = [line.decode(errors="replace"), ""], self._written
+        return (
+            len(list(csv.reader(lines, delimiter=written.separator, quotechar=written.quote))) < 2
+        )
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines of the rows; those that are empty are none."""
+        rest = b""
         with streamed(self._path) as file:
             file.read(self._start)
             for part in iter(lambda: file.read(_PART), b""):
                 *lines, rest = (rest + part).split(b"\n")
-                for line in filter(None, (line.strip(b"\r") for line in lines)):
-                    row += 1
-                    if line.count(b'"') % 2:
-                        return open_quote(self._path, row, line.decode(errors="replace"))
-        return open_quote(self._path, row + 1, rest.decode(errors="replace"))
+                yield from filter(None, (line.rstrip(b"\r") for line in lines))
+        if rest:
+            yield rest
+
+    def _split(self, table: pa.Table, lists: Collection[str]) -> pa.Table:
+        """The table with the values of these columns' fields as lists."""
+        for name in filter(table.column_names.__contains__, lists):
+            values = pc.split_pattern(table[name], self._written.values)
+            if self._written.null is not None:
+                values = pa.chunked_array(
+                    [_with_nulls(chunk, self._written.null) for chunk in values.chunks], values.type
+                )
+            table = table.set_column(table.column_names.index(name), name, values)
+        return table
+
+
+def _with_nulls(lists: pa.Array, null: str) -> pa.Array:
+    """Lists of text with missing values for this one."""
+    lengths, values = list_parts(lists)
+    values = pc.if_else(pc.equal(values, null), None, values)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, values, mask=lists.is_null())
 
 
 class _Watched:
@@ -125,13 +169,14 @@ class _Watched:
 
     closed = False
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, quote: Optional[str]) -> None:
         self._stream, self.quoted = stream, False
+        self._quote = None if quote is None else quote.encode()
 
     def read(self, size: int) -> bytes:
         """The next bytes."""
         data: bytes = self._stream.read(size)
-        self.quoted = self.quoted or b'"' in data
+        self.quoted = self.quoted or (self._quote is not None and self._quote in data)
         return data
 
     def close(self) -> None:
@@ -139,41 +184,31 @@ class _Watched:
         self._stream.close()
 
 
-def _lines_of(path: str, start: int) -> int:
-    """How many lines that are not empty begin after so many bytes."""
-    count, inside = 0, False
-    with streamed(path) as file:
-        file.read(start)
-        for part in iter(lambda: file.read(_PART), b""):
-            data = np.frombuffer(part, np.uint8)
-            text = (data != 10) & (data != 13)
-            count += int(text[0] and not inside) + int(np.count_nonzero(text[1:] > text[:-1]))
-            inside = bool(text[-1])
-    return count
-
-
 def open_quote(path: str, row: int, line: str) -> BadInput:
     """A row, from 1, has a quote that its line does not close."""
     return BadInput(
         f"{path}: row {row} has a quote that is not closed in its line: a field cannot hold line "
-        "breaks; to `semisync train` --text (text=) says where quotes are characters like others: "
+        "breaks; --text (text=) says where quotes are characters like others: "
         f"{line[:60]!r}"
     )
 
 
 def wrong_number(
-    path: str, row: int, count: int, expected: int, separator: str, line: str
+    path: str, row: int, count: int, expected: int, written: TextFormat, line: str
 ) -> BadInput:
-    """A row, from 1, has another number of fields than the header."""
+    """A row, from 1, has another number of fields than there are columns."""
     return BadInput(
-        f"{path}: row {row} has {count} fields, expected {expected} separated by {separator!r}: "
-        f"{line[:60]!r}"
+        f"{path}: row {row} has {count} fields, expected {expected} separated by "
+        f"{written.separator!r}: {line[:60]!r}"
     )
 
 
-def _header(path: str, separator: str) -> Tuple[List[str], int]:
+def _header(path: str, written: TextFormat) -> Tuple[List[str], int]:
     """The names of the columns, and how many bytes, decompressed, come before the rows."""
     start, end = b"", 0
+    if written.names is not None:
+        with streamed(path) as file:
+            return list(written.names), len(MARK) if file.read(len(MARK)) == MARK else 0
     with streamed(path) as file:
         more = b"\n"
         while more and not end and len(start) <= LONGEST_HEADER:
@@ -182,10 +217,10 @@ def _header(path: str, separator: str) -> Tuple[List[str], int]:
             first = len(start) - len(start.lstrip(b"\r\n"))
             end = start.find(b"\n", first) + 1
     end = end or len(start)
-    return names_in(start[first:end], path, separator), end
+    return names_in(start[first:end], path, written), end
 
 
-def names_in(line: bytes, path: str, separator: str, quote: Optional[str] = '"') -> List[str]:
+def names_in(line: bytes, path: str, written: TextFormat) -> List[str]:
     """The names of the columns in a file's first line.
 
     Raises:
@@ -202,27 +237,29 @@ def names_in(line: bytes, path: str, separator: str, quote: Optional[str] = '"')
         raise Broken(f"{path}: its header is not UTF-8 ({error.reason})") from error
     if "\r" in header:
         raise BadInput(f"{path}: lines that end with a carriage return alone are not supported")
-    if separator not in header:
+    if written.separator not in header:
         _refuse_other_separator(header, path)
-    if quote is None:
-        names = header.split(separator)
+    if written.quote is None:
+        names = header.split(written.separator)
     else:
-        names = next(csv.reader([header], delimiter=separator, quotechar=quote), [])
+        lines = csv.reader([header], delimiter=written.separator, quotechar=written.quote)
+        names = next(lines, [])
     return [name.strip() for name in names]
 
 
 def _refuse_other_separator(header: str, path: str) -> None:
     if ";" in header:
         raise BadInput(
-            f"{path} is separated by semicolons, so that its numbers may have decimal commas; "
-            "write it with commas and decimal points, such as by pandas.read_csv(FILE, sep=';', "
+            f"{path} is separated by semicolons, so that its numbers may have decimal commas; if "
+            'they have not, --text (text=) takes {"separator": ";"}, else write it with commas and '
+            "decimal points, such as by pandas.read_csv(FILE, sep=';', "
             "decimal=',').to_csv(FILE, index=False)"
         )
     if "\t" in header:
         raise BadInput(f"{path} is separated by tabs; name it .tsv")
 
 
-def refuse_cut(path: str, separator: str) -> None:
+def refuse_cut(path: str, written: TextFormat) -> None:
     """Refuses a file that ends within a line, with a shorter number than all lines before it.
 
     Of a packed file its packing tells.
@@ -236,7 +273,7 @@ def refuse_cut(path: str, separator: str) -> None:
     if tail.endswith((b"\n", b"\r")):
         return
     lines = tail.splitlines()[1:]  # without the header, or a line that begins before
-    fields = [line.rpartition(separator.encode())[2].strip() for line in lines]
+    fields = [line.rpartition(written.separator.encode())[2].strip() for line in lines]
     if len(fields) < _TELLING or not fields[-1]:
         return
     if len(fields[-1]) < min(map(len, fields[:-1])) and fields[-1][:1] in b"+-.0123456789":
@@ -245,11 +282,3 @@ def refuse_cut(path: str, separator: str) -> None:
             f"{path} ends within a line, whose last value, {last!r}, is shorter than those before "
             "it: the file seems to be cut. Copy it again; if it is whole, end it with a newline"
         )
-
-
-def _split(table: pa.Table, columns: Columns) -> pa.Table:
-    for name in columns.lists:
-        if name in table.column_names:
-            values = pc.split_pattern(table[name], columns.separator)
-            table = table.set_column(table.column_names.index(name), name, values)
-    return table
