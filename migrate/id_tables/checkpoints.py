@@ -163,7 +163,7 @@ def _write(store: Store, path: str) -> None:
             write_page_checksum=True,
         ) as writer:
             for first in range(0, store.count, step):
-                rows = slice(first, min(first + step, store.count))
+                rows = slice(first, first + step)
                 counted = (store.ids, store.freqs, store.versions)
                 columns = [pyarrow.array(column[rows]) for column in counted]
                 for tensor in tensors.values():
@@ -240,8 +240,7 @@ def _add(store: Store, columns: Dict[str, numpy.ndarray], own: numpy.ndarray, wh
     if not own.all():
         columns = {name: column[own] for name, column in columns.items()}
     first = store.add(numpy.ascontiguousarray(columns["id"]))
-    rows = slice(first, store.count)
-    store.freqs[rows], store.versions[rows] = columns["count"], columns["last_step"]
+    store.freqs[first:], store.versions[first:] = columns["count"], columns["last_step"]
     tensors: Dict[str, torch.Tensor] = store.columns()
     for name, tensor in tensors.items():
-        tensor[rows] = torch.from_numpy(columns[name].copy())
+        tensor[first:] = torch.from_numpy(columns[name].copy())

@@ -306,9 +306,8 @@ class IdEmbeddings(torch.nn.Module):
             store.weight.grad = None
             store.step += 1
             if limit is not None:
-                columns = (store.ids, store.freqs, store.versions)
-                ids, freqs, versions = (one[: store.count] for one in columns)
-                gone = limit.evicted(ids, freqs, versions, store.step, self.processes.ranks)
+                counted = store.ids, store.freqs, store.versions
+                gone = limit.evicted(*counted, store.step, self.processes.ranks)
                 if gone is not None:
                     store.evict(gone)
 

@@ -90,7 +90,7 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
         for rows in source.chunks(CHUNK):
             _vectors(store, _own(rows, source, processes), steps, step or 0)
     if step is None:
-        newest = int(store.versions[: store.count].max()) if store.count else 0
+        newest = int(store.versions.max(initial=0))
         step = processes.total([newest], largest=True)[0]
     store.step = step
     without, ownerless = {}, {}
@@ -156,11 +156,10 @@ def _own(rows: Rows, source: HashTable, processes: Processes) -> Rows:
 
 def _vectors(store: Store, rows: Rows, steps: bool, step: int) -> None:
     first = store.add(numpy.ascontiguousarray(rows.keys))
-    added = slice(first, store.count)
-    store.weight.data[added] = _float32(store, rows)
+    store.weight.data[first:] = _float32(store, rows)
     if rows.freqs is not None:
-        store.freqs[added] = rows.freqs
-    store.versions[added] = rows.versions if steps and rows.versions is not None else step
+        store.freqs[first:] = rows.freqs
+    store.versions[first:] = rows.versions if steps and rows.versions is not None else step
 
 
 def _slot(store: Store, slot: str, source: HashTable, processes: Processes) -> List[int]:

@@ -1,7 +1,7 @@
 """The rows of one table that this process has: vectors, the optimizer's slots, and what is counted.
 
-1. Rows have the numbers 0 to count - 1, in columns with room for more; the room doubles, unless it
-   is said how many will come.
+1. Rows have the numbers 0 to count - 1, in columns whose `Room` doubles, unless it is said how many
+   will come.
 2. `IdIndex` finds the row of an id.
 3. A row that goes leaves its number to the last one, so that there are no holes.
 """
@@ -15,10 +15,9 @@ import torch
 
 from migrate.id_tables.initializers import Initializer
 from migrate.runtime.tables.id_index import IdIndex
+from migrate.runtime.tables.room import Room
 from migrate.torchrec.optimizers import RowOptimizer
 from semisync.common.errors import BadInput
-
-_ROOM = 1024  # rows, to begin with
 
 
 class Store:
@@ -34,12 +33,17 @@ class Store:
 
     def clear(self) -> None:
         """No rows."""
-        self.count, self.left_out = 0, []
-        self.ids, self.freqs, self.versions = (numpy.empty(_ROOM, numpy.int64) for _ in range(3))
-        self._rows = IdIndex(self.ids[:0], _ROOM)
-        self.weight.data = torch.empty(_ROOM, self.dim)
+        self.left_out, self._room = [], Room()
+        self.ids, self.freqs, self.versions = (numpy.empty(0, numpy.int64) for _ in range(3))
+        self._rows = IdIndex(self.ids)
+        self.weight.data = torch.empty(0, self.dim)
         for name in self.fills():
-            self._state()[name] = torch.empty(_ROOM, self.dim)
+            self._state()[name] = torch.empty(0, self.dim)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return len(self.ids)
 
     def fills(self) -> Dict[str, float]:
         """What each of the optimizer's slots begins with; none without an optimizer."""
@@ -54,8 +58,7 @@ class Store:
         return next(one for one in groups if any(p is self.weight for p in one["params"]))
 
     def columns(self) -> Dict[str, torch.Tensor]:
-        """The vectors, "value", and the slots by name, [room, dim]: the rows from `count` on have
-        no meaning."""
+        """The vectors, "value", and the slots by name, [count, dim]."""
         state = self._state() if self.optimizer is not None else {}
         return {"value": self.weight.data, **{name: state[name] for name in self.fills()}}
 
@@ -63,8 +66,7 @@ class Store:
         """Rows that there are begin with the initial slots."""
         self.optimizer = optimizer
         for name, fill in self.fills().items():
-            self._state()[name] = torch.empty_like(self.weight.data)
-            self._state()[name][: self.count] = fill
+            self._state()[name] = torch.full_like(self.weight.data, fill)
 
     @property
     def updates(self) -> int:
@@ -86,24 +88,25 @@ class Store:
         if len(new):
             first = self.add(ids[new])
             rows[new] = numpy.arange(first, self.count)
-            self.weight.data[first : self.count] = self.initializer(ids[new], self.dim, self.seed)
+            self.weight.data[first:] = self.initializer(ids[new], self.dim, self.seed)
         return rows
 
     def add(self, ids: numpy.ndarray) -> int:
         """Gives new ids the rows from the returned one on, whose vectors the caller sets; slots and
         counts begin. BadInput where an id has a row."""
         first, last = self.count, self.count + len(ids)
-        self.make_room(last)
+        if last > self._rows.room:
+            self._rows = IdIndex(self.ids, 2 * last)
         added = self._rows.add(ids, first)
         if added < len(ids):
             raise BadInput(f"table {self.name!r} is given the id {ids[added]} twice")
-        self.count = last
-        self.ids[first:last] = ids
-        self.freqs[first:last] = 0
-        self.versions[first:last] = self.step
+        self._resize(last)
+        self.ids[first:] = ids
+        self.freqs[first:] = 0
+        self.versions[first:] = self.step
         columns = self.columns()
         for name, fill in self.fills().items():
-            columns[name][first:last] = fill
+            columns[name][first:] = fill
         return first
 
     def met(self, rows: numpy.ndarray, counts: numpy.ndarray) -> None:
@@ -112,7 +115,9 @@ class Store:
         self.versions[rows] = self.step + 1
 
     def values(self, rows: numpy.ndarray) -> torch.Tensor:
-        """The vectors [n, dim] of `rows` [n]."""
+        """The vectors [n, dim] of `rows` [n]; of a table without rows, zeros."""
+        if not self.count:
+            return torch.zeros(len(rows), self.dim)
         return self.weight.detach().index_select(0, torch.from_numpy(rows))
 
     def set_grad(self, rows: numpy.ndarray, grad: torch.Tensor) -> None:
@@ -135,8 +140,8 @@ class Store:
         to, source = torch.from_numpy(holes), torch.from_numpy(moved)
         for tensor in self.columns().values():
             tensor.index_copy_(0, to, tensor.index_select(0, source))
-        self.count = count
-        self._rows = IdIndex(self.ids[:count], len(self.ids))
+        self._resize(count)
+        self._rows = IdIndex(self.ids, self._rows.room)
 
     def _state(self) -> Dict[str, torch.Tensor]:
         assert self.optimizer is not None
@@ -145,18 +150,17 @@ class Store:
 
     def make_room(self, count: int) -> None:
         """For `count` rows in all."""
-        if count <= len(self.ids):
-            return
-        room = max(count, 2 * len(self.ids))
+        self._resize(self.count, count)
+        self._rows = IdIndex(self.ids, count)
+
+    def _resize(self, count: int, room: int = 0) -> None:
+        """Changes how many rows there are; new ones have any values."""
         for name in ("ids", "freqs", "versions"):
-            longer = numpy.empty(room, numpy.int64)
-            longer[: self.count] = getattr(self, name)[: self.count]
-            setattr(self, name, longer)
+            own = torch.from_numpy(getattr(self, name))
+            setattr(self, name, self._room.resized(name, own, count, room).numpy())
         for name, tensor in self.columns().items():
-            more = torch.empty(room, self.dim)
-            more[: self.count] = tensor[: self.count]
+            resized = self._room.resized(name, tensor, count, room)
             if name == "value":
-                self.weight.data = more
+                self.weight.data = resized
             else:
-                self._state()[name] = more
-        self._rows = IdIndex(self.ids[: self.count], room)
+                self._state()[name] = resized

@@ -124,7 +124,7 @@ def evicting(rank, ranks, folder):
         table({"f": ids})["f"].sum().backward()
         optimizer.step()
         counts.append(table.rows()["t"])
-    return counts, table.stores["t"].ids[: table.stores["t"].count].tolist()
+    return counts, table.stores["t"].ids.tolist()
 
 
 def differing(rank, ranks, folder):
@@ -154,9 +154,7 @@ def _train(table, optimizer, rank, ranks, numbers):
 def all_of(table):
     """This process's rows with what is counted of them, and the counts of steps."""
     (store,) = table.stores.values()
-    counted = zip(
-        *(one[: store.count].tolist() for one in (store.ids, store.freqs, store.versions))
-    )
+    counted = zip(*(one.tolist() for one in (store.ids, store.freqs, store.versions)))
     return (
         columns_of(table, store.name),
         {one: more for one, *more in counted},

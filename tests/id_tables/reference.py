@@ -79,7 +79,7 @@ def columns_of(table, name="people"):
     columns = store.columns()
     return {
         int(one): {name: column[row].clone() for name, column in columns.items()}
-        for row, one in enumerate(store.ids[: store.count])
+        for row, one in enumerate(store.ids)
     }
 
 

@@ -26,6 +26,7 @@ from migrate.model.training.rules import Rule, number
 from migrate.model.training.targets import Target
 from migrate.model.training.transformation import Transformation
 from migrate.optimizers.adam import POWERS
+from migrate.runtime.tables.room import Room
 from migrate.torchrec import optimizers
 from semisync.common.errors import UsageError
 
@@ -70,6 +71,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         self._parts: List[optimizers.RowOptimizer] = []
         self._rules: List[Rule] = []
         self._part_of: Dict[str, int] = {}
+        self._room = Room()
         now = self._computed()
         for rule in dict.fromkeys(rules[target.attribute] for target in targets):
             own = [target for target in targets if rules[target.attribute] == rule]
@@ -143,11 +145,11 @@ class GraphOptimizer(torch.optim.Optimizer):
         """Of the ids that tables by raw id have taken in since the last step."""
         for target in self.targets:
             for name, value in target.begins.items():
-                slot = self.state[target.tensor][name]
-                more = len(target.tensor) - len(slot)
-                if more:
-                    begin = torch.as_tensor(value).to(slot).expand(more, *slot.shape[1:])
-                    self.state[target.tensor][name] = torch.cat([slot, begin])
+                slot, key = self.state[target.tensor][name], (target.attribute, name)
+                if len(slot) != len(target.tensor):
+                    grown = self._room.resized(key, slot, len(target.tensor))
+                    grown[len(slot) :] = torch.as_tensor(value).to(slot)
+                    self.state[target.tensor][name] = grown
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """As torch's."""
@@ -156,6 +158,10 @@ class GraphOptimizer(torch.optim.Optimizer):
 
     def state_dict(self) -> Dict[str, Any]:
         """torch's, with the counters."""
+        for target in self.targets:
+            slots = self.state[target.tensor]
+            for name in target.begins:
+                slots[name] = self._room.without((target.attribute, name), slots[name])
         return {**super().state_dict(), "counters": {k: v.clone() for k, v in self._values.items()}}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from migrate.runtime.compiled.table import unique_integers
 from migrate.runtime.tables.id_index import IdIndex
+from migrate.runtime.tables.room import Room
 from migrate.runtime.tables.rows import rows_that_grow
 
 
@@ -39,6 +40,7 @@ class TableById(nn.Module):
         self.register_buffer("ids", torch.empty(rows, dtype=torch.int64))
         self.default, self.unknown, self.looked_up = None, 0, 0
         self._rows: Optional[IdIndex] = None
+        self._room = Room()
 
     def forward(self, ids: Tensor, default: Tensor) -> Tensor:
         """The rows of `ids`, int64 of any shape.
@@ -87,14 +89,21 @@ class TableById(nn.Module):
         new, numbers, _ = unique_integers(ids[~known].to("cpu", torch.int64).numpy())
         begin = default.detach()[~known]
         _, first = numpy.unique(numbers, return_index=True)
-        weight = torch.cat([self.weight.detach(), begin[torch.from_numpy(first).to(begin.device)]])
-        rows, count = self._rows, len(self.ids)
-        self.set_rows(torch.cat([self.ids, torch.from_numpy(new).to(self.ids)]), weight)
-        if rows is not None and len(self.ids) <= rows.room:
-            rows.add(new, count)
-            self._rows = rows
-        else:
-            self._rows = IdIndex(self.ids.cpu().numpy(), 2 * len(self.ids))
+        count = len(self.ids)
+        self.ids = self._room.resized("ids", self.ids, count + len(new))
+        self.ids[count:] = torch.from_numpy(new)
+        weight = self._room.resized("weight", self.weight.detach(), len(self.ids))
+        weight[count:] = begin[torch.from_numpy(first).to(begin.device)]
+        self.weight.data = weight
+        if self._rows is None or len(self.ids) > self._rows.room:
+            self._rows = IdIndex(self.ids[:count].cpu().numpy(), 2 * len(self.ids))
+        self._rows.add(new, count)
+
+    def _save_to_state_dict(self, *arguments: Any) -> None:
+        """As torch's, of the rows alone."""
+        self.ids = self._room.without("ids", self.ids)
+        self.weight.data = self._room.without("weight", self.weight.detach())
+        super()._save_to_state_dict(*arguments)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
         """As torch's, with as many rows as are given."""

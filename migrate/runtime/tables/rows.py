@@ -26,7 +26,8 @@ def rows(table: Tensor, indices: Tensor) -> Tensor:
 def rows_that_grow(table: Tensor, indices: Tensor) -> Tensor:
     """The same of a parameter, which may have more rows when the gradients come back: torch itself
     takes a gradient of the size that a parameter had, and of all look-ups the same."""
-    found = table.detach().index_select(0, indices.reshape(-1))
+    flat = indices.reshape(-1)
+    found = table.detach().index_select(0, flat) if len(flat) else table.detach()[:0]
     if table.requires_grad and torch.is_grad_enabled():
         found = _GrowingRows.apply(torch.empty(0, requires_grad=True), found, [table], indices)
     return _told(table, indices, found)

@@ -61,6 +61,8 @@ class RowOptimizer(torch.optim.Optimizer):
         if rows is None:
             self.update(parameter, grad, slots, group, step)
             return
+        if not len(rows):
+            return
         # Half the time of parameter[rows], and of its assignment.
         weight = parameter.index_select(0, rows)
         part = {name: slot.index_select(0, rows) for name, slot in slots.items()}

@@ -81,12 +81,36 @@ def test_a_table_that_several_look_ups_train_is_refused(by_id):
 
 def test_each_look_up_of_a_table_may_bring_new_ids():
     table, zeros = TableById(0, 2), torch.zeros(2)
+    assert table(torch.tensor([], dtype=torch.int64), zeros).shape == (0, 2)
     first, second = table(torch.tensor([1]), zeros), table(torch.tensor([2, 1]), zeros)
     (first.sum() + 2 * second.sum()).backward()
     assert table.weight.grad.tolist() == [[3, 3], [2, 2]]
     table(torch.tensor([3, 2]), zeros).sum().backward()  # gradients of several batches add up
     assert table.weight.grad.tolist() == [[3, 3], [3, 3], [1, 1]]
     assert table.ids.tolist() == [1, 2, 3]
+
+
+def test_new_ids_copy_a_table_and_its_slots_no_more_than_when_they_double(by_id):
+    training = migrate.build_training(by_id("adagrad").prefix)
+    target = next(one for one in training.optimizer.targets if one.begins)
+    table = training.module.get_submodule(target.attribute.rpartition(".")[0])
+
+    def places():
+        slots = [training.optimizer.state[target.tensor][name] for name in target.begins]
+        return [one.data_ptr() for one in (table.ids, table.weight, *slots)]
+
+    seen, count = [], len(table.ids)
+    for new in range(40):
+        table(torch.tensor([10**6 + new]), torch.full((table.weight.shape[1],), new * 1.0))
+        training.optimizer.give_new_rows_slots()
+        seen.append(places())
+    assert len({tuple(one) for one in seen}) < 8
+    assert table.weight[count:, 0].tolist() == list(range(40))
+    state = training.module.state_dict(), training.optimizer.state_dict()["state"]
+    for tensor in (state[0][target.attribute], *(state[1].values())):
+        for one in [tensor] if torch.is_tensor(tensor) else tensor.values():
+            assert one.untyped_storage().nbytes() == one.nbytes
+    assert table.ids.untyped_storage().nbytes() == table.ids.nbytes
 
 
 def test_rows_that_a_look_up_clips_are_refused(by_id):

@@ -1,0 +1,41 @@
+"""Room for the rows that tables by raw id take in: it doubles when it is full.
+
+So a new row costs what it holds, whatever the table does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from torch import Tensor
+
+
+class Room:
+    """Of tensors by name. Each is the first rows of a larger one, which nobody else has."""
+
+    def __init__(self) -> None:
+        self._larger: Dict[Any, Tensor] = {}
+
+    def resized(self, name: Any, tensor: Tensor, rows: int, room: int = 0) -> Tensor:
+        """The tensor [n, ...] with so many rows: its own, and then any values.
+
+        room: for how many rows there is to be room.
+        """
+        larger, room = self._larger.get(name), max(rows, room)
+        own = tensor[:rows]
+        if larger is None or len(larger) < room or not _is_first(own, larger):
+            larger = tensor.new_empty((max(room, 2 * len(own)), *tensor.shape[1:]))
+            larger[: len(own)] = own
+            self._larger[name] = larger
+        return larger[:rows]
+
+    def without(self, name: Any, tensor: Tensor) -> Tensor:
+        """The tensor in no larger one, as it is to be saved: torch would save that."""
+        larger = self._larger.pop(name, None)
+        return tensor if larger is None or len(larger) == len(tensor) else tensor.clone()
+
+
+def _is_first(own: Tensor, larger: Tensor) -> bool:
+    """Whether a tensor is the first rows of a larger one; without a row it has no address."""
+    where = own.data_ptr() if len(own) else larger.data_ptr()
+    return own.device == larger.device and where == larger.data_ptr()
