@@ -19,7 +19,7 @@ from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.encoding.dtypes import DTYPES, DType
 from migrate.encoding.ordered_code import slice_key
 from migrate.encoding.sstable import read_table
-from migrate.encoding.wire import fields, message, number
+from migrate.encoding.wire import fields, message, number, tensor_shape
 from semisync.common.errors import BadInput
 
 _MAX_SHARDS = 100_000  # five digits in the names of the data files
@@ -137,12 +137,10 @@ def _entry(data: memoryview, shards: int, where: str) -> Entry:
 
 
 def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
-    """TensorShapeProto {2 dim {1 size}}."""
-    sizes = []
-    for field, value in fields(data, where):
-        if field == 2:
-            dim = dict(fields(message(value, where), where))
-            sizes.append(number(dim.get(1, 0), where))
+    """The shape that a TensorShapeProto says of a tensor that is there."""
+    sizes = tensor_shape(data, where)
+    if sizes is None:
+        raise BadInput(f"{where} has no shape")
     elements = math.prod(max(size, 1) for size in sizes)
     if len(sizes) > _MAX_RANK or any(size < 0 for size in sizes) or elements > _MAX_ELEMENTS:
         raise BadInput(f"{where} has the impossible shape {sizes[:8]}")

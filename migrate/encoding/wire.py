@@ -15,7 +15,7 @@ Source: https://protobuf.dev/programming-guides/encoding
 
 from __future__ import annotations
 
-from typing import Iterator, List, Tuple, Union
+from typing import Iterator, List, Optional, Tuple, Union
 
 import numpy
 
@@ -105,6 +105,18 @@ def number(value: Value, where: str) -> int:
     if not isinstance(value, int):
         raise BadInput(f"{where}: found a message where a number was expected")
     return signed(value)
+
+
+def tensor_shape(data: memoryview, where: str) -> Optional[List[int]]:
+    """The sizes that a TensorShapeProto {2 dim {1 size}, 3 unknown_rank} has, negative where they
+    are unknown; None where their number is."""
+    sizes = []
+    for field, value in fields(data, where):
+        if field == 3 and value:
+            return None
+        if field == 2:
+            sizes.append(number(dict(fields(message(value, where), where)).get(1, 0), where))
+    return sizes
 
 
 def text(value: Value, where: str) -> str:

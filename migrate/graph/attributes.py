@@ -13,7 +13,7 @@ from typing import Dict, List, Optional, Tuple
 import numpy
 
 from migrate.encoding.dtypes import DTYPES
-from migrate.encoding.wire import Value, fields, message, number, numbers, text
+from migrate.encoding.wire import Value, fields, message, number, numbers, tensor_shape, text
 from migrate.graph.metagraph import Graph, Node
 
 Shape = Optional[Tuple[Optional[int], ...]]  # None: of unknown rank; a size None: unknown
@@ -129,11 +129,5 @@ def _dtype(code: int) -> str:
 
 def shape_of(data: memoryview, path: str) -> Shape:
     """The shape that a TensorShapeProto says."""
-    sizes: List[Optional[int]] = []
-    for key, value in fields(data, path):
-        if key == 3 and value:
-            return None
-        if key == 2:
-            size = number(dict(fields(message(value, path), path)).get(1, 0), path)
-            sizes.append(None if size < 0 else size)
-    return tuple(sizes)
+    sizes = tensor_shape(data, path)
+    return None if sizes is None else tuple(None if size < 0 else size for size in sizes)
