@@ -37,7 +37,7 @@ _PAGE = """<!DOCTYPE html>
 {style}</style>
 </head>
 <body class="parity-page">
-{section}
+{sections}
 </body>
 </html>
 """
@@ -86,10 +86,9 @@ def write_report(
     files = ReportFiles(*(folder / f"report.{kind}" for kind in ("html", "xml", "md", "json")))
     record = {**comparison.to_json(), "title": title, "provenance": provenance}
     texts = (
-        _PAGE.format(
-            title=escaped(f"{NAME[comparison.decision]} - {title}"),
-            style=stylesheet(),
-            section=report_section(comparison, title, provenance, index=True),
+        page(
+            f"{NAME[comparison.decision]} - {title}",
+            report_section(comparison, title, provenance, index=True),
         ),
         junit(comparison, title, inconclusive),
         markdown(comparison, title, provenance),
@@ -104,6 +103,11 @@ def write_report(
     except OSError as error:
         raise UsageError(f"the report cannot be written to {folder}: {error.strerror}") from error
     return files
+
+
+def page(title: str, sections: str, style: str = "") -> str:
+    """A whole page of HTML, whose title is text; style: what it needs beside `stylesheet()`."""
+    return _PAGE.format(title=escaped(title), style=stylesheet() + style, sections=sections)
 
 
 def stylesheet() -> str:

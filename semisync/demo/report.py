@@ -5,27 +5,17 @@ import json
 import pathlib
 from typing import Any, Dict
 
-import parity
+from parity.report.html import page as whole_page
 from semisync.common.files import write_text
 from semisync.demo import figures, finding
 from semisync.migration import page as migration_page
 from semisync.migration import report as migration_report
 from semisync.migration.run import Migration
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>semisync demo: {verdict}</title>
-<style>
-{style}
-{migration_style}.parity .modes svg {{ max-width: 100%; }}
-.parity .modes svg text {{ stroke: none; }}
-</style>
-</head>
-<body class="parity-page">
-<section class="parity">
+_STYLE = """.parity .modes svg { max-width: 100%; }
+.parity .modes svg text { stroke: none; }
+"""
+_SECTION = """<section class="parity">
 <h1 class="title">semisync demo</h1>
 <p>{story}</p>
 {table}
@@ -35,9 +25,6 @@ _PAGE = """<!DOCTYPE html>
 {figures}
 </div>
 </section>
-{section}
-</body>
-</html>
 """
 
 
@@ -51,16 +38,17 @@ def write(folder: pathlib.Path, record: Dict[str, Any], migration: Migration) ->
     """Writes report.html, modes.svg and report.json, the JSON last; returns the page's path."""
     modes, optimum = record["modes"], record["data"]["bayes_auc"]
     svgs = [figures.draw([panel], modes, optimum) for panel in figures.PANELS]
-    page = _PAGE.format(
-        verdict=migration.verdict.value.replace("_", " "),
-        style=parity.stylesheet(),
-        migration_style=migration_page.STYLE,
+    section = _SECTION.format(
         story=html.escape(_story(record)),
         table=_table(record),
         figures="\n".join(f"<figure>{svg[svg.index('<svg') :]}</figure>" for svg in svgs),
         finding=html.escape(finding.sentence(modes)),
         reading=html.escape(_reading(record)),
-        section=migration_page.section(migration, heading_level=2),
+    )
+    page = whole_page(
+        "semisync demo: " + migration.verdict.value.replace("_", " "),
+        section + migration_page.section(migration, heading_level=2),
+        migration_page.STYLE + _STYLE,
     )
     for name, text in (
         ("modes.svg", figures.draw(figures.PANELS, modes, optimum)),

@@ -8,26 +8,10 @@ import html
 from typing import List
 
 import parity
+from parity.report.html import page as whole_page
 from semisync.migration.run import Migration
 from semisync.migration.verdict import Part, State, Verdict
 from semisync.migration.words import carried, left_to_do
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>
-{style}
-{own}</style>
-</head>
-<body class="parity-page">
-{section}
-</body>
-</html>
-"""
 
 STYLE = """.parity .parts-of td { text-align: left; }
 .parity .parts-of p { margin: 0; font-size: .9em; }
@@ -50,12 +34,7 @@ _STATE = {State.PASSED: "passed", State.FAILED: "failed"}
 def page(migration: Migration) -> str:
     """The whole page."""
     title = "{} - {}".format(_name(migration), migration.settings.checkpoint)
-    return _PAGE.format(
-        title=html.escape(title),
-        style=parity.stylesheet(),
-        own=STYLE,
-        section=section(migration),
-    )
+    return whole_page(title, section(migration), STYLE)
 
 
 def section(migration: Migration, heading_level: int = 1) -> str:
