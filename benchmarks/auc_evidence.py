@@ -38,7 +38,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
-from benchmarks.auc_evidence_parts import context, data, plan, plot, report, runs
+from benchmarks.auc_evidence_parts import context, data, options, plan, plot, report, runs
 
 QUICK = 40  # global steps
 
@@ -46,32 +46,21 @@ QUICK = 40  # global steps
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seeds", type=int, default=5)
+    options.declare(parser)
     every = [*runs.MODES, *runs.MITIGATED]
     parser.add_argument("--modes", nargs="*", choices=every, default=list(runs.MODES))
     parser.add_argument("--delays", nargs="*", type=int, default=[0, 1])
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
-    parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
     parser.add_argument("--split", choices=list(plan.SPLITS), default="test")
     parser.add_argument("--quick", action="store_true", help="a smoke run, one seed, no evidence")
     parser.add_argument("--keep", metavar="FOLDER", help="keep scores, checkpoints and logs there")
-    parser.add_argument("--json", help="where to write all figures")
     parser.add_argument("--plot", help="where to draw the seeds by mode, e.g. an .svg")
     parser.add_argument("--frontier", help="where to draw the AUC by the pace")
-    parser.add_argument(
-        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in plan.CHOSEN"
-    )
     args = parser.parse_args()
-    if not os.path.isfile(args.data):
-        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
     if args.frontier and not ("sync" in args.modes and {"async", "async-tuned"} & {*args.modes}):
         parser.error(
             "--frontier compares with sync, and paces with async or async-tuned: add to --modes"
         )
-    try:
-        args.settings = plan.changed(args.set)
-    except ValueError as error:
-        parser.error(str(error))
+    args.settings = options.settings(parser, args)
     return args
 
 

@@ -38,7 +38,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.auc_evidence_parts import data, plan, report, runs
+from benchmarks.auc_evidence_parts import data, options, plan, report, runs
 from benchmarks.batch_norm_auc_parts import report as norm_report
 from semisync.common import files
 
@@ -62,20 +62,12 @@ def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--scenario", choices=list(SCENARIOS), default="slow")
-    parser.add_argument("--seeds", type=int, default=5)
+    options.declare(parser)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--modes", nargs="*", choices=list(MODES))
     parser.add_argument("--rate", choices=("constant", "falling"), default="constant")
     parser.add_argument("--momentum", type=float, help="default: the scenario's")
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
-    parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
-    parser.add_argument("--json", help="where to write all figures")
-    parser.add_argument(
-        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in its settings"
-    )
     args = parser.parse_args()
-    if not os.path.isfile(args.data):
-        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
     scenario = SCENARIOS[args.scenario]
     possible = [mode for mode in MODES if not (scenario.hangs and mode == "sync")]
     args.modes = args.modes or possible
@@ -83,10 +75,7 @@ def arguments():
         parser.error("sync waits for the worker that hangs, which waits for the others to end")
     if args.momentum is None:
         args.momentum = scenario.momentum
-    try:
-        args.settings = plan.changed(args.set, scenario.settings)
-    except ValueError as error:
-        parser.error(str(error))
+    args.settings = options.settings(parser, args, scenario.settings)
     return args
 
 
