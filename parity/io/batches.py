@@ -98,7 +98,7 @@ def batches_of(
     partitions = partitions_of(files)
     for file in files:
         skipped = 0
-        for batch in _of_file(file, columns, size, partitions[file], text):
+        for batch in _of_file(file, columns, size, partitions[file], text, len(files) > 1):
             if batch.table.num_rows:
                 yield batch._replace(skipped=skipped)
                 skipped += batch.table.num_rows
@@ -115,20 +115,24 @@ def read_columns(
     """All rows at once; arguments and errors as of `batches`, and BadInput without a row."""
     files, columns = files_of(path, text is not None), _columns(numbers, names, optional)
     partitions = partitions_of(files)
-    tables = [_whole(_of_file(file, columns, BATCH, partitions[file], text)) for file in files]
-    for file, table in zip(files, tables):
-        if table.column_names != tables[0].column_names:
+    several = len(files) > 1
+    tables = [
+        _whole(_of_file(file, columns, BATCH, partitions[file], text, several)) for file in files
+    ]
+    held = [(file, table) for file, table in zip(files, tables) if table.num_rows]
+    if not held:
+        raise BadInput(f"{path} has no rows; at least one of each class is needed")
+    first, expected = held[0]
+    for file, table in held:
+        if table.column_names != expected.column_names:
             raise BadInput(
                 f"{file} has the columns {', '.join(table.column_names)} of those asked for, "
-                f"{files[0]} has {', '.join(tables[0].column_names)}; they must be the same"
+                f"{first} has {', '.join(expected.column_names)}; they must be the same"
             )
     try:
-        held = [table for table in tables if table.num_rows]  # an empty one's types say nothing
-        whole = pa.concat_tables(held or tables[:1], promote_options="permissive")
+        whole = pa.concat_tables([table for _, table in held], promote_options="permissive")
     except pa.ArrowException as error:
         raise BadInput(f"the files of {path} do not have the same types: {error}") from error
-    if not whole.num_rows:
-        raise BadInput(f"{path} has no rows; at least one of each class is needed")
     parts = [(file, table.num_rows) for file, table in zip(files, tables)]
     whole = with_fills(whole, fills, lambda name: Column(name, path, tuple(parts)))
     return whole.replace_schema_metadata({_PARTS: json.dumps(parts)})
@@ -162,10 +166,17 @@ def _of_file(
     size: int,
     partitions: Mapping[str, pa.Scalar],
     text: Optional[TextFormat],
+    several: bool,
 ) -> Iterator[Batch]:
-    """The rows of a file, with the columns of its path; at least one batch, all from row 0."""
+    """The rows of a file, with the columns of its path; at least one batch, all from row 0.
+
+    several: whether it is one of several; Hive writes such files without rows, and without columns.
+    """
     with explained(path):
         file = open_file(path, text)
+        if several and not file.holds_rows():
+            yield Batch(path, 0, pa.table({}))
+            return
         if file.columns is None:
             inside = list(dict.fromkeys(columns.names))
             columns = columns._replace(optional=[*columns.optional, *partitions])

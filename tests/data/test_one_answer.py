@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.orc
 import pytest
 import torch
 
@@ -94,6 +95,15 @@ def test_text_that_is_written_otherwise_is_refused_alike(tmp_path, read, content
     (tmp_path / "a.txt").write_bytes(content)
     with pytest.raises(BadInput, match=f"a.txt.* {sentence}"):
         read(str(tmp_path / "a.txt"), text)
+
+
+@READERS
+def test_files_without_rows_need_no_columns(tmp_path, read):
+    """As Hive writes them."""
+    (tmp_path / "0.csv").write_bytes(b"\n")
+    pyarrow.orc.write_table(pa.table({"other": pa.array([], pa.int64())}), tmp_path / "1.orc")
+    write(tmp_path / "2.parquet", pa.table({"x": [0.5, 0.25]}))
+    assert read(str(tmp_path)) == [0.5, 0.25]
 
 
 def test_separators_must_differ_from_what_a_files_name_says(tmp_path):
