@@ -129,12 +129,12 @@ def test_workers_are_one_or_more(tmp_path, capsys):
     assert "--workers takes a whole number of 1 or more" in capsys.readouterr().err
 
 
-def test_a_malformed_row_names_its_line(tmp_path, capsys):
+def test_a_malformed_row_is_named(tmp_path, capsys):
     log = tmp_path / "log.csv"
     log.write_text("label,user\n1,a\n0,b\n2,c\n")
     assert main(["demo", "--data", str(log), "--out", str(tmp_path / "out")]) == 3
     error = capsys.readouterr().err
-    assert "line 4" in error
+    assert "row 3" in error
     assert error.count("\n") == 1
 
 

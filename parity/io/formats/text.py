@@ -106,6 +106,8 @@ class Text:
                     rows += part.num_rows
         except pa.ArrowInvalid as error:
             found = _OTHER_NUMBER.search(str(error))
+            if "UTF8" in str(error):
+                raise self._not_utf8() from error
             if not found:
                 raise
             row, count, line = found.groups()
@@ -116,6 +118,11 @@ class Text:
             [(count, last)] = collections.deque(enumerate(self._lines(), 1), 1)
             if rows < count or self._is_open(last):
                 raise self._open_quote()
+
+    def _not_utf8(self) -> BadInput:
+        rows = enumerate(self._lines(), 1)
+        row = next(row for row, line in rows if line.decode(errors="ignore").encode() != line)
+        return BadInput(f"{self._path}: row {row} is not UTF-8; convert the file to UTF-8")
 
     def _open_quote(self) -> BadInput:
         """Of the first line in which one is open: the parser takes what follows for its field."""

@@ -163,9 +163,9 @@ def _by_part(path: pathlib.Path) -> Tuple[int, str]:
 
 def _continued(first: DataFile, file: DataFile, choices: Choices) -> Optional[DataFile]:
     """`file` with the header of `first`, if it reads as a later part of the same log."""
-    if (first.layout, file.layout) != ("delimited", "delimited"):
+    if file.written is None or (first.layout, file.layout) != ("delimited", "delimited"):
         return None
     at = first.names.index(label_of(first, choices))
     if len(file.names) != len(first.names) or file.names[at] not in {"0", "1"}:
         return None
-    return file._replace(names=first.names, header_lines=0)
+    return file._replace(names=first.names, written=file.written._replace(names=first.names))
