@@ -3,7 +3,8 @@
     python -m benchmarks.sequences [--data FOLDER] [--sets NAME ...] [--seeds N] [--peer PYTHON]
 
 1. Speed: items per second of a step of each tower, forward and back, packed and padded, on the
-   lengths of each data set. Seconds are the processor's, of one thread unless --threads says more.
+   lengths of each data set; the way into blocks and back beside fbgemm's jagged ops. Seconds are
+   the processor's, of one thread unless --threads says more.
 2. Quality: leave one out, all items ranked, those that the user had among them or without them. R@K
    is HR@K, N@K NDCG@K; a target that ties with another item stands behind it. Means over seeds,
    with Student's 95 % interval. A model trains until NDCG@10 of the validation has not got better
@@ -36,7 +37,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.sequences_parts import ours
 from benchmarks.sequences_parts.data import NAMES, PUBLISHED, Histories
-from benchmarks.sequences_parts.speed import WAYS, speeds
+from benchmarks.sequences_parts.speed import WAYS, moved, speeds
 from parity.stats.intervals import student_interval
 
 PEER = os.path.join(os.path.dirname(__file__), "sequences_parts", "peer.py")
@@ -115,7 +116,7 @@ def mean(values):
 
 
 def print_speeds(data, sets, args):
-    """The first table."""
+    """The first two tables."""
     print("\n| lengths of | tower | " + " | ".join(WAYS) + " | times |")
     print("|---|---|" + "---|" * (len(WAYS) + 1))
     for name in sets:
@@ -125,6 +126,10 @@ def print_speeds(data, sets, args):
             cells = [f"{found[way]:,.0f}" for way in WAYS]
             times = found[WAYS[0]] / found[WAYS[-1]]
             print(f"| {name} | {tower} | {' | '.join(cells)} | {times:.1f} |", flush=True)
+    print("\n| lengths of | ms a batch, in blocks | by fbgemm's jagged ops |\n|---|---|---|")
+    for name in sets:
+        taken = moved(data[name], ours.SETTINGS["HSTU"], args.batches, args.repeats)
+        print(f"| {name} | {' | '.join(f'{1000 * one:.2f}' for one in taken)} |")
 
 
 def print_quality(found):

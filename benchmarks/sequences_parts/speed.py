@@ -1,5 +1,7 @@
-"""Items per second of a step of training, packed and padded, on the lengths of a data set."""
+"""Items per second of a step of training, packed and padded, and of the way into blocks and back
+alone, by ours and by fbgemm's jagged ops, on the lengths of a data set."""
 
+import importlib
 import statistics
 import time
 
@@ -21,6 +23,35 @@ def lengthened(packed, longest):
     items = torch.zeros(sequences * longest, dtype=torch.int64)
     items[places] = packed.items
     return Packed(items, offsets), places
+
+
+def moved(histories, setting, batches, repeats):
+    """Seconds of a batch's way there and back, and its gradients', with a layer's four vectors of
+    an item: (into our blocks, padded by fbgemm's jagged ops). The median of repeats in turns."""
+    importlib.import_module("fbgemm_gpu")
+    draw = np.random.default_rng(0)
+    drawn = histories.batches(VALIDATION, setting.length, setting.tokens, draw)
+    chosen = [packed for _, (_, packed) in zip(range(batches), drawn)]
+    every = [torch.randn(len(one.items), 4 * setting.dim, requires_grad=True) for one in chosen]
+    seconds = {_in_blocks: [], _by_fbgemm: []}
+    for turn in range(repeats + 1):
+        for way, taken in seconds.items():
+            begun = time.process_time()
+            for packed, vectors in zip(chosen, every):
+                way(packed, vectors).sum().backward()
+            if turn:
+                taken.append((time.process_time() - begun) / batches)
+    return [statistics.median(taken) for taken in seconds.values()]
+
+
+def _in_blocks(packed, vectors):
+    return packed.blocks.gather(packed.blocks.spread(vectors))
+
+
+def _by_fbgemm(packed, vectors):
+    ops, longest = torch.ops.fbgemm, int(packed.lengths.max())
+    padded = ops.jagged_to_padded_dense(vectors, [packed.offsets], [longest], 0.0)
+    return ops.dense_to_jagged(padded, [packed.offsets], len(vectors))[0]
 
 
 def speeds(histories, tower, setting, batches, repeats):

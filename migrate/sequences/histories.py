@@ -9,8 +9,9 @@
 2. All rows of a user are one history, sorted by time; equal times, and rows without times, keep the
    order of the files and of the rows in them.
 3. A line of the form "lines" is a user and its items, integers with a blank between them.
-4. Users and items may be text, whose ids are those of `migrate.sequences.names`, and times dates or
-   timestamps, which become seconds since 1970 in UTC.
+4. Users and items may be text, whose ids are those of `migrate.sequences.names`. Times may be dates
+   or timestamps, which become seconds since 1970 in UTC, or floats, which sort as they are and
+   become whole units.
 
 Memory: 24 bytes for an event with its time, 4 for each label, and twice that while it is sorted.
 """
@@ -32,7 +33,7 @@ from parity.io.text_format import text_format
 from semisync.common.errors import BadInput, UsageError
 
 FORMS = ("columns", "lines")
-TYPES = {"user": "text", "item": "text", "time": "timestamp"}  # but for integers
+TYPES = {"user": ("text",), "item": ("text",), "time": ("timestamp", "float")}  # but for integers
 _LINE = "line"  # the only column of a file of lines
 _AT_ONCE = 1 << 16  # rows
 _A_SECOND = 10**6  # microseconds
@@ -49,8 +50,8 @@ class Columns:
         labels: columns of numbers or lists of them.
         form: "columns", or "lines" of a user and its items, which name no columns.
         text: how text files are written, by the fields of `migrate.data.TextFormat`.
-        types: of columns that are not of integers: "text" of user and item, "timestamp" of time,
-            which is then a column of dates, times or ISO 8601, not of lists.
+        types: of columns that are not of integers: "text" of user and item; of time "timestamp",
+            for dates, times or ISO 8601, or "float": then it is no column of lists.
 
     Examples:
         >>> from migrate.sequences import Columns
@@ -151,28 +152,28 @@ def read_histories(paths: Paths, columns: Optional[Columns] = None) -> Histories
 
 def _check_types(columns: Columns) -> None:
     for kind, given in columns.types.items():
-        if TYPES.get(kind) != given:
-            known = ", ".join(f"{kind}: {due}" for kind, due in TYPES.items())
+        if given not in TYPES.get(kind, ()):
+            known = ", ".join(f"{kind}: {' or '.join(due)}" for kind, due in TYPES.items())
             raise UsageError(f"types has {kind}: {given}, expected of {known}; others are integers")
     if columns.types and columns.form == "lines":
         raise UsageError("types are of columns, and the form is lines, of integers")
     if "time" in columns.types and columns.time is None:
-        raise UsageError("types has time: timestamp, and no time is named")
+        raise UsageError(f"types has time: {columns.types['time']}, and no time is named")
 
 
 def _schema(columns: Columns) -> List[Column]:
-    text = {
-        "user": Column(columns.user, "key", "string"),
-        "item": Column(columns.item, "strings"),
-        "time": Column(columns.time or "", "key", "timestamp"),
-    }
-    integers = {
-        "user": Column(columns.user, "dense", "int64"),
-        "item": Column(columns.item, "ids"),
-        "time": Column(columns.time or "", "ids"),
+    time = columns.time or ""
+    known = {
+        ("user", "text"): Column(columns.user, "key", "string"),
+        ("item", "text"): Column(columns.item, "strings"),
+        ("time", "timestamp"): Column(time, "key", "timestamp"),
+        ("time", "float"): Column(time, "dense", "float64"),
+        ("user", None): Column(columns.user, "dense", "int64"),
+        ("item", None): Column(columns.item, "ids"),
+        ("time", None): Column(time, "ids"),
     }
     kinds = ("user", "item", "time")[: 2 if columns.time is None else 3]
-    found = [(text if kind in columns.types else integers)[kind] for kind in kinds]
+    found = [known[kind, columns.types.get(kind)] for kind in kinds]
     return found + [Column(name, "numbers") for name in columns.labels]
 
 
@@ -183,7 +184,9 @@ def _parts(paths: Paths, schema: List[Column], text: Optional[TextFormat], conve
         return list(alone(paths, schema, _AT_ONCE, last="pad", text=text, convert=convert))
     except BadInput as error:
         if str(error).endswith(_NO_INTEGERS):
-            raise BadInput(f"{error}, unless types says that it is text, or a timestamp") from error
+            raise BadInput(
+                f"{error}, unless types says that it is text, or a time otherwise"
+            ) from error
         raise
 
 
@@ -238,10 +241,12 @@ def _text(values: Any, column: str) -> Any:
 
 
 def _lists(array: Any) -> Any:
-    """As `lists_of`; a moment, of timestamp[us], is a list of one number."""
+    """As `lists_of`; a moment, of timestamp[us] or float64, is a list of one number."""
     if pa.types.is_timestamp(array.type):
-        return numpy.arange(len(array) + 1), array.view(pa.int64())
-    return lists_of(array)
+        array = array.view(pa.int64())
+    elif not pa.types.is_float64(array.type):
+        return lists_of(array)
+    return numpy.arange(len(array) + 1), array
 
 
 def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
@@ -251,7 +256,7 @@ def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
     order = numpy.argsort(users, kind="stable") if times is None else numpy.lexsort((times, users))
     users = users[order]
     if times is not None:
-        times = times[order] // (_A_SECOND if "time" in columns.types else 1)
+        times = _whole(times[order], columns)
     starts = numpy.flatnonzero(numpy.r_[True, users[1:] != users[:-1]])
     return Histories(
         users[starts],
@@ -260,3 +265,15 @@ def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
         times,
         {name: events[f"label {name}"][order] for name in columns.labels},
     )
+
+
+def _whole(times: numpy.ndarray, columns: Columns) -> numpy.ndarray:
+    """int64, in seconds where the type says the unit."""
+    kind = columns.types.get("time")
+    if kind == "timestamp":
+        return times // _A_SECOND
+    if kind == "float":
+        if not (numpy.abs(times) < 2**63).all():
+            raise BadInput(f"column {columns.time!r} holds a time that int64 cannot")
+        return numpy.floor(times).astype(numpy.int64)
+    return times

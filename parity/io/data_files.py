@@ -97,8 +97,8 @@ def format_of(path: str, written: bool = False) -> str:
     if kind is None:
         raise BadInput(
             f"{path} is neither Parquet (it does not begin with PAR1) nor ORC nor, by its name, a "
-            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or say with --text (text=) how it "
-            "is written"
+            ".csv, .tsv, .jsonl or .tfrecord file; name it so, or say how it is written: --text, "
+            "or text in Python and in settings"
         )
     return kind
 

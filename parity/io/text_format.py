@@ -96,8 +96,11 @@ def text_format(given: Union[str, Mapping[str, Any], None]) -> Optional[TextForm
         return None
     try:
         fields = json.loads(given) if isinstance(given, str) else given
+        unknown = [name for name in fields if name not in TextFormat._fields]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is unknown")
         return TextFormat(**fields).checked()
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"--text {given}: expected a JSON object of {', '.join(TextFormat._fields)} ({error})"
+            f"text is {given}: expected a JSON object of {', '.join(TextFormat._fields)} ({error})"
         ) from error

@@ -246,7 +246,7 @@ def test_a_schema_without_meaning_is_refused(column, sentence):
 @pytest.mark.parametrize("null", ["", "a\tb", "\n"])
 def test_a_mark_of_missing_values_that_no_field_can_be_is_refused(null):
     with pytest.raises(UsageError, match="null of a text format is .*, which cannot be a field"):
-        TextFormat(null=null).checked()
+        TextFormat(separator="\t", null=null).checked()
 
 
 def test_a_column_goes_through_json():

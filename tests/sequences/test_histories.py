@@ -82,6 +82,16 @@ def fingerprints(texts):
     return tf.fingerprint(texts).numpy().view(np.int64)[:, 0]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_times_may_be_floats_which_sort_as_they_are(suffix, tmp_path):
+    times = [1593878903.9, 1593878903.25, 1593878902.5, -0.5]
+    table = pa.table({"user": [1] * 4, "item": ITEM[:4], "time": times})
+    path = write(tmp_path / f"log.{suffix}", table)
+    found = read_histories(path, Columns(time="time", types={"time": "float"}))
+    assert found.items.tolist() == [ITEM[place] for place in np.argsort(times)]
+    assert found.times.tolist() == np.floor(np.sort(times)).tolist()
+
+
 def test_a_split_may_be_at_a_date(tmp_path):
     days = ["2024-01-01", "2024-01-01", "2024-01-02", "2024-01-03"]
     path = write(tmp_path / "log.csv", pa.table({"user": [1] * 4, "item": ITEM[:4], "time": days}))
@@ -120,6 +130,11 @@ def test_a_line_may_be_longer_than_what_is_read_at_a_time(tmp_path):
             "time.* in row 1 is 'noon'; timestamp",
         ),
         ({"user": [1], "item": [[None]]}, Columns(types={"item": "text"}), "item.* in row 1"),
+        (
+            {"user": [1], "item": [2], "time": [float("inf")]},
+            Columns(time="time", types={"time": "float"}),
+            "'time' holds a time that int64 cannot",
+        ),
     ],
 )
 def test_what_is_no_history_is_refused(given, columns, message, tmp_path):
