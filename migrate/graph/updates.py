@@ -17,7 +17,7 @@ Which ops and formulas there are, the records of `migrate.optimizers` say.
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant
@@ -78,31 +78,23 @@ class _Step(NamedTuple):
 
 def find_updates(graph: Graph) -> List[VariableUpdate]:
     """Each update of a variable that has slots; of an op that is not known none."""
-    return [*_by_one_op(graph, _slotted), *_by_several_ops(graph)]
+    return [*_by_one_op(graph, TRAINING_OPS), *_by_several_ops(graph)]
 
 
 def find_slotless_updates(graph: Graph) -> List[VariableUpdate]:
     """Each update by an optimizer without slots."""
-    return [*_by_one_op(graph, _slotless), *_descents_of_rows(graph)]
+    return [*_by_one_op(graph, SLOTLESS_OPS), *_descents_of_rows(graph)]
 
 
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
     """(variable, other variable that it reads, op) of each training op that is not known here;
     the others may be its slots."""
     for node in graph.nodes.values():
-        if _APPLIES.fullmatch(node.op) and _slotted(node) is None:
+        if _APPLIES.fullmatch(node.op) and _op(TRAINING_OPS, node) is None:
             variable, *others = (origin(graph, edge) for edge in node.inputs)
             for other in others:
                 if variable is not None and other is not None:
                     yield variable, other, node.op
-
-
-def _slotted(node: Node) -> Optional[TrainingOp]:
-    return _op(TRAINING_OPS, node)
-
-
-def _slotless(node: Node) -> Optional[TrainingOp]:
-    return _op(SLOTLESS_OPS, node)
 
 
 def _op(ops: Mapping[str, TrainingOp], node: Node) -> Optional[TrainingOp]:
@@ -113,11 +105,9 @@ def _op(ops: Mapping[str, TrainingOp], node: Node) -> Optional[TrainingOp]:
     return found._replace(optimizer=record, inputs=(*found.inputs, "indices"))
 
 
-def _by_one_op(
-    graph: Graph, known: Callable[[Node], Optional[TrainingOp]]
-) -> Iterator[VariableUpdate]:
+def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[VariableUpdate]:
     for node in graph.nodes.values():
-        op = known(node)
+        op = _op(known, node)
         if op is None or len(node.inputs) < len(op.inputs):
             continue
         variable = origin(graph, node.inputs[0])

@@ -169,7 +169,8 @@ def _is_data(path: str, size: int, written: bool) -> bool:
     if not known and (not suffix or packing_of(path)):
         raise BadInput(
             f"{path} may be data, but it is neither Parquet nor ORC, and its name does not say "
-            "which text format it has; name it .csv, .tsv, .jsonl or .tfrecord, or remove it"
+            "which text format it has; name it .csv, .tsv, .jsonl or .tfrecord, say with "
+            "--text (text=) how it is written, or remove it"
         )
     return bool(known)
 
