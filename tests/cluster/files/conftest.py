@@ -24,8 +24,12 @@ def source(tmp_path, small_chunks):
     folder = tmp_path / "source"
     (folder / "words").mkdir(parents=True)
     dice = random.Random(1)
-    (folder / "model.ckpt").write_bytes(bytes(dice.getrandbits(8) for _ in range(10 * CHUNK + 7)))
-    (folder / "one").write_bytes(bytes(dice.getrandbits(8) for _ in range(CHUNK)))
+
+    def some(size):
+        return dice.getrandbits(8 * size).to_bytes(size, "big")
+
+    (folder / "model.ckpt").write_bytes(some(10 * CHUNK + 7))
+    (folder / "one").write_bytes(some(CHUNK))
     (folder / "words" / "user name ü%2e.txt").write_bytes(b"anna\nbela\n")
     (folder / "words" / "empty").write_bytes(b"")
     return folder
