@@ -29,11 +29,11 @@ NEUTRAL = {
     "wide_and_deep": {"deep/dense/bias", "deep/dense_1/bias"},
 }
 
-# Those whose rates the graph computes, and Adam's powers, are followed for a hundred steps.
-LONG = ["adagrad", "adam", "adam_ref", "fed", "momentum", "nesterov", "rmsprop", "sgd"]
+# Those whose rates the graph computes are followed until each schedule has turned.
+LONG = ["adagrad", "adam", "fed", "momentum", "nesterov", "rmsprop", "sgd"]
 SHORT = [
-    "adadelta", "adam_of_old", "centered_rmsprop", "ftrl", "ftrl_shrinkage", "lazy_adam",
-    "lazy_adam_resource", "proximal_adagrad", "proximal_sgd", "sgd_by_value",
+    "adadelta", "adam_of_old", "adam_ref", "centered_rmsprop", "ftrl", "ftrl_shrinkage",
+    "lazy_adam", "lazy_adam_resource", "proximal_adagrad", "proximal_sgd", "sgd_by_value",
 ]  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_every_model_takes_tensorflows_steps(zoo_of_each):
 @pytest.mark.parametrize(
     ("jobs", "name", "steps"),
     [
-        *(("jobs_tf1", name, 100) for name in LONG),
+        *(("jobs_tf1", name, 75) for name in LONG),
         *(("jobs_tf1", name, 20) for name in SHORT),
         *(("jobs_tf2", name, 20) for name in OF_2),
     ],

@@ -2,7 +2,7 @@
 
 FOLDER/NAME/ of each job has model.ckpt-10 with its MetaGraph and steps.npz:
 
-    K/POINT        what step K, from 0, is fed
+    K/POINT        what step K, from 0, is fed; there are STEPS or SCHEDULED
     loss           of each step, before its update
     rate           the learning rate of each step, where the graph computes it
     after/NAME     every variable and slot, stacked: after 0 steps, after 1, ...
@@ -21,7 +21,8 @@ import numpy as np
 import tensorflow
 import tensorflow.compat.v1 as tf
 
-BEFORE, STEPS, ROWS = 10, 100, 24
+BEFORE, ROWS = 10, 24
+STEPS, SCHEDULED = 20, 75  # without and with a learning rate that the graph computes
 ITEMS, TAGS, SIZE = 60, 40, 4
 train = tf.train
 
@@ -260,10 +261,11 @@ def write(folder, name, job):
         prefix = os.path.join(folder, name, "model.ckpt")
         train.Saver().save(session, prefix, global_step=BEFORE)
         values, losses, rates = [states(session)], [], []
-        for step in range(BEFORE, BEFORE + STEPS):
+        for step in range(BEFORE, BEFORE + (STEPS if rate is None else SCHEDULED)):
             one = batch(random, step, name)
-            losses.append(session.run(loss, fed(step)))
-            rates.append(0.0 if rate is None else session.run(rate, fed(step)))
+            before = session.run([loss] if rate is None else [loss, rate], fed(step))
+            losses.append(before[0])
+            rates.append(before[1] if rate is not None else 0.0)
             session.run(train_op, fed(step))
             values.append(states(session))
     for key in values[0]:
@@ -279,11 +281,14 @@ def states(session):
         info = variable._get_save_slice_info()
         key = info.full_name if info else variable.op.name
         whole.setdefault(key, []).append((info.var_offset[0] if info else 0, variable))
-    found = {}
-    for key, parts in whole.items():
-        values = session.run([part for _, part in sorted(parts, key=lambda pair: pair[0])])
-        found[key] = values[0] if len(values) == 1 else np.concatenate(values)
-    return found
+    parts = {
+        key: [part for _, part in sorted(each, key=lambda pair: pair[0])]
+        for key, each in whole.items()
+    }
+    return {
+        key: values[0] if len(values) == 1 else np.concatenate(values)
+        for key, values in session.run(parts).items()
+    }
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ class ByHand:
     def train(self, graphs, folder, steps):
         """Trains; returns the prefix of the checkpoint in `folder`."""
         graph, model = graphs.built(TRAINING)
-        with graph.as_default(), session() as running:
+        with graph.as_default(), session(rewritten=False) as running:
             tensors = dict(model.inputs, **model.labels)
             rows = self.rows(ROWS, seed=1)
             saver = tf.train.Saver()

@@ -24,8 +24,12 @@ class Graphs:
         return self._built[mode]
 
 
-def session():
-    """A session of one thread, so that sums have one order."""
-    return tf.Session(
-        config=tf.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
-    )
+def session(rewritten=True):
+    """A session of one thread, so that sums have one order.
+
+    rewritten: whether TensorFlow's optimizer of graphs is at work, as in a job. It rewrites the
+    graph anew for each set of fetches, which takes longer than the few steps that are trained.
+    """
+    config = tf.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
+    config.graph_options.rewrite_options.disable_meta_optimizer = not rewritten
+    return tf.Session(config=config)
