@@ -20,7 +20,7 @@ class Forked:
 
     def __init__(self, module, spec, log):
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["semisync.common.compat"])
+        context.set_forkserver_preload(["semisync.common.compat", "tests.support.no_deprecations"])
         self._process = context.Process(target=run, args=(module, spec, log), daemon=True)
         self._process.start()
         self.pid = self._process.pid
@@ -52,6 +52,16 @@ class ForkedCluster(LocalCluster):
         spec = dict(spec, cluster=self.addresses, job=job, task=task)
         self.processes[job, task] = process = Forked(self._module, spec, self.log(job, task))
         return process
+
+
+def asked(request):
+    """[parameter] of the tests of the module that run, each once, in the order of the tests: the
+    cases that a cluster is to train."""
+    found = {}
+    for item in request.session.items:
+        if item.parent is request.node and hasattr(item, "callspec"):
+            found.update(dict.fromkeys(item.callspec.params.values()))
+    return list(found)
 
 
 def run(module, spec, log):

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+import tests.support.no_deprecations  # noqa: F401
+
 HERE = pathlib.Path(__file__).parent
 ON_EACH = {
     "test_every_optimizer.py",

@@ -12,8 +12,7 @@ import pytest
 
 from semisync import audit
 from semisync.common.compat import tf
-from tests.support.asked import asked
-from tests.support.forked_cluster import ForkedCluster
+from tests.support.forked_cluster import ForkedCluster, asked
 from tests.support.variables import load
 from tests.tf1.job import batch, build_loss, make_optimizer
 

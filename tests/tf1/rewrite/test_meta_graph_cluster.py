@@ -9,8 +9,7 @@ import pytest
 import graph_rewrite
 from semisync import audit
 from semisync.common.compat import tf
-from tests.support.asked import asked
-from tests.support.forked_cluster import ForkedCluster
+from tests.support.forked_cluster import ForkedCluster, asked
 from tests.tf1.one_process import assert_close
 from tests.tf1.rewrite import models
 from tests.tf1.rewrite.training import export, trained_by_tensorflow
