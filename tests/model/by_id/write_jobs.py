@@ -140,12 +140,12 @@ def write(folder, optimizer, **more):
         recorded["losses"] = [
             session.run([loss, train], feed(batch(after, number)))[0] for number in range(STEPS)
         ]
-        for op in exports:
-            ids, values = session.run(op.outputs)
-            name = op.inputs[0].op.name
+        tables = {op.inputs[0].op.name: op.outputs for op in exports}
+        dense = {variable.op.name: variable for variable in tf.global_variables()}
+        tables, dense = session.run((tables, dense))
+        for name, (ids, values) in tables.items():
             recorded["ids/" + name], recorded["rows/" + name] = ids, values
-        for variable in tf.global_variables():
-            recorded["dense/" + variable.op.name] = session.run(variable)
+        recorded.update(("dense/" + name, value) for name, value in dense.items())
         np.savez(os.path.join(folder, "recorded.npz"), **recorded)
 
 
