@@ -1,7 +1,9 @@
 """What all tests share: threads, examples, the order of the files, interpreters at the ready."""
 
+import gc
 import os
 import signal
+import sys
 
 import hypothesis
 import pytest
@@ -80,8 +82,17 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 
+def pytest_collection_finish():
+    """What is imported stays, and need not be searched for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def interpreters():
     """A folder with `python` and `semisync`, forked from one that has imported the frameworks."""
-    with fork_server.interpreters() as folder:
-        yield folder
+    return fork_server.forked(sys.executable)
+
+
+def pytest_unconfigure():
+    fork_server.end_all()

@@ -20,7 +20,7 @@ from tests.back.same import assert_same
 from tests.back.test_round_trip import convert
 from tests.model.training.recorded import zoo_steps, zoo_training
 from tests.model.zoo.read import models
-from tests.support.require import environment, tf1_python
+from tests.support.require import environment, forked_tensorflow, tf1_python
 
 # Momentum; slots under one name per part; moving statistics; a flag that is fed; centered RMSProp;
 # tables in parts by mod and div; a second Adam's powers.
@@ -65,7 +65,14 @@ def folder(of_zoo, trained, tmp_path_factory):
             job = {"folder": str(model.folder), "prefix": str(prefix), "steps": steps}
             jobs.append({**job, "out": str(place / out)})
     (folder / "jobs.json").write_text(json.dumps(jobs))
-    command = [tf1_python(), "-W", "ignore", "-m", "tests.back.take_steps", folder / "jobs.json"]
+    command = [
+        forked_tensorflow(tf1_python()),
+        "-W",
+        "ignore",
+        "-m",
+        "tests.back.take_steps",
+        folder / "jobs.json",
+    ]
     done = subprocess.run(
         list(map(str, command)), capture_output=True, text=True, check=False, env=environment()
     )

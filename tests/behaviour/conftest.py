@@ -1,20 +1,22 @@
 """Conversions of the zoo, made once."""
 
+import sys
+
 import pytest
 
 from tests.behaviour.conversion import Conversion
 from tests.model.conftest import zoo, zoo_tf2  # noqa: F401 (fixtures)
-from tests.support.require import tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 
 
 @pytest.fixture(scope="session")
-def converted(request, tmp_path_factory, interpreters):
+def converted(request, tmp_path_factory):
     """A function: the `Conversion` of a model of "zoo" (TensorFlow 1.15) or "zoo_tf2"."""
     made = {}
 
     def get(which, name):
         if (which, name) not in made:
-            python = tf1_python() if which == "zoo" else str(interpreters / "python")
+            python = forked_tensorflow(tf1_python() if which == "zoo" else sys.executable)
             folder = tmp_path_factory.mktemp(name)
             made[which, name] = Conversion(request.getfixturevalue(which), name, folder, python)
         return made[which, name]

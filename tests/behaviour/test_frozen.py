@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from semisync import cli
-from tests.support.require import fastest_tensorflow, tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 from tests.support.written import written
 
 WRITER = pathlib.Path(__file__).with_name("write_frozen.py")
@@ -30,7 +30,7 @@ def converted(folder, python, name="frozen.pb"):
 
 @pytest.fixture
 def frozen(tmp_path, capsys):
-    found = converted(tmp_path, fastest_tensorflow())
+    found = converted(tmp_path, forked_tensorflow())
     capsys.readouterr()
     return found
 
@@ -40,7 +40,7 @@ def frozen(tmp_path, capsys):
     [("frozen.pb", 1), pytest.param("frozen.pb", 2, marks=pytest.mark.again), ("function.pb", 2)],
 )
 def test_its_conversion_gives_what_tensorflow_gives(tmp_path, capsys, name, version):
-    python = tf1_python() if version == 1 else sys.executable
+    python = forked_tensorflow(tf1_python() if version == 1 else sys.executable)
     graph, out, rows = converted(tmp_path, python, name)
     capsys.readouterr()
     options = ["--forward", rows, "--no-onnx", "--json", "--tf-python", python]
@@ -60,7 +60,7 @@ def test_its_constants_are_verified_and_a_wrong_one_is_found(frozen, capsys):
     np.savez(path, **constants)
     assert cli.main(["verify", graph, out]) == 1
     assert "'kernel': 1 of 43 rows differ" in capsys.readouterr().out
-    options = ["--forward", rows, "--no-onnx", "--tf-python", fastest_tensorflow()]
+    options = ["--forward", rows, "--no-onnx", "--tf-python", forked_tensorflow()]
     assert cli.main(["verify", graph, out, *options]) == 1
     assert "other values than the checkpoint: constants.npz" in capsys.readouterr().out
 
@@ -69,7 +69,7 @@ def test_a_changed_line_is_shown(frozen, capsys):
     graph, out, rows = frozen
     path = pathlib.Path(out) / "model.py"
     path.write_text(path.read_text().replace("torch.relu(", "torch.tanh("))
-    options = ["--forward", rows, "--no-onnx", "--tf-python", fastest_tensorflow()]
+    options = ["--forward", rows, "--no-onnx", "--tf-python", forked_tensorflow()]
     assert cli.main(["verify", graph, out, *options]) == 1
     printed = capsys.readouterr().out
     assert "which is not what the conversion writes" in printed
@@ -85,7 +85,7 @@ def test_both_sides_score_it(frozen, tmp_path):
     scores = []
     for side, model in sides.items():
         path = str(tmp_path / side)
-        options = ["--out", path, "--tf-python", fastest_tensorflow()]
+        options = ["--out", path, "--tf-python", forked_tensorflow()]
         assert cli.main(["score", rows, *model, *options]) == 0
         scores.append(pyarrow.parquet.read_table(path)["score"].to_numpy())
     assert len(scores[0]) == 60
@@ -96,7 +96,7 @@ def test_it_is_migrated_for_scoring(frozen, tmp_path, capsys):
     graph, _, rows = frozen
     out = tmp_path / "migrated"
     command = ["migrate", graph, "--data", rows, "--label", "clicked", "--out", str(out)]
-    command += ["--tf-python", fastest_tensorflow()]
+    command += ["--tf-python", forked_tensorflow()]
     assert cli.main(command) == 2
     assert "has no training op" in capsys.readouterr().out
     assert cli.main([*command, "--steps", "0"]) == 0

@@ -14,7 +14,7 @@ import migrate
 from semisync import cli
 from semisync.common.errors import BadInput, UsageError
 from tests.model.features import outputs_of
-from tests.support.require import fastest_tensorflow, tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 from tests.support.written import written
 
 WRITER = pathlib.Path(__file__).with_name("write_fed.py")
@@ -32,7 +32,7 @@ def job(python):
 
 @pytest.fixture(params=[1, pytest.param(2, marks=pytest.mark.again)])
 def python(request):
-    return tf1_python() if request.param == 1 else sys.executable
+    return forked_tensorflow(tf1_python() if request.param == 1 else sys.executable)
 
 
 def test_a_module_takes_the_tensors_that_are_named(python):
@@ -74,14 +74,14 @@ def test_verify_feeds_the_same_tensors_in_tensorflow(python, tmp_path, capsys):
 
 
 def test_a_migration_begins_where_its_columns_are_fed(tmp_path):
-    prefix, rows, inputs = job(fastest_tensorflow())
+    prefix, rows, inputs = job(forked_tensorflow())
     data, out = tmp_path / "rows.parquet", tmp_path / "out"
     columns = {name: list(rows[name]) for name in inputs}
     pyarrow.parquet.write_table(pa.table({**columns, "clicked": [0, 1] * 20}), data)
     command = ["migrate", prefix, "--data", str(data), "--label", "clicked", "--out", str(out)]
     command += ["--output", "scores", "--sigmoid", "--steps", "0", "--sparse"]
     command += [f"tags={inputs.pop('tags')}", *(f"--input={n}={t}" for n, t in inputs.items())]
-    assert cli.main([*command, "--tf-python", fastest_tensorflow()]) == 0
+    assert cli.main([*command, "--tf-python", forked_tensorflow()]) == 0
     report = json.loads((out / "report.json").read_text())
     taken = {one["column"]: one["tensors"] for one in report["features"]}
     assert report["verdict"] == "MIGRATED"
@@ -99,21 +99,21 @@ def test_a_migration_begins_where_its_columns_are_fed(tmp_path):
     ],
 )
 def test_what_is_not_the_graphs_or_not_enough_is_a_sentence(changed, sentence):
-    prefix, _, inputs = job(fastest_tensorflow())
+    prefix, _, inputs = job(forked_tensorflow())
     inputs = {name: what for name, what in {**inputs, **changed}.items() if what is not None}
     with pytest.raises(UsageError, match=sentence):
         migrate.load_model(prefix, output="scores", inputs=inputs)
 
 
 def test_python_code_that_is_still_needed_is_named():
-    prefix, _, inputs = job(fastest_tensorflow())
+    prefix, _, inputs = job(forked_tensorflow())
     del inputs["user"]
     with pytest.raises(BadInput, match="read by 'embedding_lookup'.*--input one behind them"):
         migrate.load_model(prefix, output="scores", inputs=inputs)
 
 
 def test_a_name_is_given_once_and_with_a_model(tmp_path, capsys):
-    prefix, _, _ = job(fastest_tensorflow())
+    prefix, _, _ = job(forked_tensorflow())
     out = str(tmp_path / "out")
     assert cli.main(["convert", prefix, out, "--model", "--input", "x", "--input", "x=logs"]) == 3
     assert "--input names 'x' twice" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from semisync.cli import main
 from tests.migration.test_migrate import again, job, migrate, migrated, report, states  # noqa: F401
 from tests.support.conversions import make_plan
 from tests.support.lossy import lose
-from tests.support.require import fastest_tensorflow
+from tests.support.require import fastest_tensorflow, forked_tensorflow
 from tests.support.written import written
 
 ITEMS = "embeddings_4.embeddings.items_table.weight"
@@ -30,7 +30,7 @@ def verify_steps(job, out, capsys):  # noqa: F811
     capsys.readouterr()
     data = ["--data", str(job / "rows.parquet"), "--input", "clicked=y", "--batch-size", "20"]
     prefix = str(job / "model.ckpt")
-    more = ["--steps", "2", *data, "--tf-python", fastest_tensorflow()]
+    more = ["--steps", "2", *data, "--tf-python", forked_tensorflow()]
     code = main(["verify", prefix, str(out), *more])
     printed = capsys.readouterr()
     return code, printed.out + printed.err

@@ -17,7 +17,7 @@ from semisync.cli import main
 from semisync.migration import conversion
 from semisync.migration.settings import Settings
 from tests.parity import browser
-from tests.support.require import fastest_tensorflow
+from tests.support.require import fastest_tensorflow, forked_tensorflow
 from tests.support.written import semisync_sources, written
 
 WRITER = pathlib.Path(__file__).with_name("write_job.py")
@@ -47,7 +47,7 @@ def migrate(job, out, *more, checkpoint="model.ckpt", python=None):
     """The exit code; the report stands in `out`."""
     arguments = ["migrate", str(job / checkpoint), "--data", str(job / "rows.parquet")]
     arguments += ["--label", "clicked", "--key", "id", "--out", str(out)]
-    return main([*arguments, "--tf-python", python or fastest_tensorflow(), *more])
+    return main([*arguments, "--tf-python", python or forked_tensorflow(), *more])
 
 
 def report(out):

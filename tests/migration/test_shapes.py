@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from semisync.cli import main
-from tests.support.require import fastest_tensorflow, tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 from tests.support.written import written
 
 WRITER = pathlib.Path(__file__).with_name("write_images.py")
@@ -41,7 +41,7 @@ def write(path, rows, form):
     ("version", "form"), [(1, "nested"), pytest.param(2, "flat", marks=pytest.mark.again)]
 )
 def test_the_whole_way(tmp_path, version, form):
-    python = tf1_python() if version == 1 else sys.executable
+    python = forked_tensorflow(tf1_python() if version == 1 else sys.executable)
     prefix, rows = job(python)
     data, out = write(tmp_path / "rows.parquet", rows, FORMS[form]), tmp_path / "out"
     command = ["migrate", prefix, "--data", data, "--label", "clicked", "--key", "id"]
@@ -56,7 +56,7 @@ def test_the_whole_way(tmp_path, version, form):
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory):
     """(the prefix, the rows, the conversion)."""
-    prefix, rows = job(fastest_tensorflow())
+    prefix, rows = job(forked_tensorflow())
     out = str(tmp_path_factory.mktemp("images") / "out")
     assert main(["convert", prefix, out, "--model", "--output", "logits"]) == 0
     return prefix, rows, out
@@ -81,7 +81,7 @@ def test_either_side_scores_every_row_once(converted, tmp_path, side, form):
         "torch": ["--converted", out],
         "tensorflow": ["--checkpoint", prefix, "--output", "logits", *inputs],
     }
-    options = ["--out", str(tmp_path / "scores"), "--tf-python", fastest_tensorflow()]
+    options = ["--out", str(tmp_path / "scores"), "--tf-python", forked_tensorflow()]
     assert main(["score", str(data), *models[side], *options, "--batch-size", "100"]) == 0
     found = pyarrow.parquet.read_table(tmp_path / "scores")["score"].to_numpy()
     np.testing.assert_allclose(found, rows["scores"], rtol=1e-5, atol=2e-6)
@@ -111,7 +111,7 @@ def test_lists_that_do_not_fit_are_a_sentence(converted, tmp_path, capsys, image
     table = pyarrow.parquet.read_table(data)
     pyarrow.parquet.write_table(table.set_column(0, "image", [images(rows["image"])]), data)
     capsys.readouterr()
-    options = ["--forward", data, "--tf-python", fastest_tensorflow()]
+    options = ["--forward", data, "--tf-python", forked_tensorflow()]
     assert main(["verify", prefix, out, *options]) == 3
     error = capsys.readouterr().err
     assert sentence in error

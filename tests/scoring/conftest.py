@@ -2,13 +2,14 @@
 
 import io
 import pathlib
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.support.require import tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 from tests.support.written import written
 
 ROWS = 600
@@ -95,13 +96,13 @@ def data(rows, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def tf2_models(rows, interpreters):
-    return Models(rows, str(interpreters / "python"))
+def tf2_models(rows):
+    return Models(rows, forked_tensorflow(sys.executable))
 
 
 @pytest.fixture(scope="session")
 def tf1_models(rows):
-    return Models(rows, tf1_python())
+    return Models(rows, forked_tensorflow(tf1_python()))
 
 
 @pytest.fixture(params=["tf2_models", "tf1_models"])
@@ -111,7 +112,7 @@ def models(request):
 
 
 @pytest.fixture(scope="session", params=["TensorFlow 2", "TensorFlow 1"])
-def graphs(request, tmp_path_factory, interpreters):
+def graphs(request, tmp_path_factory):
     """Each TensorFlow's in turn."""
-    python = str(interpreters / "python") if request.param == "TensorFlow 2" else tf1_python()
-    return Graphs(tmp_path_factory.mktemp("graphs"), python)
+    python = sys.executable if request.param == "TensorFlow 2" else tf1_python()
+    return Graphs(tmp_path_factory.mktemp("graphs"), forked_tensorflow(python))

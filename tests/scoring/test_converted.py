@@ -15,7 +15,7 @@ from tests.model.conftest import zoo  # noqa: F401 (a fixture)
 from tests.model.zoo import log
 from tests.model.zoo.read import models
 from tests.scoring import zoo_rows
-from tests.support.require import tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 
 ABSOLUTE = 2e-6  # of logits, float32
 
@@ -77,7 +77,7 @@ def test_missing_values_of_a_text_file_are_the_same_on_both_sides(
     pyarrow.csv.write_csv(table, data)
     fills = ["--fill", "age=31.5", "--fill", "city=", "--fill", "h*=-1", "--sigmoid"]
     found = scores(data, tmp_path / "torch", *wide_and_deep, *fills)
-    options = zoo_rows.tensorflow(model, tf1_python())
+    options = zoo_rows.tensorflow(model, forked_tensorflow(tf1_python()))
     expected = scores(data, tmp_path / "tensorflow", *options, *fills)
     assert np.ptp(expected) > 0.05
     assert np.abs(found - expected).max() <= ABSOLUTE
@@ -97,7 +97,8 @@ def test_what_a_graph_parses_out_of_examples_comes_from_columns(model_of, tmp_pa
     options = zoo_rows.converted(model, tmp_path / "converted")
     found = scores(data, tmp_path / "torch", *options, "--fill", "city=")
     tensor = model.said["outputs"]["logits"]
-    options = ["--checkpoint", model.prefix, "--tf-python", tf1_python(), "--output", tensor]
+    python = forked_tensorflow(tf1_python())
+    options = ["--checkpoint", model.prefix, "--tf-python", python, "--output", tensor]
     options += [text for name in table.column_names for text in ("--input", name)]
     expected = scores(data, tmp_path / "tensorflow", *options, "--examples", "serialized")
     assert np.abs(found - expected).max() <= ABSOLUTE

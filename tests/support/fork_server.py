@@ -1,9 +1,10 @@
 """Interpreters that start at once: forked from one that has imported the slow frameworks.
 
-Importing TensorFlow 2 takes 5 s of CPU, TorchRec 3 s, and a test that runs commands would pay that
-for every command. Instead:
+Importing TensorFlow 2 takes 5 s of CPU, TorchRec 3 s, TensorFlow 1.15 one, and a test that runs
+commands would pay that for every command. Instead:
 
-1. The tests start one server (`interpreters`), which imports the frameworks and does nothing else.
+1. The tests start one server of an interpreter (`interpreters`), which imports the frameworks that
+   it has and does nothing else.
 2. They run `python`, or a console script, from a folder of stand-ins. A stand-in sends the server
    its arguments, environment, working directory and standard streams.
 3. The server forks. The fork does what the interpreter does with these arguments, in its own
@@ -18,6 +19,9 @@ Use it to test what a command does, not what it imports.
 import array
 import atexit
 import contextlib
+import functools
+import gc
+import importlib.util
 import json
 import multiprocessing
 import os
@@ -41,8 +45,10 @@ FRAMEWORKS = (
     "tensorflow.compat.v1",
     "torch.distributed.checkpoint",
     "torchrec",
+    "tests.support.no_deprecations",
 )
 LENGTH = 8  # bytes that give the size of a request
+_servers = contextlib.ExitStack()
 
 _STAND_IN = """#!{python} -SE
 import array, json, os, signal, socket, sys
@@ -67,33 +73,49 @@ sys.exit(code)
 """
 
 
+@functools.lru_cache(maxsize=None)
+def forked(python):
+    """The folder of `interpreters`, started when first asked for and ended by `end_all`."""
+    return _servers.enter_context(interpreters(python))
+
+
+def end_all():
+    """Ends what `forked` has started."""
+    forked.cache_clear()
+    _servers.close()
+
+
 @contextlib.contextmanager
-def interpreters(scripts=("semisync",)):
-    """Yields a folder with `python` and console scripts that run as forks; ends every fork.
+def interpreters(python):
+    """Yields a folder with `python` and `semisync` that run as forks; ends every fork.
 
     Args:
-      scripts: names of Python programs beside this interpreter.
+      python: path of the interpreter, in a virtual environment.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
+    python = pathlib.Path(python)
+    with tempfile.TemporaryDirectory() as environment:
+        (pathlib.Path(environment) / "lib").symlink_to(python.parent.with_name("lib"))
+        folder = pathlib.Path(environment) / "bin"
+        folder.mkdir()
         address = str(folder / "socket")
-        for name in ("python", *scripts):
-            real = pathlib.Path(sys.executable).with_name(name)
+        for name in ("python", "semisync"):
             stand_in = folder / name
             stand_in.write_text(
                 _STAND_IN.format(
-                    python=sys.executable,
-                    before=[] if name == "python" else [str(real)],
+                    python=python,
+                    before=[] if name == "python" else [str(python.with_name(name))],
                     executable=str(folder / "python"),
                     address=address,
                     length=LENGTH,
                 )
             )
             stand_in.chmod(0o755)
+        server_environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1")
+        server_environment.pop("TF2_BEHAVIOR", None)  # see tests.support.require.environment
         server = subprocess.Popen(
-            [sys.executable, "-m", __name__, address],
+            [str(python), "-m", __name__, address],
             cwd=str(ROOT),
-            env=dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1"),
+            env=server_environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -109,7 +131,9 @@ def interpreters(scripts=("semisync",)):
 def main(address):
     """The server; returns only in a fork, with the request that the fork is to run."""
     for module in FRAMEWORKS:
-        __import__(module)
+        if importlib.util.find_spec(module.partition(".")[0]):
+            __import__(module)
+    gc.freeze()  # else each fork would search what is imported for garbage, and copy it
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen(64)
@@ -137,8 +161,16 @@ def guard(stand_in):
     streams = array.array("i", data[0][2])
     with stand_in.makefile("rb") as file:
         request = json.loads(file.read(int.from_bytes(head, "big")))
+    ended, ends = os.pipe()
+    os.set_blocking(ends, False)
+    signal.set_wakeup_fd(ends)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     fork = os.fork()
     if fork == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for each in (ended, ends):
+            os.close(each)
         stand_in.close()
         os.setpgid(0, 0)
         for number, stream in enumerate(streams):
@@ -147,7 +179,6 @@ def guard(stand_in):
         return request
     for stream in streams:
         os.close(stream)
-    ended = os.pidfd_open(fork)
     with selectors.DefaultSelector() as events:
         for source in (ended, stand_in, 0):  # the last two become readable only when they close
             events.register(source, selectors.EVENT_READ)

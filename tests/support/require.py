@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+from tests.support import fork_server
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"  # third-party data and checkpoints, beside the checkout
 TF1_PYTHON = ROOT / ".venv-tf1" / "bin" / "python"
@@ -40,6 +42,12 @@ def tfra_python():
 def fastest_tensorflow():
     """Path of the interpreter that starts fastest: 1.15 takes 1 s of CPU to import, 2.x 5."""
     return str(TF1_PYTHON) if TF1_PYTHON.exists() else sys.executable
+
+
+def forked_tensorflow(python=None):
+    """Path of a stand-in of an interpreter, that of `fastest_tensorflow` if none is named, whose
+    forks have imported TensorFlow."""
+    return str(fork_server.forked(python or fastest_tensorflow()) / "python")
 
 
 def shared(*parts):

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import sys
 
-from tests.support.require import ROOT, environment
+from tests.support.require import ROOT, TF1_PYTHON, environment, forked_tensorflow
 
 KEPT = ROOT / ".pytest_cache" / "written"
 PACKAGES = ("tensorflow-", "numpy-")
@@ -41,6 +41,8 @@ def written(python, writer, *options, beside=(), given=None):
     folder = KEPT / "{}-{}".format(writer.stem, digest.hexdigest()[:16])
     with _locked(folder) as done:
         if not done.exists():
+            if python in (sys.executable, str(TF1_PYTHON)):
+                python = forked_tensorflow(python)
             _write(folder, [python, "-W", "ignore", str(writer)], options, given)
             done.touch()
     return folder
@@ -82,11 +84,8 @@ def _write(folder, command, options, given):
 
 def _versions(python):
     """The distributions, with versions, on which a writer's output depends."""
-    home = pathlib.Path(python).parent
-    if not list(home.parent.glob("lib/python*/site-packages")):  # a stand-in of this interpreter
-        home = pathlib.Path(sys.executable).parent
     return sorted(
         path.name
-        for path in home.parent.glob("lib/python*/site-packages/*.dist-info")
+        for path in pathlib.Path(python).parents[1].glob("lib/python*/site-packages/*.dist-info")
         if path.name.startswith(PACKAGES)
     )

@@ -14,7 +14,7 @@ from semisync.cli import main
 from tests.model.conftest import zoo, zoo_tf2  # noqa: F401  fixtures
 from tests.model.zoo.read import models
 from tests.support.parquet_rows import columns
-from tests.support.require import fastest_tensorflow, shared, tf1_python
+from tests.support.require import forked_tensorflow, shared, tf1_python
 from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_calls.py")
@@ -117,7 +117,7 @@ def zoos_scores(folder, names, tmp_path, monkeypatch, capsys):
         call, _, _ = inspected(model.prefix, capsys)
         flags = {flag["point"]: flag["evaluation"] for flag in model.said["flags"]}
         rows = columns(model, model.inputs())
-        code = run_score(call, rows, flags, fastest_tensorflow(), place)
+        code = run_score(call, rows, flags, forked_tensorflow(), place)
         failed += [name] * (code != 0)
     assert failed == []
 
@@ -138,7 +138,8 @@ def test_a_sparse_placeholder_of_any_shape_is_one_input(
     score = check_conversion(graphs / name, tmp_path, monkeypatch, capsys)
     assert "--sparse" in score
     rows = {"tags": [[1, 2], [2], [3], [4], [5], [6], [7], [8, 9, 10]]}
-    python = tf1_python() if "1.15" in (graphs / "version").read_text() else sys.executable
+    of_1 = "1.15" in (graphs / "version").read_text()
+    python = forked_tensorflow(tf1_python() if of_1 else sys.executable)
     assert run_score(score, rows, {}, python, tmp_path) == 0
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.model.runtime.peer import tensorflow
-from tests.support.require import fastest_tensorflow
+from tests.support.require import forked_tensorflow
 
 
 @pytest.fixture(scope="session")
 def peer():
     """A process with TensorFlow: see peer.py."""
-    with tensorflow(fastest_tensorflow()) as asked:
+    with tensorflow(forked_tensorflow()) as asked:
         yield asked

@@ -10,7 +10,7 @@ import pytest
 import migrate
 from tests.model.zoo.read import Written, models
 from tests.model.zoo.registry import MODELS, OF_2
-from tests.support.require import ROOT, environment, fastest_tensorflow
+from tests.support.require import ROOT, environment, forked_tensorflow
 
 
 @pytest.fixture(scope="session", params=["zoo", "zoo_tf2"])
@@ -92,7 +92,7 @@ def test_saved_models_stand_beside_their_outputs(zoo):
 
 
 def test_a_model_is_written_alone_with_as_many_steps_as_asked_for(tmp_path):
-    command = [fastest_tensorflow(), "-W", "ignore", "-m", "tests.model.zoo.write"]
+    command = [forked_tensorflow(), "-W", "ignore", "-m", "tests.model.zoo.write"]
     subprocess.run(
         [*command, "fm", str(tmp_path), "--steps", "7"], check=True, cwd=ROOT, env=environment()
     )
