@@ -220,12 +220,9 @@ BENCHMARKS = (
     ),
     Benchmark("id_tables_load", "id_tables", ("load",), "--load 100000000", "--load 100000"),
     Benchmark(
-        "hstu", "hstu_assist", ("models",), "{data} --epochs 2", "{data} --epochs 1 --users 60"
-    ),
-    Benchmark(
         "sequences",
         "sequences",
-        ("packed", "quality", "pace"),
+        ("packed", "blocks", "quality", "pace"),
         "",
         "--sets LastFM --seeds 1 --epochs 1 --batches 2 --repeats 1",
         takes="hours",
