@@ -55,7 +55,7 @@ test: $(VENV) $(TRITON) tf1-environment tfra-environment zookeeper
 	      > $$home/tests.log 2>&1 || echo $$? > $$home/failed; \
 	}; \
 	rm -f .venv-tf1/failed .venv-tfra/failed; \
-	{ others_in .venv-tf1 tests/tf1 tests/jobs tests/cluster tests/simulate; \
+	{ others_in .venv-tf1 tests/wrap tests/rewrite tests/jobs tests/cluster tests/simulate; \
 	  others_in .venv-tfra tests/tfra; } & streams+=($$!); \
 	$(MAKE) --no-print-directory check > .venv/check.log 2>&1 < /dev/null & streams+=($$!); \
 	wait $${streams[0]}; result=$$?; wait $${streams[1]}; wait $${streams[2]} || result=1; \

@@ -35,9 +35,9 @@ def of(file, tests, *changes):
     return [Mutation(file, before, after, tests) for before, after in changes]
 
 
-LEDGER = "tests/tf1/test_ledger.py"
-STALE = "tests/tf1/test_stale.py"
-ONE = "tests/tf1/test_one_process.py"
+LEDGER = "tests/wrap/test_ledger.py"
+STALE = "tests/wrap/test_stale.py"
+ONE = "tests/wrap/test_one_process.py"
 
 MUTATIONS = [
     *of(
@@ -88,7 +88,7 @@ MUTATIONS = [
     ),
     *of(
         "semisync/pacing.py",
-        "tests/tf1/test_mitigation.py",
+        "tests/wrap/test_mitigation.py",
         ("return step < self.first", "return step <= self.first"),
         ("step >= self.since", "step > self.since"),
         ("int(self.most * batches_per_step + 1e-9)", "int(self.most * batches_per_step)"),
@@ -96,7 +96,7 @@ MUTATIONS = [
     ),
     *of(
         "semisync/staleness.py",
-        "tests/tf1/test_staleness.py tests/tf1/test_stale.py",
+        "tests/wrap/test_staleness.py tests/wrap/test_stale.py",
         ("staleness <= float(self.bound)", "staleness < float(self.bound)"),
         (".maximum(staleness, 1.0)", ".maximum(staleness, 2.0)"),
         ("(max(counted, default=0) - 1) / 2", "max(counted, default=0)"),
@@ -109,7 +109,7 @@ MUTATIONS = [
     ),
     *of(
         "semisync/transport/payload.py",
-        "tests/tf1/test_aggregate.py tests/tf1/test_sparse_mean.py tests/tf1/test_staleness.py",
+        "tests/wrap/test_aggregate.py tests/wrap/test_sparse_mean.py tests/wrap/test_staleness.py",
         ("return [tensors[0] * tf.cast(weight, tensors[0].dtype)]", "return tensors"),
         (
             "weighed[::2] = [values * tf.cast(weight, values.dtype) for values in tensors[::2]]",
@@ -121,7 +121,7 @@ MUTATIONS = [
     ),
     *of(
         "semisync/transport/sparse_sum.py",
-        "tests/tf1/test_sparse_sum.py",
+        "tests/wrap/test_sparse_sum.py",
         ("updates=tf.gather(values, again)", "updates=tf.zeros_like(tf.gather(values, again))"),
         (
             "tf.cumsum(tf.cast(present, tf.int32), exclusive=True)",
@@ -130,14 +130,14 @@ MUTATIONS = [
     ),
     *of(
         "semisync/worker/withholding.py",
-        "tests/tf1/test_nonfinite.py tests/tf1/test_stale.py",
+        "tests/wrap/test_nonfinite.py tests/wrap/test_stale.py",
         ("tf.where(tf.reduce_all(tf.stack(checked)), kind, broken)", "kind"),
         ("tf.less_equal(weights_of(", "tf.less(weights_of("),
         ("late = tf.greater(time, state.due)", "late = tf.less(time, state.due)"),
     ),
     *of(
         "semisync/aggregate/batch_norm.py",
-        "tests/tf1/rewrite/test_moving_statistics.py",
+        "tests/rewrite/test_moving_statistics.py",
         ("tf.pow(1 - rate, counted)", "1 - rate"),
         (" * tf.cast(counts, batches.dtype)", ""),
         ("variances + tf.math.squared_difference(*around)", "variances"),
@@ -152,17 +152,17 @@ MUTATIONS = [
     ),
     *of(
         "semisync/chief/operations.py",
-        "tests/tf1/test_one_process.py tests/tf1/test_every_optimizer.py",
+        "tests/wrap/test_one_process.py tests/wrap/test_every_optimizer.py",
         ("with tf.control_dependencies(applied):", "with tf.control_dependencies([]):"),
     ),
     *of(
         "semisync/worker/watchdog.py",
-        "tests/tf1/test_watchdog.py",
+        "tests/wrap/test_watchdog.py",
         ("min(now - looked, 2 * self._interval)", "now - looked"),
     ),
     *of(
         "graph_rewrite/training/hyperparameters.py",
-        "tests/tf1/rewrite/test_hyperparameters.py",
+        "tests/rewrite/test_hyperparameters.py",
         ('_RATES = ("lr", "alpha")', '_RATES = ("lr",)'),
         ("node.name not in made_of and not", "not"),
     ),

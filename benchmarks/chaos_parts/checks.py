@@ -7,7 +7,7 @@ goes back, has one leader, and each generation, as many as its node's version sa
 one transaction with the leader's own node, so by who led then: a stale leader wrote nothing.
 
 Batches: the audit log has every ticket once, and the last checkpoint is exactly the sum of the
-batches that it says were applied, on both parameter servers (`tests.tf1.test_faults`).
+batches that it says were applied, on both parameter servers (`tests.wrap.test_faults`).
 """
 
 import json
@@ -22,7 +22,7 @@ from semisync.cluster.zookeeper.connection import Connection
 from semisync.cluster.zookeeper.generation import read
 from semisync.common.compat import tf
 from tests.support.zookeeper import classpath
-from tests.tf1.test_faults import check_audit, check_checkpoints
+from tests.wrap.test_faults import check_audit, check_checkpoints
 
 TEST_ROWS = 20000
 _DUMP = "org.apache.zookeeper.server.persistence.TxnLogToolkit"

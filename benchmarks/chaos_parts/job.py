@@ -9,7 +9,7 @@ patience       of the optimizer, in seconds
 seed           of the data
 
 Every batch adds a number that its ticket decides to variables on both parameter servers
-(`tests.tf1.fault_job`), so that a torn batch shows in the checkpoint. It also trains `SEEDS`
+(`tests.wrap.fault_job`), so that a torn batch shows in the checkpoint. It also trains `SEEDS`
 logistic regressions, alike but for their data: their AUC differs as that of as many runs would.
 """
 
@@ -22,7 +22,7 @@ import numpy as np
 
 import semisync
 from semisync.common.compat import tf
-from tests.tf1.fault_job import AUDIT, STOP, addend, build, look_again_after, look_up, row
+from tests.wrap.fault_job import AUDIT, STOP, addend, build, look_again_after, look_up, row
 
 SEEDS, FEATURES, ROWS = 16, 8, 32
 BATCHES_PER_STEP, BOUND = 4, 4

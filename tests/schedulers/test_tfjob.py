@@ -13,8 +13,8 @@ from tests.schedulers.operator import Job
 from tests.schedulers.train import EVALUATED
 from tests.support import job_changes
 from tests.support.require import ROOT, tf1_python
-from tests.tf1 import fault_job
-from tests.tf1.fault_cluster import Progress, check_audit, check_checkpoints, lineage
+from tests.wrap import fault_job
+from tests.wrap.fault_cluster import Progress, check_audit, check_checkpoints, lineage
 
 STEPS = 300  # of the Estimator's job: too many to end before it is told to GO
 GO = "go"

@@ -9,8 +9,8 @@ import sys
 import time
 
 from semisync.common.compat import tf
-from tests.tf1 import fault_job
-from tests.tf1.job import begin
+from tests.wrap import fault_job
+from tests.wrap.job import begin
 
 EVALUATED = "evaluated"
 PATIENCE = 150.0  # longer than any pod takes to come back: a worker that gives up fails the job

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tf1.fault_cluster import (
+from tests.wrap.fault_cluster import (
     Job,
     check_kills,
     rows_by_id,

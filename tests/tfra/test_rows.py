@@ -6,8 +6,8 @@ from tensorflow_recommenders_addons import dynamic_embedding as de
 
 import semisync
 from semisync.common.compat import tf
-from tests.tf1.one_process import late
 from tests.tfra.model import tables
+from tests.wrap.one_process import late
 
 M, RATE = 4, 0.5
 

@@ -7,7 +7,7 @@ from semisync.cluster.status import StatusHook
 from semisync.cluster.status.report_file import ReportFile
 from semisync.common.compat import tf
 from tests.cluster.status import documents
-from tests.tf1.one_process import PATIENCE, Job
+from tests.wrap.one_process import PATIENCE, Job
 
 
 def train(job, steps, write, **options):
