@@ -13,6 +13,7 @@ from migrate.graph.attributes import Shape
 from migrate.graph.find import graph_file
 from migrate.graph.interface import Interface, find_interface
 from migrate.graph.interface.feeds import Feed
+from migrate.graph.interface.losses import is_of_softmax
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.model.coverage import unknown_ops
@@ -24,7 +25,7 @@ from migrate.storage.files import size_of
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.extras import extra
 from semisync.common.sentences import some_of
-from semisync.common.tensor_names import short
+from semisync.common.tensor_names import short, split
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
@@ -161,7 +162,8 @@ def _call(path: str, interface: Interface) -> str:
             option = "--sparse" if feed.kind == "sparse" else "--input"
             parts += [option, f"{feed.feature or 'COLUMN'}={feed.name}"]
     parts += ["--output", output.tensor]
-    if any((size or 0) > 1 for size in (output.shape or ())[1:]):
+    wide = any((size or 0) > 1 for size in (output.shape or ())[1:])
+    if wide or is_of_softmax(interface.walks, split(output.tensor)):
         parts += ["--column", "N"]
     elif output.what == "logits":
         parts.append("--sigmoid")

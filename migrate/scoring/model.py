@@ -38,8 +38,10 @@ class Input(NamedTuple):
 
     @property
     def several(self) -> bool:
-        """Whether a row has several values, which a field of a text file separates."""
-        return self.sparse or any(size not in (None, 1) for size in (self.shape or ())[1:])
+        """Whether a row has several values, which a field of a text file separates. Where a size is
+        not known, text is one value, as it may hold the separator; numbers may be several."""
+        one = (None, 1) if self.dtype in (None, "bytes") else (1,)
+        return self.sparse or any(size not in one for size in (self.shape or ())[1:])
 
 
 def columns_of(inputs: Sequence[Input]) -> Dict[str, str]:

@@ -1,10 +1,12 @@
 """Which tensors a module returns, and what is said where that cannot be told."""
 
+import contextlib
 import pathlib
 
 import pytest
 import tensorflow as tf
 
+from migrate.graph.interface import find_interface
 from migrate.graph.lowering import lower
 from migrate.graph.metagraph import read_graph
 from migrate.model.load import load_model
@@ -142,6 +144,65 @@ def test_a_loss_without_labels_tells_no_score(tmp_path):
         prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
     with pytest.raises(BadInput, match="name them with --output"):
         find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+
+
+def test_the_difference_of_two_scores_in_a_sigmoid_is_no_output(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
+        table = tf1.get_variable("table", [9, 4], use_resource=False)
+        users, items, others = (tf.nn.embedding_lookup(table, one) for one in ids)
+        better, worse = (tf.reduce_sum(users * one, 1) for one in (items, others))
+        loss = -tf.reduce_mean(tf.math.log(tf.sigmoid(better - worse) + 1e-8))
+        tf.matmul(users, table, transpose_b=True, name="of_all")
+        tf1.train.AdagradOptimizer(0.1).minimize(loss)
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    with pytest.raises(BadInput, match="name them with --output, such as of_all:0$"):
+        find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+
+
+@pytest.mark.parametrize("clicks", ["logits", "probability"])
+def test_a_probability_of_both_of_two_tasks_is_an_output_beside_theirs(clicks, tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        rows, click, buy = (tf1.placeholder(tf.float32, (None, n)) for n in (3, 1, 1))
+        names = [("kernel_click", "clicks"), ("kernel_buy", "buys")]
+        logits = [
+            tf.matmul(rows, tf1.get_variable(kernel, (3, 1), use_resource=False), name=name)
+            for kernel, name in names
+        ]
+        both = tf.multiply(*(tf.sigmoid(one) for one in logits), name="both")
+        if clicks == "logits":
+            loss = tf1.losses.sigmoid_cross_entropy(click, logits[0])
+        else:
+            loss = tf1.losses.log_loss(click, tf.sigmoid(logits[0], name="clicked"))
+        loss += tf1.losses.log_loss(buy, both)
+        tf1.train.AdagradOptimizer(0.1).minimize(loss)
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    graph = read_graph(f"{prefix}.meta")
+    with pytest.raises(BadInput, match="name them with --output, such as .*both:0"):
+        find_outputs(lower(graph), None)
+    chosen = {one.tensor for one in find_interface(graph).outputs if one.chosen}
+    assert chosen == {"both:0", "clicks:0" if clicks == "logits" else "clicked:0"}
+
+
+def test_what_depends_on_nothing_that_is_fed_is_no_output(tmp_path):
+    with tf.Graph().as_default(), tf1.Session() as session:
+        user = tf1.placeholder(tf.int64, [None], name="user")
+        table = tf1.get_variable("table", [9, 4], use_resource=False)
+        tf.sigmoid(tf.matmul(tf.ones([9, 9]), table), name="spread")
+        tf.reduce_sum(tf.nn.embedding_lookup(table, user), 1, name="score")
+        session.run(tf1.global_variables_initializer())
+        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["score:0"]
+
+
+def test_inspect_has_the_output_of_the_conversion_first(zoo):
+    for model in models(zoo):
+        graph = read_graph(model.meta)
+        with contextlib.suppress(BadInput):
+            (chosen,) = find_outputs(lower(graph), None)
+            assert find_interface(graph).outputs[0].tensor == chosen, model.said["name"]
 
 
 def test_of_a_saved_model_they_are_its_signatures(zoo):

@@ -156,6 +156,26 @@ def test_a_column_of_the_path_without_a_value_is_missing_to_a_model(tmp_path):
     assert found.numpy().tolist() == [b"none"]
 
 
+def test_a_field_of_a_text_file_has_the_numbers_of_an_input_of_unknown_width(tmp_path):
+    (tmp_path / "rows.csv").write_text("ids,age,tag\n3|17,5,a|b\n4|18,6,c\n")
+    shape = (None, None)
+    inputs = [
+        Input("ids", "ids", "int64", False, shape),
+        Input("age", "age", "int64", False, shape),
+    ]
+    text = Input("tag", "tag", "bytes", False, shape)
+    assert [one.several for one in (*inputs, text)] == [True, True, False]
+    lists = [one.column for one in (*inputs, text) if one.several]
+    ((_, found),) = batches(
+        str(tmp_path / "rows.csv"), [*inputs, text], reading=Reading(lists=lists)
+    )
+    assert [one.numpy().tolist() for one in found] == [
+        [[3, 17], [4, 18]],
+        [[5], [6]],
+        [[b"a|b"], [b"c"]],
+    ]
+
+
 def test_of_an_output_of_several_dimensions_the_columns_count_row_major():
     output = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     assert one_a_row(output, batch(a=[1, 2]), column=5).tolist() == [5, 17]

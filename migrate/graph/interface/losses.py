@@ -6,7 +6,8 @@ The ops that compute them identify them:
     sigmoid cross-entropy   tf.nn.sigmoid_cross_entropy_with_logits:
                             max(x, 0) - x * labels + log1p(exp(-|x|)), in which x are the logits
     logistic loss           log(1 + exp(-y x)), log1p(exp(-y x)), softplus(-y x), y the labels
-    log loss                log(p), log(p + epsilon), log of a clipped p, p a sigmoid or softmax
+    log loss                log(p), log(p + epsilon), log of a clipped p, p a sigmoid or softmax, or
+                            a product of such: a probability of both, as ESMM's of a conversion
     squared difference      of a prediction, which depends on variables, and labels, which do not;
                             one op, or the square or absolute value of a subtraction that ends
                             the model, with one number a row (a distance of vectors is a score)
@@ -135,17 +136,30 @@ def _multiplied(walks: Walks, log1p: Node, logits: Edge) -> Optional[Edge]:
 
 
 def _clipped(walks: Walks, log: Node) -> Optional[Node]:
-    """The sigmoid or softmax below a logarithm."""
+    """The sigmoid or softmax, or the product of several, below a logarithm."""
     waiting, steps = [log], 0
     while waiting and steps < 16:
         node, steps = waiting.pop(), steps + 1
         for edge in node.inputs:
             source = walks.origin(edge)[0]
-            if source is not None and source.op in SQUASHING:
+            if source is not None and (source.op in SQUASHING or is_joint(walks, source)):
                 return source
             if source is not None and source.op in _CLIPPING:
                 waiting.append(source)
     return None
+
+
+def is_of_softmax(walks: Walks, edge: Edge) -> bool:
+    """Whether a tensor is the logits of several classes, which no sigmoid turns into scores."""
+    read = [node.op for node in walks.consumers.get(edge, ())]
+    read += [walks.nodes[loss.name].op for loss in losses(walks) if loss.scores == edge]
+    return any("Softmax" in op for op in read)
+
+
+def is_joint(walks: Walks, node: Node) -> bool:
+    """Whether a node multiplies probabilities."""
+    factors = [walks.origin(edge)[0] for edge in node.inputs] if node.op == "Mul" else []
+    return bool(factors) and all(one is not None and one.op in SQUASHING for one in factors)
 
 
 def _input(walks: Walks, node: Optional[Node], place: int, ops: "set[str]") -> Optional[Node]:

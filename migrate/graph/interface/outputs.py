@@ -1,70 +1,200 @@
-"""The tensors of a graph that are likely the scores."""
+"""The tensors of a graph that are likely the scores, and which of them a model of it gives.
+
+1. Of a frozen graph, which was cut at its outputs: what nothing reads.
+2. Else what the losses compare with what is fed, and the logits below; then sigmoids and softmaxes
+   that end the model, with theirs. For training alone are scores of a softmax within the batch,
+   what depends on sampled classes or on variables alone, and what a loss without labels is computed
+   from, such as the difference of two scores in log(sigmoid(better - worse)).
+3. If the graph trains by a loss that is not known, what that predicts with, see `prediction`.
+4. If there are none, every float tensor of more than one number that nothing reads and that depends
+   on a feed and on a variable.
+
+The model gives the logits of the losses; if there are none, other logits; if none, the
+probabilities or predictions of the losses; then as 3, or as 4 of a graph that does not train. A
+probability of both of two tasks is an output beside those of the losses. If these are several, none
+is chosen.
+"""
 
 from __future__ import annotations
 
-from typing import Callable, Dict, List, NamedTuple, Optional
+from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from migrate.graph.attributes import Shape, output_dtype, output_shape
 from migrate.graph.interface.feeds import Feed
-from migrate.graph.interface.losses import SQUASHING, Loss, losses
+from migrate.graph.interface.gradient_scopes import GradientScopes
+from migrate.graph.interface.losses import SQUASHING, Loss, is_joint, losses
+from migrate.graph.interface.prediction import prediction
 from migrate.graph.interface.walks import Walks
+from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
+from semisync.common.walks import reachable
 
 _FLOATS = {"float16", "float32", "float64", "bfloat16"}
 _UPDATES = ("Apply", "Assign", "Resource", "Scatter", "SparseApply")  # how such ops' names begin
+_SAMPLERS = "CandidateSampler"  # how the names of ops that sample classes end
+_SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # give nothing
+
+# Give what the sizes of their input say, not its values.
+_OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 
 
 class Output(NamedTuple):
-    """tensor: its name. what: "logits", "probability", "prediction" or "end". why: what tells."""
+    """tensor: its name. what: "logits", "probability", "prediction" or "end". why: what tells.
+    chosen: whether it is one of those that a model of the graph gives, unless it is told others;
+    the choice holds where there is one."""
 
     tensor: str
     dtype: Optional[str]
     shape: Shape
     what: str
     why: str
+    chosen: bool = False
 
 
 def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
-    """Those of losses first, then sigmoids and softmaxes that end the model; if there are neither,
-    every float tensor of more than one number that nothing reads and that depends on a feed and on
-    a variable."""
-    likely: Dict[Edge, Output] = {}
+    """Those that are chosen first; else in the order of the graph, those of losses first."""
+    if not any(node.op in VARIABLES for node in walks.graph.nodes.values()):
+        ends = ((node, (node.name, 0)) for node in _ends(walks, feeds))
+        return [_output(walks, node, edge, "end", "nothing reads it", True) for node, edge in ends]
+    given, sampled, within = _given(walks, feeds)
+    likely = {
+        edge: out
+        for edge, out in _of_losses_and_ends(walks, given)
+        if edge[0] not in sampled and edge not in within
+    }
+    likely = _of_rows(walks, feeds, likely, given)
+    of_losses = {loss.scores for loss in given if loss.what == "logits"}
+    logits = {edge for edge, out in likely.items() if out.what == "logits"}
+    of_losses, others = of_losses & set(likely), {loss.scores for loss in given} & set(likely)
+    joint = any(is_joint(walks, walks.graph.nodes[name]) for name, _ in others)
+    tiers = [others] if joint else [of_losses, logits, others]
+    chosen: Set[Edge] = next(filter(None, tiers), set())
+    if not chosen:
+        trained = sorted(set(GradientScopes(walks.graph).losses()))
+        told = [edge for edge in (prediction(walks, feeds, loss) for loss in trained) if edge]
+        for edge in told:
+            node = walks.graph.nodes[edge[0]]
+            why = "all of the model goes through it to the loss"
+            likely.setdefault(edge, _output(walks, node, edge, "prediction", why))
+        if not likely:
+            likely = dict(_unread(walks, feeds))
+        chosen = set(told) if trained else set(likely)
+    found = [(edge, out._replace(chosen=edge in chosen)) for edge, out in likely.items()]
+    return [out for _, out in sorted(found, key=lambda one: not one[1].chosen)]
+
+
+def _given(
+    walks: Walks, feeds: Sequence[Feed]
+) -> Tuple[List[Loss], AbstractSet[str], AbstractSet[Edge]]:
+    """The losses that tell scores, the nodes that depend on sampled classes, and the scores of
+    losses whose labels depend on no value that is fed: those of a softmax within the batch, such as
+    its rows' numbers, depend on its size alone."""
+    samplers = [node.name for node in walks.graph.nodes.values() if node.op.endswith(_SAMPLERS)]
+    sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
+    given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
+    edges = [edge for feed in feeds for edge in feed.edges]
+    reached = walks.downstream(edges, lambda node, _: node.op in _OF_SIZES)
+    told = [(loss.scores, loss.labels) for loss in given if loss.labels is not None]
+    within = {scores for scores, at in told if at not in edges and at[0] not in reached}
+    return [loss for loss in given if loss.scores not in within], sampled, within
+
+
+def _of_rows(
+    walks: Walks, feeds: Sequence[Feed], likely: Dict[Edge, Output], given: Sequence[Loss]
+) -> Dict[Edge, Output]:
+    """Those that depend on more than variables and constants; without the sigmoids, and their
+    logits, of a trained loss that depends on nothing more than they do, and so on no labels. Labels
+    that are known tell otherwise; and where whole Examples are fed, the labels are among them."""
+    likely = {edge: out for edge, out in likely.items() if _is_computed(walks, edge)}
+    scores = [loss.scores for loss in given if loss.labels is not None]
+    sigmoids = {edge for edge in likely if walks.graph.nodes[edge[0]].op == "Sigmoid"}
+    with_logits = (
+        {*edges, *(_below(walks, edge) for edge in edges)} for edges in (sigmoids, scores)
+    )
+    compared, labelled = with_logits
+    whole = any(feed.kind == "serialized" for feed in feeds)
+    open_to = {} if whole else {edge: _losses_of(walks, edge) for edge in compared - labelled}
+    if not any(open_to.values()):
+        return likely
+    reached = [walks.downstream(feed.edges) for feed in feeds]
+
+    def has_labels(edge: Edge) -> bool:
+        others = [names for names in reached if edge[0] not in names]
+        return all(any(end in names for names in others) for end in open_to.get(edge, ()))
+
+    return {edge: out for edge, out in likely.items() if has_labels(edge)}
+
+
+def _is_computed(walks: Walks, edge: Edge) -> bool:
+    """Whether a tensor depends on rows, wherever they are from; by what it waits for too, as that
+    may assign the variable that it reads."""
+    nodes, still = walks.graph.nodes, {"Const", *VARIABLES}
+    behind = reachable(
+        [edge[0]], lambda name: [*(one for one, _ in nodes[name].inputs), *nodes[name].controls]
+    )
+    return any(not nodes[name].inputs and nodes[name].op not in still for name in behind)
+
+
+def _losses_of(walks: Walks, edge: Edge) -> List[str]:
+    """The nodes of the trained losses that depend on a tensor."""
+    later = walks.downstream([edge])
+    return [name for name, _ in GradientScopes(walks.graph).losses() if name in later]
+
+
+def _below(walks: Walks, edge: Edge) -> Edge:
+    """The logits of a sigmoid or softmax; any other edge itself."""
+    node = walks.graph.nodes[edge[0]]
+    return walks.named(node.inputs[0]) if node.op in SQUASHING else edge
+
+
+def _of_losses_and_ends(walks: Walks, given: Sequence[Loss]) -> Iterator[Tuple[Edge, Output]]:
+    found: Dict[Edge, Output] = {}
 
     def add(edge: Edge, what: str, why: str) -> None:
         node = walks.graph.nodes.get(edge[0])
         if node is not None:
-            likely.setdefault(edge, _output(walks, node, edge, what, why))
+            found.setdefault(edge, _output(walks, node, edge, what, why))
 
-    for loss in losses(walks):
+    for loss in given:
         add(loss.scores, loss.what, f"of the loss {loss.name}")
         for node in walks.consumers.get(loss.scores, ()):
             if node.op in SQUASHING and loss.what == "logits":
                 add((node.name, 0), "probability", f"{node.op.lower()} of these logits")
-        _add_logits(walks, loss, add)
+        below = _below(walks, loss.scores)
+        if loss.what == "probability" and below != loss.scores:
+            add(below, "logits", f"input of {loss.scores[0]}")
     for node in walks.nodes.values():
         if node.op in SQUASHING and node.inputs and walks.ends(node):
             add((node.name, 0), "probability", f"a {node.op.lower()} that ends the model")
-            add(walks.named(node.inputs[0]), "logits", f"input of {node.name}")
-    if not likely:
-        fed = walks.downstream(edge for feed in feeds for edge in feed.edges)
-        for name, node in walks.nodes.items():
-            if name in fed & walks.trained and not walks.outputs(name) and not _updates(node):
-                add((name, 0), "end", "nothing reads it")
-        return [out for out in likely.values() if out.dtype in _FLOATS and out.shape != ()]
-    return list(likely.values())
+            add(_below(walks, (node.name, 0)), "logits", f"input of {node.name}")
+    yield from found.items()
+
+
+def _unread(walks: Walks, feeds: Sequence[Feed]) -> Iterator[Tuple[Edge, Output]]:
+    fed = walks.downstream(edge for feed in feeds for edge in feed.edges)
+    for name, node in walks.nodes.items():
+        if name in fed & walks.trained and not walks.outputs(name) and not _updates(node):
+            out = _output(walks, node, (name, 0), "end", "nothing reads it")
+            if out.dtype in _FLOATS and out.shape != ():
+                yield (name, 0), out
+
+
+def _ends(walks: Walks, feeds: Sequence[Feed]) -> List[Node]:
+    """The nodes that depend on what is fed and that nothing reads; without those that something
+    waits for, as the branches of a tf.cond do for its pivots, where there are others."""
+    fed = walks.downstream(edge for feed in feeds for edge in feed.edges)
+    ends = [node for node in walks.nodes.values() if not walks.outputs(node.name)]
+    ends = [node for node in ends if node.name in fed and node.op not in _SILENT]
+    awaited = {name for node in walks.nodes.values() for name in node.controls}
+    return [node for node in ends if node.name not in awaited] or ends
 
 
 def _updates(node: Node) -> bool:
     return node.op.startswith(_UPDATES)
 
 
-def _add_logits(walks: Walks, loss: Loss, add: Callable[[Edge, str, str], None]) -> None:
-    """The logits of a loss that takes probabilities."""
-    node = walks.graph.nodes.get(loss.scores[0])
-    if loss.what == "probability" and node is not None and node.inputs:
-        add(walks.named(node.inputs[0]), "logits", f"input of {node.name}")
-
-
-def _output(walks: Walks, node: Node, edge: Edge, what: str, why: str) -> Output:
+def _output(
+    walks: Walks, node: Node, edge: Edge, what: str, why: str, chosen: bool = False
+) -> Output:
     dtype, shape = output_dtype(walks.graph, node), output_shape(walks.graph, node, edge[1])
-    return Output(f"{edge[0]}:{edge[1]}", dtype, shape, what, why)
+    return Output("{}:{}".format(*edge), dtype, shape, what, why, chosen)

@@ -43,12 +43,12 @@ def test_placeholders_say_what_they_take_and_what_reads_them(folder):
     ("name", "expected"),
     [
         ("sigmoid", [("logits:0", "logits"), ("click:0", "probability")]),
-        ("log_loss", [("click:0", "probability"), ("logits:0", "logits")]),
+        ("log_loss", [("logits:0", "logits"), ("click:0", "probability")]),
         ("logistic", [("logits:0", "logits")]),
         ("squared", [("logits:0", "prediction")]),
-        ("served", [("click:0", "probability"), ("logits:0", "logits")]),
+        ("served", [("logits:0", "logits"), ("click:0", "probability")]),
         ("iterator", [("logits:0", "logits")]),
-        ("queue", [("click:0", "probability"), ("logits:0", "logits")]),
+        ("queue", [("logits:0", "logits"), ("click:0", "probability")]),
         ("examples", [("score:0", "end")]),
     ],
 )
@@ -109,15 +109,22 @@ def test_the_command_prints_a_call_of_score(folder, capsys):
     assert report["inputs"][2]["labels_of"] == ["loss/Log1p"]
 
 
+def test_the_scores_of_a_softmax_are_columns_and_get_no_sigmoid(capsys):
+    assert main(["inspect", f"{shared('models')}/haiy_dist_ps/model.ckpt-504", "--graph"]) == 0
+    (call,) = [one for one in capsys.readouterr().out.splitlines() if "semisync score" in one]
+    assert "--output xw_plus_b_1:0 --column N" in call
+    assert "--sigmoid" not in call
+
+
 @pytest.mark.parametrize(
     ("model", "needed", "output"),
     [
         ("criteo_tf_tile/model.ckpt-40000", 11, ("dense/Sigmoid:0", "logits")),
-        ("haiy_dist_ps/model.ckpt-504", 1, ("Softmax:0", "probability")),
+        ("haiy_dist_ps/model.ckpt-504", 1, ("xw_plus_b_1:0", "logits")),
         ("joonyoung_dist_2shards/model.ckpt-0", 1, ("local/dense_2/BiasAdd:0", "logits")),
         ("movie_recommender_brickhoff/save", 8, ("inference/ExpandDims:0", "prediction")),
         ("princewen_ffm/FFM-0", 1, ("Add_190:0", "logits")),
-        ("xdl_blaze_model/model.ckpt", 1, ("out:0", "probability")),
+        ("xdl_blaze_model/model.ckpt", 1, ("Add_5:0", "logits")),
         ("tf_session_bundle_v1_v2/half_plus_two_v1/00000123/export", 1, ("Identity:0", "end")),
     ],
 )
