@@ -51,6 +51,6 @@ def test_it_prints_every_table(folder):
         text=True,
         check=True,
     )
-    assert done.stdout.count("| LastFM |") == 2 + 4 + 2
+    assert done.stdout.count("| LastFM |") == 2 + 1 + 4 + 2
     assert done.stdout.count(" ± ") == 16
     assert "There is no peer" in done.stdout
