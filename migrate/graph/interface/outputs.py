@@ -17,7 +17,18 @@ is chosen.
 
 from __future__ import annotations
 
-from typing import AbstractSet, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import (
+    AbstractSet,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from migrate.graph.attributes import Shape, output_dtype, output_shape
 from migrate.graph.interface.feeds import Feed
@@ -59,10 +70,11 @@ def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
     given, sampled, within = _given(walks, feeds)
     likely = {
         edge: out
-        for edge, out in _of_losses_and_ends(walks, given)
+        for edge, out in _of_losses_and_ends(walks, given).items()
         if edge[0] not in sampled and edge not in within
     }
-    likely = _of_rows(walks, feeds, likely, given)
+    trained = sorted(set(GradientScopes(walks.graph).losses()))
+    likely = _of_rows(walks, feeds, likely, given, trained)
     of_losses = {loss.scores for loss in given if loss.what == "logits"}
     logits = {edge for edge, out in likely.items() if out.what == "logits"}
     of_losses, others = of_losses & set(likely), {loss.scores for loss in given} & set(likely)
@@ -70,7 +82,6 @@ def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
     tiers = [others] if joint else [of_losses, logits, others]
     chosen: Set[Edge] = next(filter(None, tiers), set())
     if not chosen:
-        trained = sorted(set(GradientScopes(walks.graph).losses()))
         told = [edge for edge in (prediction(walks, feeds, loss) for loss in trained) if edge]
         for edge in told:
             node = walks.graph.nodes[edge[0]]
@@ -100,7 +111,11 @@ def _given(
 
 
 def _of_rows(
-    walks: Walks, feeds: Sequence[Feed], likely: Dict[Edge, Output], given: Sequence[Loss]
+    walks: Walks,
+    feeds: Sequence[Feed],
+    likely: Dict[Edge, Output],
+    given: Sequence[Loss],
+    trained: Sequence[Edge],
 ) -> Dict[Edge, Output]:
     """Those that depend on more than variables and constants; without the sigmoids, and their
     logits, of a trained loss that depends on nothing more than they do, and so on no labels. Labels
@@ -108,12 +123,12 @@ def _of_rows(
     likely = {edge: out for edge, out in likely.items() if _is_computed(walks, edge)}
     scores = [loss.scores for loss in given if loss.labels is not None]
     sigmoids = {edge for edge in likely if walks.graph.nodes[edge[0]].op == "Sigmoid"}
-    with_logits = (
-        {*edges, *(_below(walks, edge) for edge in edges)} for edges in (sigmoids, scores)
-    )
-    compared, labelled = with_logits
+    compared = _with_logits(walks, sigmoids) - _with_logits(walks, scores)
     whole = any(feed.kind == "serialized" for feed in feeds)
-    open_to = {} if whole else {edge: _losses_of(walks, edge) for edge in compared - labelled}
+    later = {} if whole else {edge: walks.downstream([edge]) for edge in compared}
+    open_to = {
+        edge: [name for name, _ in trained if name in names] for edge, names in later.items()
+    }
     if not any(open_to.values()):
         return likely
     reached = [walks.downstream(feed.edges) for feed in feeds]
@@ -135,10 +150,8 @@ def _is_computed(walks: Walks, edge: Edge) -> bool:
     return any(not nodes[name].inputs and nodes[name].op not in still for name in behind)
 
 
-def _losses_of(walks: Walks, edge: Edge) -> List[str]:
-    """The nodes of the trained losses that depend on a tensor."""
-    later = walks.downstream([edge])
-    return [name for name, _ in GradientScopes(walks.graph).losses() if name in later]
+def _with_logits(walks: Walks, edges: Iterable[Edge]) -> Set[Edge]:
+    return {one for edge in edges for one in (edge, _below(walks, edge))}
 
 
 def _below(walks: Walks, edge: Edge) -> Edge:
@@ -147,7 +160,7 @@ def _below(walks: Walks, edge: Edge) -> Edge:
     return walks.named(node.inputs[0]) if node.op in SQUASHING else edge
 
 
-def _of_losses_and_ends(walks: Walks, given: Sequence[Loss]) -> Iterator[Tuple[Edge, Output]]:
+def _of_losses_and_ends(walks: Walks, given: Sequence[Loss]) -> Dict[Edge, Output]:
     found: Dict[Edge, Output] = {}
 
     def add(edge: Edge, what: str, why: str) -> None:
@@ -167,7 +180,7 @@ def _of_losses_and_ends(walks: Walks, given: Sequence[Loss]) -> Iterator[Tuple[E
         if node.op in SQUASHING and node.inputs and walks.ends(node):
             add((node.name, 0), "probability", f"a {node.op.lower()} that ends the model")
             add(_below(walks, (node.name, 0)), "logits", f"input of {node.name}")
-    yield from found.items()
+    return found
 
 
 def _unread(walks: Walks, feeds: Sequence[Feed]) -> Iterator[Tuple[Edge, Output]]:
