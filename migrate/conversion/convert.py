@@ -22,6 +22,7 @@ whatever the size of a table, for nothing is kept that has been written:
 
 from __future__ import annotations
 
+import json
 import os
 from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
@@ -167,8 +168,8 @@ def _write(
     manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
     _write_text(place.folder, FILE, manifest.to_json())
     _write_text(place.folder, model_json.FILE, model_json.to_json(manifest))
-    for path, text in dynamicemb.settings_files(manifest):
-        _write_text(place.folder, path, text)
+    for path, settings in dynamicemb.settings_files(manifest):
+        _write_text(place.folder, path, json.dumps(settings, indent=4) + "\n")
     return manifest, place
 
 

@@ -9,7 +9,6 @@ Source: dynamicemb/batched_dynamicemb_tables.py (encode_checkpoint_file_path), o
 
 from __future__ import annotations
 
-import json
 from typing import Any, Dict, Iterator, List, Tuple
 
 from migrate.manifest.manifest import Manifest, TableSummary
@@ -27,24 +26,21 @@ def stem(module: str, table: str) -> str:
     return f"dynamicemb/model.{module}/{table}"
 
 
-def settings_files(manifest: Manifest) -> Iterator[Tuple[str, str]]:
-    """(path, text) of the settings of each of its tables, below the conversion's directory."""
+def settings_files(manifest: Manifest) -> Iterator[Tuple[str, Dict[str, Any]]]:
+    """The file of each of its tables, below the conversion's directory, and its JSON."""
     for table in _tables(manifest):
-        text = json.dumps(_settings(table, manifest), indent=4) + "\n"
-        yield f"{stem(manifest.module, table.name)}_opt_args.json", text
+        yield f"{stem(manifest.module, table.name)}_opt_args.json", _settings(table, manifest)
 
 
 def missing_settings(manifest: Manifest) -> Iterator[str]:
     """For each table whose optimizer's state is there, but not all of its settings, a sentence."""
-    for table in _tables(manifest):
-        settings = _settings(table, manifest)
-        lacking = [
-            one for one in _NEEDED.get(settings.get("opt_type", ""), ()) if one not in settings
-        ]
+    for table, (path, settings) in zip(_tables(manifest), settings_files(manifest)):
+        needed = _NEEDED.get(settings.get("opt_type", ""), ())
+        lacking = [one for one in needed if one not in settings]
         if lacking:
             yield (
-                f"{table.name}: nothing tells {', '.join(lacking)} of its optimizer: add to "
-                f"{stem(manifest.module, table.name)}_opt_args.json what dynamicemb is to load"
+                f"{table.name}: nothing tells {', '.join(lacking)} of its optimizer: add to {path} "
+                "what dynamicemb is to load"
             )
 
 

@@ -33,13 +33,13 @@ def check_beside(directory: str, manifest: Manifest, result: Verification) -> No
 
 def _check_settings(directory: str, manifest: Manifest, result: Verification) -> None:
     """The optimizers' settings for dynamicemb, which may be edited."""
-    for name, text in dynamicemb.settings_files(manifest):
+    for name, settings in dynamicemb.settings_files(manifest):
         try:
             found = json.loads(read_whole(joined(directory, name)))
         except (BadInput, ValueError) as error:
             result.differs(f"{name} cannot be read ({error})")
             continue
-        if found != json.loads(text):
+        if found != settings:
             result.notes.append(f"{name} is not as it was written, but edited since")
 
 
