@@ -165,7 +165,13 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
-    parser.add_argument("--models", nargs="+", help=f"of {', '.join(MODELS)} (default: all)")
+    parser.add_argument(
+        "--models",
+        nargs="+",
+        choices=MODELS,
+        metavar="MODEL",
+        help=f"of {', '.join(MODELS)} (default: all)",
+    )
     parser.add_argument(
         "--choose", choices=NAMES, metavar="SET", help="rate and dropout, by its validation"
     )
