@@ -1,6 +1,5 @@
 """Every format gives the rows that were written, in batches, whatever their blocks."""
 
-import gzip
 import json
 
 import numpy as np
@@ -174,14 +173,6 @@ def test_a_folder_that_names_a_value_gives_it_to_its_rows(tmp_path):
     schema = [Column("id", "ids"), Column("day", "key", "int64")]
     batches = open_data(tmp_path, schema, 2, last="drop")
     assert [batch.keys["day"].to_pylist() for batch in batches] == [[3, 3], [4, 4]]
-    own = pa.table({"id": [1, 2], "day": [3, 3]})  # a copy of the folder's value, and a mistake
-    for day in ("day=3", "day=4"):
-        pq.write_table(own, tmp_path / day / "log.parquet")
-    assert next(iter(open_data(tmp_path / "day=3", schema, 2, last="drop"))).rows == 2
-    with pytest.raises(
-        BadInput, match="day=4/log.parquet: column 'day' has other values than its f"
-    ):
-        list(open_data(tmp_path, schema, 2, last="drop"))
 
 
 def test_hives_own_text_is_read_with_its_marks(tmp_path):
@@ -201,15 +192,6 @@ def test_hives_own_text_is_read_with_its_marks(tmp_path):
     (tmp_path / "000000_0").write_bytes(rows.replace(b"\x02b", b"\x02\\N"))
     with pytest.raises(BadInput, match="'words' in row 1 has an empty value in its list"):
         list(open_data(tmp_path, schema, 3, last="drop", text=hive))
-
-
-@pytest.mark.parametrize("name", ["0.csv", "0.csv.gz"])
-def test_a_file_without_rows_needs_no_columns(tmp_path, name):
-    (tmp_path / name).write_bytes(gzip.compress(b"") if name.endswith(".gz") else b"\n")
-    pyarrow.orc.write_table(pa.table({"other": pa.array([], pa.int64())}), tmp_path / "1.orc")
-    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "2.parquet")
-    data = open_data(tmp_path, [Column("id", "ids")], 1, last="drop")
-    assert [batch.sparse.values().tolist() for batch in data] == [[1], [2]]
 
 
 @pytest.mark.parametrize("kind", FORMATS)

@@ -101,6 +101,7 @@ def test_text_that_is_written_otherwise_is_refused_alike(tmp_path, read, content
 def test_files_without_rows_need_no_columns(tmp_path, read):
     """As Hive writes them."""
     (tmp_path / "0.csv").write_bytes(b"\n")
+    (tmp_path / "0.csv.gz").write_bytes(gzip.compress(b""))
     pyarrow.orc.write_table(pa.table({"other": pa.array([], pa.int64())}), tmp_path / "1.orc")
     write(tmp_path / "2.parquet", pa.table({"x": [0.5, 0.25]}))
     assert read(str(tmp_path)) == [0.5, 0.25]
@@ -178,10 +179,12 @@ def test_a_file_is_refused_alike_by_every_command(tmp_path, read, name, content,
         [[0.5], [0.25]],
         [Decimal("0.50"), Decimal("0.25")],
         pa.array(["0.5", "0.25"]).dictionary_encode(),
+        pa.array([0.5, 0.25]).dictionary_encode(),
         pa.array([b"0.5", b"0.25"]),
         pa.array(["0.5", "0.25"], pa.string_view()),
         pa.array(np.array([0.5, 0.25], np.float16)),
         pa.array([[0.5], [0.25]], pa.list_(pa.float32(), 1)),
+        pa.array([[0.5], [0.25]], pa.large_list(pa.float64())),
     ],
 )
 def test_a_number_is_one_however_it_is_written(tmp_path, read, suffix, values):

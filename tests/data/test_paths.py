@@ -129,12 +129,6 @@ def test_a_delta_table_that_lacks_a_file_of_its_last_version_is_refused(delta):
             files_of(delta + inside)
 
 
-def test_a_pattern_in_a_hudi_table_is_refused(folder):
-    (folder / "b" / ".hoodie").mkdir()
-    with pytest.raises(BadInput, match="b is a Hudi table, whose folder may hold rows"):
-        files_of(f"{folder}/b/day=*")
-
-
 def test_urls_read_as_files_do(folder):
     fs = fsspec.filesystem("memory")
     fs.put(str(folder) + "/b", "/bucket/b", recursive=True)

@@ -235,13 +235,6 @@ def test_rows_that_a_delta_table_has_removed_are_not_read(tmp_path):
     assert not any("_delta_log" in line for line in notes)
 
 
-def test_a_hudi_table_is_refused(tmp_path):
-    (tmp_path / ".hoodie").mkdir()
-    write(tmp_path / "log.csv", "click,a\n0,1\n1,2\n")
-    with pytest.raises(BadInput, match="is a Hudi table, whose folder may hold rows"):
-        quietly(tmp_path)
-
-
 def test_files_of_different_columns_are_told_apart(tmp_path):
     write(tmp_path / "men.csv", "click,day,a\n0,1,x\n1,3,y\n")
     write(tmp_path / "women.csv", "click,day,b\n0,2,z\n1,0,x\n")

@@ -114,12 +114,6 @@ def test_a_url_gives_the_sample_of_the_file(tmp_path, name):
         memory.rm("/scores", recursive=True)
 
 
-def test_blanks_around_the_names_of_columns_do_not_count(tmp_path):
-    path = tmp_path / "a.csv"
-    path.write_text("y, old , new\n" + "".join(f"{n % 2}, 0.{n}, 0.{n}\n" for n in range(6)))
-    assert read_one(str(path), ONE).baseline.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5]
-
-
 @pytest.mark.parametrize("labels", [[False, True] * 3, [0.0, 1.0] * 3, ["0", "1"] * 3, [-1, 1] * 3])
 def test_labels_may_be_words_or_numbers(tmp_path, labels):
     for name in ("a.parquet", "a.csv", "a.jsonl"):
@@ -133,11 +127,8 @@ def test_a_text_file_may_end_without_a_newline(tmp_path):
     assert read_one(str(path), ONE).candidate.tolist() == [0.25, 0.25, 0.25, 0.275]
 
 
-def test_lists_of_one_value_and_views_of_text_are_read_as_their_values(tmp_path):
+def test_views_of_text_are_read_as_their_values(tmp_path):
     scores = np.arange(6) / 10
-    for kind in (pa.list_(pa.float64()), pa.large_list(pa.float64()), pa.list_(pa.float64(), 1)):
-        path = write(tmp_path / "a.parquet", table(old=pa.array(scores[:, None].tolist(), kind)))
-        assert read_one(path, ONE).baseline.tolist() == scores.tolist()
     view = pa.array([str(score) for score in scores], pa.string_view())
     names = pa.array(["a", "b", "b"] * 2, pa.string_view())
     path = write(tmp_path / "a.parquet", table(old=view, user=names))
@@ -150,17 +141,6 @@ def test_single_precision_stays_single(tmp_path):
     scores = pa.array(np.linspace(0, 1, 6, dtype=np.float32))
     path = write(tmp_path / "a.parquet", table(old=scores))
     assert read_one(path, ONE).baseline.dtype == np.float32
-
-
-def test_dictionaries_decimals_and_half_floats_are_numbers_too(tmp_path):
-    for kind in (pa.dictionary(pa.int32(), pa.float64()), pa.decimal128(5, 2), pa.float16()):
-        values = pa.array(np.arange(6, dtype=np.float16), pa.float16())
-        if not pa.types.is_float16(kind):
-            values = values.cast(pa.float32()).cast(pa.float64())
-            decimal = pa.types.is_decimal(kind)
-            values = values.cast(kind) if decimal else values.dictionary_encode()
-        path = write(tmp_path / "a.parquet", table(old=values))
-        assert read_one(path, ONE).baseline.tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def two_files(tmp_path, old, new, suffixes=(".parquet", ".parquet")):
@@ -256,25 +236,14 @@ def test_a_bad_value_is_named_by_file_column_and_row(tmp_path, changed, formats,
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.csv", b"", r"is empty \(0 bytes\)"),
         ("a.csv", b"y,old,new\n", "has no rows"),
         ("a.csv", b"y,old\n1,2\n", "has no column 'new'; it has: y, old$"),
-        ("a.csv", b"y,old,new,old\n1,2,3,4\n", "has 2 columns named 'old'; rename them"),
-        ("a.csv", b"y,old,new\n1,2,3\n0,1\n", "row 2 has 2 fields, expected 3 separated by ','"),
         ("a.csv", b"y,old,new\n1,2,3\n1,2,\xff\xfe\n", "row 2 is not UTF-8; convert"),
-        ("a.csv", b"\xff\xfey,old,new\n1,2,3\n", "its header is not UTF-8"),
-        ("a.csv", b"y;old;new\n1;0,2;0,3\n", "semicolons, so that its numbers may have decimal co"),
-        ("a.csv", b"y\told\tnew\n1\t2\t3\n", "is separated by tabs; name it .tsv"),
-        ("a.csv", b"y,old,new\n" + 3 * b"0,0.125,0.250\n" + b"1,0.125,0.2", "seems to be cut"),
-        ("a.csv.gz", b"y,old,new\n1,2,3\n", "cut short or corrupt"),
-        ("a.csv", b"\x1f\x8b\x08\x00", r"is compressed, but its name does not end with \.gz"),
         ("a.jsonl", _LINE + b'{"y": 1, "old": 2, "new": null}', "column 'new' in row 2 is empty"),
-        ("a.jsonl", _LINE + b'{"y": 1, "old": 2, "new": "x"}', "changed from number to string"),
         ("a.jsonl", b'{"y": 1, "old": 2}\n', "has no column 'new'; it has: y, old$"),
         ("a.jsonl", b'{"y": 1, "old": 2, "ne', "cut short or corrupt"),
         ("a.json", b'[{"y": 1, "old": 2, "new": 3}]', "cut short or corrupt"),
         ("a.parquet", b"y,old,new\n1,2,3\n", "neither Parquet .* nor, by its name"),
-        ("a.txt", b"y,old,new\n1,2,3\n", "neither Parquet .* nor, by its name"),
         ("a.parquet", b"PAR1", "cut short or corrupt"),
         ("a.parquet", b"PAR1" + b"\0" * 40 + b"\xff\xff\xff\x7fPAR1", "cut short or corrupt"),
     ],
