@@ -25,6 +25,7 @@ ADAGRAD = Optimizer(
     ),
     hyperparameters={"lr": "learning_rate", "epsilon": "epsilon"},
     fixed={"epsilon": 0.0},
+    still_at_zero=True,
     counterpart=Counterpart(
         path="torch.optim.Adagrad",
         arguments={"learning_rate": "lr", "epsilon": "eps"},

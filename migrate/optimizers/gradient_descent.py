@@ -15,6 +15,7 @@ GRADIENT_DESCENT = Optimizer(
     slots=(),
     ops=(Op("ApplyGradientDescent", "var alpha grad", sparse=False),),
     hyperparameters={"alpha": "learning_rate"},
+    still_at_zero=True,
     counterpart=Counterpart(
         path="migrate.torchrec.optimizers.GradientDescent", arguments={"learning_rate": "lr"}
     ),

@@ -133,6 +133,7 @@ class Optimizer:
         flags: attribute of the ops -> the hyperparameter that it sets to 1.
         fixed: hyperparameters that the ops lack -> the value that their formula amounts to.
         composed: its update of a table, where several ops make it.
+        still_at_zero: whether a value whose gradient is 0 stays as it is, and its slots.
         counterpart: what continues it in torch; None: nothing does.
         steps: where its step is found; None: it counts none.
         keras_epsilon: epsilon's default in Keras's optimizer with the same slots and update, of
@@ -152,6 +153,7 @@ class Optimizer:
     flags: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, float] = field(default_factory=dict)
     composed: Optional[Composed] = None
+    still_at_zero: bool = False
     counterpart: Optional[Counterpart] = None
     steps: Optional[StepCount] = None
     keras_epsilon: Optional[float] = None
@@ -168,6 +170,11 @@ class Optimizer:
     def all_slots(self) -> Tuple[Slot, ...]:
         """Every slot that it may have; their initial values are right for fewer, too."""
         return self.longer or self.slots
+
+    @property
+    def moves_absent_as_zeros(self) -> bool:
+        """Whether a row of a table that a batch lacks is stepped as one whose gradient is 0."""
+        return self.still_at_zero or (self.composed is not None and not self.composed.rows)
 
     def slots_for(self, numbers: Collection[int]) -> Tuple[Slot, ...]:
         """Its slots, where a variable has those of `numbers`."""

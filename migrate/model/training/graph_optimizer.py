@@ -186,7 +186,8 @@ class GraphOptimizer(torch.optim.Optimizer):
     def _gradients(self) -> Dict[str, torch.Tensor]:
         if all(target.tensor.grad is None for target in self.targets):
             raise UsageError("no parameter has a gradient: call loss.backward() before step()")
-        return {target.attribute: gradient_of(target) for target in self.targets}
+        by_look_up = self.transforms
+        return {target.attribute: gradient_of(target, by_look_up) for target in self.targets}
 
     def _advance(self, now: Mapping[Edge, Any]) -> None:
         changes: List[Tuple[torch.Tensor, torch.Tensor]] = []
@@ -200,8 +201,15 @@ class GraphOptimizer(torch.optim.Optimizer):
             value.copy_(change)
 
 
-def gradient_of(target: Target) -> torch.Tensor:
-    """What came back to a parameter: zeros where nothing did, and sparse for a table."""
+def gradient_of(target: Target, by_look_up: bool = False) -> torch.Tensor:
+    """What came back to a parameter: zeros where nothing did, and sparse for a table.
+
+    Args:
+        by_look_up: what comes after reads the rows of each look-up.
+
+    Raises:
+        UsageError: the rows that a batch looked up matter, and the gradient does not tell them.
+    """
     gradient = target.tensor.grad
     if gradient is None:
         if not target.sparse:
@@ -210,9 +218,15 @@ def gradient_of(target: Target) -> torch.Tensor:
         values = target.tensor.new_empty((0, *target.tensor.shape[1:]))
         return torch.sparse_coo_tensor(rows, values, target.tensor.shape, check_invariants=False)
     if target.sparse and not gradient.is_sparse:
-        raise UsageError(
-            f"the gradient of the table {target.name!r} is dense, so that it does not tell which "
-            "rows the batch looked up, and TensorFlow moves these alone; the model must use the "
-            "table by look-ups only, and build_optimizer must have been given this very module"
-        )
+        moves = "the graph changes the gradients of these"
+        if not by_look_up:
+            moves = f"{target.optimizer.name} moves these even where their gradient is 0"
+        if by_look_up or not target.optimizer.moves_absent_as_zeros:
+            raise UsageError(
+                f"the gradient of the table {target.name!r} is dense, so that it does not tell "
+                f"which rows the batch looked up, and {moves}; the model must use the table by "
+                "look-ups only, and not join it with other rows first, as tf.concat does with a "
+                "row of zeros"
+            )
+        return gradient.to_sparse(1)
     return gradient

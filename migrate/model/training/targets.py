@@ -10,6 +10,7 @@ from migrate.model.parameters import Parameter
 from migrate.model.training.begun import first_constant
 from migrate.model.training.gradients import Slices
 from migrate.model.training.recipe import Recipe
+from migrate.optimizers.record import Optimizer
 from semisync.common.errors import BadInput
 
 
@@ -39,6 +40,11 @@ class Target(NamedTuple):
     def sparse(self) -> bool:
         """Whether the graph gives the training op the rows of the batch alone."""
         return any(update.indices is not None for update in self.updates.values())
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """What its updates are by; one for all partitions."""
+        return next(iter(self.updates.values())).optimizer
 
     @property
     def name(self) -> str:

@@ -416,20 +416,60 @@ def test_batch_norm_with_fixed_statistics_trains_with_them(tmp_path):
     assert all(torch.equal(v, before[k]) for k, v in training.module.named_buffers())
 
 
-def test_a_table_used_by_more_than_look_ups_is_refused_at_its_first_step(tmp_path):
+def _padded(optimizer, clips=False):
+    """A table whose row 6 is zeros, which tf.concat puts behind it; row 1 has the gradient 0."""
+
     def build():
         ids = tf.placeholder(tf.int64, [None], name="ids")
-        with tf.variable_scope("t"):
-            parts = tf.get_variable(
-                "table", [6, 2], partitioner=tf.fixed_size_partitioner(2), use_resource=False
-            )
+        table = tf.get_variable("table", [6, 2], use_resource=False)
+        rows = tf.gather(tf.concat([table, tf.zeros([1, 2])], 0), ids)
         loss, _ = regression()
-        loss += tf.reduce_sum(tf.square(tf.gather(parts, ids)))
-        return tf.train.AdagradOptimizer(0.1).minimize(loss)
+        loss += tf.reduce_sum(tf.square(rows) * tf.cast(tf.not_equal(ids, 1), tf.float32)[:, None])
+        gradients, variables = zip(*optimizer.compute_gradients(loss))
+        if clips:
+            gradients, _ = tf.clip_by_global_norm(gradients, 1.0)
+        return optimizer.apply_gradients(zip(gradients, variables), name="train")
 
-    prefix = saved(tmp_path, build, {"ids:0": [1, 5]})
+    return build
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [tf.train.GradientDescentOptimizer, tf.train.AdagradOptimizer, tf.train.AdamOptimizer],
+)
+def test_a_table_with_a_row_of_zeros_beside_it_takes_tensorflows_steps(optimizer, tmp_path):
+    prefix = saved(tmp_path, lambda: _padded(optimizer(0.1))(), {"ids:0": [0, 6, 1]})
     training = build_training(prefix)
-    with pytest.raises(UsageError, match="is dense"):
+    batches = [[5, 2, 5, 6], [1, 2, 6, 6], [6]]
+    for ids in batches:
+        step(training, {**BATCH, "ids": torch.tensor(ids)})
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.train.import_meta_graph(prefix + ".meta").restore(session, prefix)
+        for ids in batches:
+            session.run("train", {"x:0": X, "y:0": Y, "ids:0": ids})
+        slots = {"sum": "Adagrad", "exp_avg": "Adam", "exp_avg_sq": "Adam_1"}
+        (target,) = (one for one in training.optimizer.targets if one.name == "table")
+        found = {"table:0": target.tensor.detach()}
+        for name, value in training.optimizer.state[target.tensor].items():
+            if name in slots:
+                found[f"table/{slots[name]}:0"] = value
+        for name, value in found.items():
+            want = session.run(graph.get_tensor_by_name(name))
+            np.testing.assert_allclose(value, want, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "clips", "says"),
+    [
+        (tf.train.MomentumOptimizer(0.1, 0.9), False, "Momentum moves these"),
+        (tf.train.AdagradOptimizer(0.1), True, "changes the gradients of these"),
+    ],
+)
+def test_a_dense_gradient_of_a_table_is_refused_where_the_rows_of_the_batch_matter(
+    optimizer, clips, says, tmp_path
+):
+    training = build_training(saved(tmp_path, _padded(optimizer, clips), {"ids:0": [1, 5]}))
+    with pytest.raises(UsageError, match=f"'table' is dense.*{says}"):
         step(training, {**BATCH, "ids": torch.tensor([1, 5])})
 
 
