@@ -152,9 +152,10 @@ class _Both:
             **self._training_told,
             **self._zeros,
         }
-        fed = [*feeds, *self._drawn, *(tensor for _, tensors in inputs for tensor in tensors)]
-        self._fed = [in_session(name) for name in fed]
+        fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
+        self._fed = [in_session(name) for name in (*fed, *self._drawn)]
         subjects.refuse_unfed(subject, [self._loss], self._fed)
+        subjects.refuse_unfed(subject, map(split, self._drawn), map(in_session, fed))
         gradients, unread = _gradients(subject, self.training)
         self.notes += unread
         told = {

@@ -1,6 +1,12 @@
 """`semisync verify --steps`: torch takes TensorFlow's training steps, or the first that differs."""
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
+import tensorflow.compat.v1 as tf
+
+from semisync import cli
+from tests.model.training.graphs import X, Y, regression, saved
 
 
 @pytest.mark.parametrize(
@@ -74,3 +80,23 @@ def test_dropout_that_cannot_be_fed_is_refused_by_name(converted, capsys):
     assert code == 3
     assert "as the graph draws at random in '" in error
     assert "--feed keep_prob=1.0" in error
+
+
+def test_what_a_draw_depends_on_and_the_loss_does_not_is_asked_for(tmp_path, capsys):
+    """As noise of a shape that is fed, which the model is given instead of the shape."""
+
+    def build():
+        loss, weight = regression()
+        noise = tf.random_uniform(tf.placeholder(tf.int32, [1], name="how_many"))
+        loss += tf.reduce_mean(noise) * tf.reduce_sum(weight)
+        return tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build, {"how_many:0": [3]})
+    out, data = str(tmp_path / "out"), str(tmp_path / "data.parquet")
+    assert cli.main(["convert", prefix, out, "--model", "--output", "strided_slice:0"]) == 0
+    pa.parquet.write_table(pa.table({"x": X.tolist(), "y": Y.tolist()}), data)
+    capsys.readouterr()
+    assert cli.main(["verify", prefix, out, "--steps", "1", "--data", data]) == 3
+    error = capsys.readouterr().err
+    assert "depends on the placeholder 'how_many' (int32)" in error
+    assert "--feed how_many=VALUE" in error

@@ -174,10 +174,14 @@ def test_every_format_gives_the_same_batches(tmp_path, suffix):
     assert [tags.tolist() for tags in rows["tags"]] == [list(range(n % 3)) for n in order]
 
 
-def test_a_feature_that_no_record_has_is_refused(tmp_path):
+@pytest.mark.parametrize("size", [2, 100])
+def test_a_feature_that_no_record_has_is_refused_before_a_value_of_it_is_missed(size, tmp_path):
     path = write(tmp_path / "a.tfrecord", table())
-    with pytest.raises(BadInput, match="no record has the feature 'tag'"):
-        list(batches(path, COLUMNS._replace(names=["id", "tag"]), 100))
+    found = batches(path, COLUMNS._replace(names=["id", "tag"]), size)
+    with pytest.raises(
+        BadInput, match="no record has the feature 'tag'; the first have: id, price"
+    ):
+        next(found)
 
 
 def test_a_data_set_without_rows_or_without_a_column_is_refused(tmp_path):

@@ -255,22 +255,38 @@ def tables_of_lists(
         BadInput: as `read_records`.
         BadInput: a feature that no record has.
     """
-    unseen = [name for name in names if name not in optional]
+    due = [name for name in names if name not in optional]
     some = False
     for records in read_records(path, size):
-        some = True
         found = records.features(names)
+        if not some:
+            _refuse_absent(path, records, [name for name in due if not found[name].kind])
+        some = True
         columns = {
             name: one.plain_where_possible()
             for name, one in found.items()
             if one.kind or name not in optional
         }
         yield _table(records, columns)
-        unseen = [name for name in unseen if not found[name].kind]
     if not some:
-        yield pa.table({name: pa.nulls(0) for name in unseen})
-    elif unseen:
-        raise BadInput(f"{path}: no record has the feature {unseen[0]!r}")
+        yield pa.table({name: pa.nulls(0) for name in due})
+
+
+def _refuse_absent(path: str, first: Records, names: Sequence[str]) -> None:
+    """Raises BadInput where no record has one of these features, which the first ones lack.
+
+    A reader of the first table would call its values missing, as if others had some.
+    """
+    lacking = list(names)
+    for records in read_records(path) if lacking else ():
+        lacking = [name for name, one in records.features(lacking).items() if not one.kind]
+        if not lacking:
+            return
+    if lacking:
+        raise BadInput(
+            f"{path}: no record has the feature {lacking[0]!r}; the first have: "
+            f"{', '.join(first.names())}"
+        )
 
 
 def _table(records: Records, columns: Mapping[str, Any]) -> pa.Table:
