@@ -126,7 +126,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         if self.is_chief:
             weights = session.run(self._handles.worker.weights)
             own = self._described(weights)
-            _warn_of_missing_filters(session)
+            warn_of_missing_filters(session, self._handles.worker.member)
             self._chief = Chief(
                 self._handles,
                 session=session,
@@ -286,11 +286,14 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._left = True
 
 
-def _warn_of_missing_filters(session):
+def warn_of_missing_filters(session, member):
     """Says what the session of a cluster needs to close without hanging: `cluster.session`."""
     config = getattr(session, "_config", None)
     if "grpc" in str(session.sess_str) and not (config and config.device_filters):
         tf.logging.warning(
             "semisync: this session has no device filters, and may hang when it is closed after "
-            "other workers have ended: pass config=semisync.worker_config(task)"
+            "other workers have ended: give its ConfigProto device_filters=['/job:ps', %r], and "
+            "that of each other worker its own, as semisync.worker_config(task, job) does; an "
+            "Estimator's RunConfig has them unless it is given a session_config",
+            member.partition(" ")[0],
         )

@@ -1,8 +1,13 @@
 """Where the library's own ops run in a job that puts its model on a GPU."""
 
+import types
+
+import pytest
+
 import semisync
 from semisync.common.compat import tf
 from semisync.transport.graph_ops import on_cpu
+from semisync.worker.hook import warn_of_missing_filters
 
 
 def test_no_string_is_on_a_gpu():
@@ -56,3 +61,14 @@ def test_a_workers_session_may_place_softly():
 def test_the_session_of_a_chief_that_is_no_worker_sees_its_own_process():
     config = semisync.worker_config(0, "chief")
     assert list(config.device_filters) == ["/job:ps", "/job:chief/task:0"]
+
+
+@pytest.mark.parametrize("filters", [[], ["/job:ps", "/job:chief/task:0"]])
+def test_a_chief_without_device_filters_is_told_its_own(filters, monkeypatch):
+    said = []
+    monkeypatch.setattr(tf.logging, "warning", lambda text, *args: said.append(text % args))
+    config = tf.ConfigProto(device_filters=filters)
+    session = types.SimpleNamespace(sess_str=b"grpc://127.0.0.1:1", _config=config)
+    warn_of_missing_filters(session, "/job:chief/task:0 host:1 abc")
+    assert bool(said) == (not filters)
+    assert all("device_filters=['/job:ps', '/job:chief/task:0']" in line for line in said)
