@@ -126,30 +126,6 @@ def _numbers_of_keys(peer, numbers):
     return [ours], theirs
 
 
-def _split(peer, strings):
-    ours = [
-        *runtime.string_split(Strings.of(strings), ", "),
-        *runtime.string_split_v2(Strings.of(strings), ",", 2),
-    ]
-    theirs = [
-        *peer.ask("split", strings=strings, attr_delimiter=", ", attr_skip_empty=True),
-        *peer.ask("split_v2", strings=strings, attr_sep=",", attr_maxsplit=2),
-    ]
-    return ours, theirs
-
-
-def _text(peer, strings):
-    ours = Strings.of(strings)
-    return [
-        runtime.string_join([ours, Strings.of("-"), ours], "--"),
-        runtime.string_strip(ours),
-        runtime.string_lower(ours),
-        runtime.string_upper(ours),
-        runtime.string_length(ours),
-        runtime.string_length(ours, "UTF8_CHAR"),
-    ], peer.ask("text", strings=strings, attr_separator="--")
-
-
 def _csv(peer, records):
     defaults = [torch.tensor([-1], dtype=torch.int32), torch.tensor([-1.5]), Strings.of(["none"])]
     ours = runtime.decode_csv(Strings.of(records), defaults, na_value="NA")
@@ -203,8 +179,6 @@ KINDS = {
     "crosses as strings": (rows.columns, _cross(False)),
     "vocabulary file": (rows.words, _vocabulary),
     "table of integers": (rows.integers, _numbers_of_keys),
-    "splits": (rows.lists, _split),
-    "joined, stripped, letter case, lengths": (rows.lists, _text),
     "CSV": (rows.records, _csv),
     "tf.train.Example": (rows.examples, _examples),
 }

@@ -110,14 +110,6 @@ def columns(generator, count):
     )
 
 
-def lists(generator, count):
-    """Strings of delimiters, spaces and letters."""
-    alphabet = np.frombuffer(b",, \tabAZ-", np.uint8)
-    lengths = generator.integers(0, 12, count)
-    letters = alphabet[generator.integers(0, len(alphabet), int(lengths.sum()))]
-    return pieces_of(letters.tobytes(), lengths)
-
-
 def records(generator, count):
     """CSV of an int32, a float and a string, with quotes, missing and unavailable values."""
     numbers = generator.integers(-(2**31), 2**31, count).tolist()
