@@ -4,22 +4,7 @@ values."""
 from __future__ import annotations
 
 from migrate.model.ops.arguments import number, sizes
-from migrate.model.ops.values import Call, Many, Ops
-
-
-def uniform(call: Call) -> str:
-    """`torch.rand((4, 8))`"""
-    return f"torch.rand({sizes(call[0])}{_dtype(call)})"
-
-
-def normal(call: Call) -> str:
-    """`torch.randn((4, 8))`"""
-    return f"torch.randn({sizes(call[0])}{_dtype(call)})"
-
-
-def truncated_normal(call: Call) -> str:
-    """`runtime.truncated_normal((4, 8))`"""
-    return f"runtime.truncated_normal({sizes(call[0])}{_dtype(call)})"
+from migrate.model.ops.values import Call, Many, Ops, by
 
 
 def integers(call: Call) -> str:
@@ -36,17 +21,6 @@ def multinomial(call: Call) -> str:
     return f"torch.multinomial({drawn}){brought}"
 
 
-def log_uniform_candidates(call: Call) -> Many:
-    """`runtime.log_uniform_candidates(classes, 64, True, 1000)`: sampled classes, and how often
-    each of `classes` and of them is expected"""
-    return _candidates(call, "log_uniform_candidates")
-
-
-def uniform_candidates(call: Call) -> Many:
-    """`runtime.uniform_candidates(classes, 64, True, 1000)`: likewise"""
-    return _candidates(call, "uniform_candidates")
-
-
 def _candidates(call: Call, function: str) -> Many:
     count, limit = call.integer("num_sampled"), call.integer("range_max")
     unique = call.flag("unique")
@@ -55,18 +29,30 @@ def _candidates(call: Call, function: str) -> Many:
     return Many(f"runtime.{function}({call[0].tensor}, {count}, {unique}, {limit})", 3)
 
 
-def _dtype(call: Call) -> str:
+def _drawn(call: Call, function: str) -> str:
     dtype = call.dtype("dtype")
-    return "" if dtype == "float32" else f", dtype=torch.{dtype}"
+    more = "" if dtype == "float32" else f", dtype=torch.{dtype}"
+    return f"{function}({sizes(call[0])}{more})"
 
 
 OPS: Ops = {
-    "LogUniformCandidateSampler": log_uniform_candidates,
+    "LogUniformCandidateSampler": by(
+        _candidates,
+        "log_uniform_candidates",
+        said="`runtime.log_uniform_candidates(classes, 64, True, 1000)`: sampled classes, and how "
+        "often each of `classes` and of them is expected",
+    ),
     "Multinomial": multinomial,
     "RandomShuffle": "runtime.shuffle({0:t})",
-    "RandomStandardNormal": normal,
-    "RandomUniform": uniform,
+    "RandomStandardNormal": by(_drawn, "torch.randn", said="`torch.randn((4, 8))`"),
+    "RandomUniform": by(_drawn, "torch.rand", said="`torch.rand((4, 8))`"),
     "RandomUniformInt": integers,
-    "TruncatedNormal": truncated_normal,
-    "UniformCandidateSampler": uniform_candidates,
+    "TruncatedNormal": by(
+        _drawn, "runtime.truncated_normal", said="`runtime.truncated_normal((4, 8))`"
+    ),
+    "UniformCandidateSampler": by(
+        _candidates,
+        "uniform_candidates",
+        said="`runtime.uniform_candidates(classes, 64, True, 1000)`: likewise",
+    ),
 }

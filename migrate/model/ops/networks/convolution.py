@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import List
 
 from migrate.model.ops.arguments import sizes
-from migrate.model.ops.values import Call, Ops, listed
+from migrate.model.ops.values import Call, Handler, Ops, by, listed
 
 
 def convolve(call: Call) -> str:
@@ -25,39 +25,31 @@ def transposed(call: Call) -> str:
     return f"runtime.conv{_axes(call)}d_transpose({given}, {_window(call)})"
 
 
-def max_pool(call: Call) -> str:
-    """`runtime.max_pool2d(x, (2, 2), (2, 2), "VALID")`, `max_pool3d`"""
-    return _pool(call, "max_pool")
+def pool(kind: str) -> Handler:
+    """The handler of pools of this kind."""
+
+    def write(call: Call) -> str:
+        window = _spatial(call, "ksize")
+        return f"runtime.{kind}{_axes(call)}d({call[0].tensor}, {window}, {_window(call)})"
+
+    return by(write, said=f'`runtime.{kind}2d(x, (2, 2), (2, 2), "VALID")`, `{kind}3d`')
 
 
-def average_pool(call: Call) -> str:
-    """`runtime.avg_pool2d(x, (2, 2), (2, 2), "VALID")`, `avg_pool3d`"""
-    return _pool(call, "avg_pool")
+def moved(name: str) -> Handler:
+    """The handler of what stands around a dilated convolution."""
 
+    def write(call: Call) -> str:
+        known = call[2].constant
+        pairs = call[2].tensor if known is None else str(known.tolist())
+        return f"runtime.{name}({call[0].tensor}, {sizes(call[1])}, {pairs})"
 
-def space_to_batch(call: Call) -> str:
-    """`runtime.space_to_batch(x, (2, 2), [[0, 1], [0, 1]])`, around a dilated convolution"""
-    return f"runtime.space_to_batch({call[0].tensor}, {sizes(call[1])}, {_pairs(call)})"
-
-
-def batch_to_space(call: Call) -> str:
-    """`runtime.batch_to_space(x, (2, 2), [[0, 1], [0, 1]])`, around a dilated convolution"""
-    return f"runtime.batch_to_space({call[0].tensor}, {sizes(call[1])}, {_pairs(call)})"
-
-
-def _pool(call: Call, name: str) -> str:
-    window = _spatial(call, "ksize")
-    return f"runtime.{name}{_axes(call)}d({call[0].tensor}, {window}, {_window(call)})"
+    example = f"`runtime.{name}(x, (2, 2), [[0, 1], [0, 1]])`"
+    return by(write, said=f"{example}, around a dilated convolution")
 
 
 def _axes(call: Call) -> int:
     """How many axes an image has, without its channels."""
     return len(call.integer_list("strides")) - 2
-
-
-def _pairs(call: Call) -> str:
-    known = call[2].constant
-    return call[2].tensor if known is None else str(known.tolist())
 
 
 def _window(call: Call) -> str:
@@ -93,15 +85,15 @@ def _channels_first(call: Call) -> bool:
 
 
 OPS: Ops = {
-    "AvgPool": average_pool,
-    "AvgPool3D": average_pool,
-    "BatchToSpaceND": batch_to_space,
+    "AvgPool": pool("avg_pool"),
+    "AvgPool3D": pool("avg_pool"),
+    "BatchToSpaceND": moved("batch_to_space"),
     "Conv2D": convolve,
     "Conv2DBackpropInput": transposed,
     "Conv3D": convolve,
     "Conv3DBackpropInputV2": transposed,
     "DepthwiseConv2dNative": depthwise_conv2d,
-    "MaxPool": max_pool,
-    "MaxPool3D": max_pool,
-    "SpaceToBatchND": space_to_batch,
+    "MaxPool": pool("max_pool"),
+    "MaxPool3D": pool("max_pool"),
+    "SpaceToBatchND": moved("space_to_batch"),
 }
