@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from migrate.model.load import load_model
-from semisync.common.errors import BadInput
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
@@ -76,17 +75,3 @@ def test_only_the_branch_that_is_taken_runs(saved):
     module.w.weight.data.fill_(float("nan"))  # of the branch that trains
     found = module({"x": x, "p": torch.tensor(True), "n": torch.tensor(0)})
     assert not found.isnan().any()
-
-
-def test_a_switch_without_its_merge_is_refused(tmp_path):
-    with tf.Graph().as_default(), tf.Session() as session:
-        x, p = tf.placeholder(tf.float32, [2], name="x"), tf.placeholder(tf.bool, [], name="p")
-        with tf.device(None):
-            dead, alive = tf.raw_ops.Switch(data=x, pred=p)
-            first, _ = tf.raw_ops.Merge(inputs=[dead * 2.0, dead * 3.0])
-        tf.identity(first + tf.get_variable("v", [2]), name="y")
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, str(tmp_path / "model"))
-    assert alive is not None
-    with pytest.raises(BadInput, match="control flow that neither tf.cond nor tf.while_loop"):
-        load_model(tmp_path / "model", output="y")

@@ -86,21 +86,6 @@ def test_lines_are_short(zoo, name):
     assert [line for line in source.splitlines() if len(line) > 100] == []
 
 
-def test_an_op_that_is_not_known_ends_it_before_anything_is_written(tmp_path, capsys):
-    tf = pytest.importorskip("tensorflow").compat.v1
-    with tf.Graph().as_default(), tf.Session() as session:
-        x = tf.placeholder(tf.float32, [None, 3], name="x")
-        weight = tf.get_variable("w", [3, 3])
-        tf.linalg.cholesky(tf.matmul(x, weight), name="scores")
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, str(tmp_path / "model"))
-    arguments = ["convert", str(tmp_path / "model"), str(tmp_path / "out"), "--no-tables"]
-    assert cli.main([*arguments, "--model", "--output", "scores"]) == 3
-    error = capsys.readouterr().err
-    assert "Cholesky of node 'scores' (of 'MatMul' (MatMul))" in error
-    assert not (tmp_path / "out").exists()
-
-
 def test_output_without_model_is_refused(wide_and_deep, tmp_path, capsys):
     arguments = ["convert", wide_and_deep.prefix, str(tmp_path / "out"), "--output", "logits"]
     assert cli.main(arguments) == 3

@@ -1,7 +1,5 @@
 """What iterators and queues deliver is called as the feature that it is, where the graph knows."""
 
-import pathlib
-
 import pytest
 import torch
 
@@ -10,10 +8,10 @@ from migrate.graph.interface.names import Name, delivered_names
 from migrate.graph.metagraph import read_graph
 from migrate.model.load import load_model
 from tests.model.zoo.read import models
+from tests.support.require import shared
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
-SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
 SPEC = {
     "b": tf.io.FixedLenFeature([2], tf.float32),
     "A": tf.io.FixedLenFeature([], tf.int64),
@@ -157,9 +155,9 @@ def test_inspect_says_what_it_guessed(zoo):
     assert feeds["IteratorGetNext:7"].feature is None
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
 def test_a_public_graph_with_transformations_of_its_own_has_its_features_names():
-    names = delivered_names(read_graph(str(SHARED / "criteo_tf_tile/model.ckpt-40000.meta")))
+    meta = shared("models", "criteo_tf_tile", "model.ckpt-40000.meta")
+    names = delivered_names(read_graph(str(meta)))
     assert [name.name for _, name in sorted(names.items())] == [
         "alcohol", "chlorides", "citric_acid", "density", "fixed_acidity", "free_sulfur_dioxide",
         "pH", "residual_sugar", "sulphates", "total_sulfur_dioxide", "volatile_acidity",

@@ -1,7 +1,6 @@
 """Which tensors a module returns, and what is said where that cannot be told."""
 
 import contextlib
-import pathlib
 
 import pytest
 import tensorflow as tf
@@ -13,10 +12,23 @@ from migrate.model.load import load_model
 from migrate.model.outputs import find_outputs
 from semisync.common.errors import BadInput, UsageError
 from tests.model.zoo.read import models
+from tests.support.require import shared
 
 tf1 = tf.compat.v1
 
-SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
+
+def written(folder):
+    """The default graph, as a Saver writes its MetaGraph."""
+    meta = str(folder / "model.meta")
+    tf1.train.Saver().export_meta_graph(meta)
+    return read_graph(meta)
+
+
+def looked_up():
+    """A table, and its rows of users, items and other items."""
+    ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
+    table = tf1.get_variable("table", [9, 4], use_resource=False)
+    return [table, *(tf.nn.embedding_lookup(table, one) for one in ids)]
 
 
 def test_of_a_model_with_one_loss_it_is_what_the_loss_is_given(zoo):
@@ -34,31 +46,29 @@ def test_of_a_model_with_one_loss_it_is_what_the_loss_is_given(zoo):
 
 @pytest.mark.parametrize("loss", [tf.square, tf.abs])
 def test_a_metric_that_needs_the_label_is_not_taken_for_the_prediction(loss, tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
+    with tf.Graph().as_default():
         rows, label = (tf1.placeholder(tf.float32, (None, n), name=f"in{n}") for n in (3, 1))
         kernel = tf1.get_variable("kernel", (3, 1), use_resource=False)
         prediction = tf.matmul(rows, kernel, name="prediction")
         error = tf.subtract(label, prediction)
         tf1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_mean(loss(error)))
         tf.abs(error / label, name="percentage_error")
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
-    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["prediction:0"]
+        graph = lower(written(tmp_path))
+    assert list(find_outputs(graph, None)) == ["prediction:0"]
 
 
 def test_a_distance_of_vectors_is_a_score_and_no_loss(tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
+    with tf.Graph().as_default():
         rows, other = (tf1.placeholder(tf.float32, (None, n), name=f"in{n}") for n in (3, 2))
         kernel = tf1.get_variable("kernel", (3, 2), use_resource=False)
         tf.reduce_sum(tf.square(tf.matmul(rows, kernel) - other), axis=1, name="distance")
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
-    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["distance:0"]
+        graph = lower(written(tmp_path))
+    assert list(find_outputs(graph, None)) == ["distance:0"]
 
 
 @pytest.mark.parametrize("dense", [False, True])
 def test_scores_of_a_softmax_within_the_batch_are_no_output(dense, tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
+    with tf.Graph().as_default():
         users, items = (tf1.placeholder(tf.int64, [None], name=name) for name in ("u", "i"))
         vectors = []
         for name, ids in (("user", users), ("item", items)):
@@ -73,10 +83,9 @@ def test_scores_of_a_softmax_within_the_batch_are_no_output(dense, tmp_path):
         else:
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(rows, scores)
         tf1.train.AdagradOptimizer(0.1).minimize(tf.reduce_mean(losses))
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+        graph = lower(written(tmp_path))
     with pytest.raises(BadInput, match="name them with --output"):
-        find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+        find_outputs(graph, None)
 
 
 def _hinge(x, y):
@@ -114,56 +123,47 @@ def _percentage(x, y):
 def test_what_a_loss_predicts_with_is_told_by_what_the_model_goes_through(
     loss, regularised, tmp_path
 ):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
+    with tf.Graph().as_default():
+        table, users, items, others = looked_up()
         label = tf1.placeholder(tf.float32, [None], name="label")
-        table = tf1.get_variable("table", [9, 4], use_resource=False)
         bias = tf1.get_variable("bias", [], use_resource=False)
-        users, items, others = (tf.nn.embedding_lookup(table, one) for one in ids)
         scores = tf.add(tf.reduce_sum(users * items, 1), bias, name="scores")
         tf.reduce_sum(users * others, 1, name="of_another")  # which nothing reads
         total = loss(scores, label)
         if regularised:
             total += 0.01 * (tf.nn.l2_loss(users) + tf.nn.l2_loss(table))
         tf1.train.AdagradOptimizer(0.1).minimize(total)
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
-    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["scores:0"]
+        graph = lower(written(tmp_path))
+    assert list(find_outputs(graph, None)) == ["scores:0"]
 
 
 def test_a_loss_without_labels_tells_no_score(tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
-        table = tf1.get_variable("table", [9, 4], use_resource=False)
-        users, items, others = (tf.nn.embedding_lookup(table, one) for one in ids)
+    with tf.Graph().as_default():
+        table, users, items, others = looked_up()
         better, worse = (tf.reduce_sum(users * one, 1) for one in (items, others))
         loss = -tf.reduce_mean(tf.math.log_sigmoid(better - worse))
         tf.reduce_sum(items * others, 1, name="likeness")  # which nothing reads
         tf1.train.AdagradOptimizer(0.1).minimize(loss)
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+        graph = lower(written(tmp_path))
     with pytest.raises(BadInput, match="name them with --output"):
-        find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+        find_outputs(graph, None)
 
 
 def test_the_difference_of_two_scores_in_a_sigmoid_is_no_output(tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
-        ids = [tf1.placeholder(tf.int64, [None], name=name) for name in ("user", "item", "other")]
-        table = tf1.get_variable("table", [9, 4], use_resource=False)
-        users, items, others = (tf.nn.embedding_lookup(table, one) for one in ids)
+    with tf.Graph().as_default():
+        table, users, items, others = looked_up()
         better, worse = (tf.reduce_sum(users * one, 1) for one in (items, others))
         loss = -tf.reduce_mean(tf.math.log(tf.sigmoid(better - worse) + 1e-8))
         tf.matmul(users, table, transpose_b=True, name="of_all")
         tf1.train.AdagradOptimizer(0.1).minimize(loss)
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+        graph = lower(written(tmp_path))
     with pytest.raises(BadInput, match="name them with --output, such as of_all:0$"):
-        find_outputs(lower(read_graph(f"{prefix}.meta")), None)
+        find_outputs(graph, None)
 
 
 @pytest.mark.parametrize("clicks", ["logits", "probability"])
 def test_a_probability_of_both_of_two_tasks_is_an_output_beside_theirs(clicks, tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
+    with tf.Graph().as_default():
         rows, click, buy = (tf1.placeholder(tf.float32, (None, n)) for n in (3, 1, 1))
         names = [("kernel_click", "clicks"), ("kernel_buy", "buys")]
         logits = [
@@ -177,9 +177,7 @@ def test_a_probability_of_both_of_two_tasks_is_an_output_beside_theirs(clicks, t
             loss = tf1.losses.log_loss(click, tf.sigmoid(logits[0], name="clicked"))
         loss += tf1.losses.log_loss(buy, both)
         tf1.train.AdagradOptimizer(0.1).minimize(loss)
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
-    graph = read_graph(f"{prefix}.meta")
+        graph = written(tmp_path)
     with pytest.raises(BadInput, match="name them with --output, such as .*both:0"):
         find_outputs(lower(graph), None)
     chosen = {one.tensor for one in find_interface(graph).outputs if one.chosen}
@@ -187,14 +185,13 @@ def test_a_probability_of_both_of_two_tasks_is_an_output_beside_theirs(clicks, t
 
 
 def test_what_depends_on_nothing_that_is_fed_is_no_output(tmp_path):
-    with tf.Graph().as_default(), tf1.Session() as session:
+    with tf.Graph().as_default():
         user = tf1.placeholder(tf.int64, [None], name="user")
         table = tf1.get_variable("table", [9, 4], use_resource=False)
         tf.sigmoid(tf.matmul(tf.ones([9, 9]), table), name="spread")
         tf.reduce_sum(tf.nn.embedding_lookup(table, user), 1, name="score")
-        session.run(tf1.global_variables_initializer())
-        prefix = tf1.train.Saver().save(session, str(tmp_path / "model.ckpt"))
-    assert list(find_outputs(lower(read_graph(f"{prefix}.meta")), None)) == ["score:0"]
+        graph = lower(written(tmp_path))
+    assert list(find_outputs(graph, None)) == ["score:0"]
 
 
 def test_inspect_has_the_output_of_the_conversion_first(zoo):
@@ -220,7 +217,6 @@ def test_a_name_that_is_not_there_is_refused_with_one_that_is(zoo):
         load_model(model.prefix, output="strided_slice")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
 @pytest.mark.parametrize(
     "prefix, output",
     [
@@ -236,11 +232,11 @@ def test_a_name_that_is_not_there_is_refused_with_one_that_is(zoo):
     ],
 )
 def test_every_public_graph_with_its_values_converts_unedited(prefix, output):
-    module = load_model(SHARED / prefix, output=output)
+    module = load_model(shared("models") / prefix, output=output)
     assert list(module.parameters())
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="third-party checkpoints are not here")
 def test_a_graph_without_a_model_is_refused():
+    prefix = shared("models") / "tf_feature_column_embedding" / "testdata" / "embedding.ckpt"
     with pytest.raises(BadInput, match="no loss with labels and no end that is a score"):
-        load_model(SHARED / "tf_feature_column_embedding/testdata/embedding.ckpt")
+        load_model(prefix)

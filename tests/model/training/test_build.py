@@ -19,6 +19,11 @@ from tests.support.require import shared
 BATCH = {"x": torch.tensor(X), "y": torch.tensor(Y)}
 
 
+def momentum():
+    loss, _ = regression()
+    return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
+
+
 def step(training, batch=None):
     """One step; returns the loss."""
     training.optimizer.zero_grad()
@@ -37,11 +42,7 @@ def refusal(prefix, error=BadInput, **options):
 
 
 def test_the_loss_is_the_tensor_whose_gradients_are_applied(tmp_path):
-    def build():
-        loss, _ = regression()
-        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
-
-    training = build_training(saved(tmp_path, build))
+    training = build_training(saved(tmp_path, momentum))
     assert training.loss == "loss:0"
     assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
 
@@ -59,11 +60,7 @@ def test_a_step_that_is_collected_among_what_is_trained_is_a_counter(tmp_path):
 
 
 def test_a_loss_that_was_cut_away_is_not_taken_for_what_it_is_computed_from(tmp_path):
-    def build():
-        loss, _ = regression()
-        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
-
-    prefix = saved(tmp_path, build)
+    prefix = saved(tmp_path, momentum)
     meta = pathlib.Path(prefix + ".meta")
     whole = meta_graph_pb2.MetaGraphDef.FromString(meta.read_bytes())
     kept = [one.name for one in whole.graph_def.node if one.name.startswith("save/")]
@@ -154,11 +151,7 @@ def test_gradients_of_several_losses_that_nothing_adds_up_are_refused(tmp_path):
 
 
 def test_a_graph_that_was_imported_under_a_scope_trains_on(tmp_path):
-    def build():
-        loss, _ = regression()
-        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
-
-    plain = saved(tmp_path, build)
+    plain = saved(tmp_path, momentum)
     with tf.Graph().as_default(), tf.Session() as session:
         tf.train.import_meta_graph(plain + ".meta", import_scope="old")
         (weight,) = tf.trainable_variables()
@@ -195,11 +188,7 @@ def test_each_parameter_is_stepped_by_the_optimizer_that_its_own_op_names(tmp_pa
 
 
 def test_an_optimizer_for_a_scoring_module_has_the_slots_and_follows_its_own_loss(tmp_path):
-    def build():
-        loss, _ = regression()
-        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)
-
-    prefix = saved(tmp_path, build)
+    prefix = saved(tmp_path, momentum)
     module = load_model(prefix, output="MatMul")
     optimizer = build_optimizer(module, prefix)
     (target,) = optimizer.targets
