@@ -16,6 +16,7 @@ from semisync.common.errors import BadInput, SemisyncError, UsageError
 from tests.back.same import assert_same
 from tests.back.test_round_trip import convert
 from tests.migrate.test_full_disk import OWN, own_mounts  # noqa: F401  a fixture
+from tests.support.bundles import write
 from tests.support.require import ROOT
 
 
@@ -57,19 +58,11 @@ def test_another_checkpoint_as_the_original_is_refused(folder, tmp_path):
 
 
 def test_another_step_as_the_original_is_refused(folder, tmp_path):
-    import tensorflow as tf
-
     with migrate.open_checkpoint(folder / "adagrad_ref") as checkpoint:
         values = {name: checkpoint.read(name) for name in checkpoint}
     values["global_step"] = np.array(7, np.int64)
-    names = list(values)
-    tf.raw_ops.SaveV2(
-        prefix=str(tmp_path / "later"),
-        tensor_names=names,
-        shape_and_slices=[""] * len(names),
-        tensors=list(values.values()),
-    )
-    said = refusal(BadInput, folder / "out", tmp_path / "back", original=tmp_path / "later")
+    later = write(tmp_path / "later", values)
+    said = refusal(BadInput, folder / "out", tmp_path / "back", original=later)
     assert "has 'global_step' 7, but it was 3 in the checkpoint that became" in said
 
 

@@ -11,6 +11,7 @@ from torch.distributed import checkpoint as dcp
 
 import migrate
 from semisync.common.errors import BadInput, UsageError
+from tests.support.conversions import make_plan, rows_of
 from tests.support.require import ROOT, environment
 from tests.support.three_tables import TABLES, batches, convert
 
@@ -67,27 +68,16 @@ def test_trained_tables_and_slots_come_back_as_tensorflow_trains_them(
     assert "the slots of 'dense/kernel', 'first' are the original's" in back.notes[0]
     assert pathlib.Path(str(tmp_path / "back") + ".meta").exists()
     expected = np.load(f"{original}.npz")
-    migrate.convert(plan_of(tmp_path / "back"), tmp_path / "again")
+    migrate.convert(make_plan(tmp_path / "back"), tmp_path / "again")
     for table, variable in TABLES.items():
         for suffix, state in (("", ""), (":accumulator", f".{table}.momentum1")):
             fqn = f"ebc.embedding_bags.{table}.weight"
-            found = rows(tmp_path / "again", ("optim.state." if state else "") + fqn + state)
+            found = rows_of(tmp_path / "again", ("optim.state." if state else "") + fqn + state)
             assert np.allclose(found, expected[f"later {variable}{suffix}"], rtol=0, atol=1e-5)
     with migrate.open_checkpoint(original) as one, migrate.open_checkpoint(back.prefix) as two:
         assert dict(one) == dict(two)
         for name in ("first", "first/Adagrad", "dense/kernel", "global_step"):
             assert np.array_equal(one.read(name), two.read(name))
-
-
-def plan_of(prefix):
-    with migrate.open_checkpoint(prefix) as checkpoint:
-        return migrate.plan(checkpoint)
-
-
-def rows(directory, fqn):
-    from tests.support.conversions import rows_of
-
-    return rows_of(directory, fqn)
 
 
 def save(folder, tensors):
@@ -165,6 +155,6 @@ def test_values_that_do_not_stand_row_by_row_are_turned(state, converted, origin
     state["ebc.embedding_bags.user.weight"] = values.t()
     folder = save(tmp_path / "dcp", state)
     back = migrate.write_checkpoint(folder, tmp_path / "back", original, converted)
-    migrate.convert(plan_of(back.prefix), tmp_path / "again")
-    found = rows(tmp_path / "again", "ebc.embedding_bags.user.weight")
+    migrate.convert(make_plan(back.prefix), tmp_path / "again")
+    found = rows_of(tmp_path / "again", "ebc.embedding_bags.user.weight")
     assert np.array_equal(found, values.t().numpy())

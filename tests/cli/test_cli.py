@@ -10,7 +10,10 @@ from semisync.cli import SUBCOMMANDS, main
 from semisync.common.distribution import install_command
 from tests.support.require import ROOT, environment, tf1_python
 
-FRAMEWORKS = ("tensorflow", "torch", "torchrec", "pyarrow", "matplotlib")
+FRAMEWORKS = (
+    "tensorflow", "tensorboard", "torch", "torchrec", "pyarrow", "matplotlib", "scipy", "sklearn",
+    "pandas",
+)  # fmt: skip
 
 
 def modules_after(code):

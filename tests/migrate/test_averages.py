@@ -3,7 +3,7 @@
 import numpy as np
 
 import migrate
-from tests.support.conversions import load_all
+from tests.support.conversions import load_all, make_plan, without_graph
 
 
 def test_slots_of_swapped_averages_go_with_the_weights_that_are_trained(tf1_checkpoints, tmp_path):
@@ -30,12 +30,10 @@ def test_slots_of_swapped_averages_go_with_the_weights_that_are_trained(tf1_chec
 
 
 def test_without_a_graph_it_is_said_that_averages_may_be_swapped(tf1_checkpoints, tmp_path):
-    for file in tf1_checkpoints.glob("swapped.[id]*"):
-        (tmp_path / file.name).symlink_to(file)
+    bare = without_graph(tf1_checkpoints, "swapped", tmp_path)
     by_hand = {"tables": "^user$", "partition_strategy": "mod"}
-    with migrate.open_checkpoint(tmp_path / "swapped") as checkpoint:
-        notes = migrate.plan(checkpoint, **by_hand).notes
+    notes = make_plan(bare, **by_hand).notes
     assert any("slots of kernel, user belong to the weights, and only a" in one for one in notes)
     for name in ("averaged", "adagrad_ref"):  # no slots, no averages
-        with migrate.open_checkpoint(tf1_checkpoints / name) as checkpoint:
-            assert not any("swapping_saver" in note for note in migrate.plan(checkpoint).notes)
+        notes = make_plan(tf1_checkpoints / name).notes
+        assert not any("swapping_saver" in note for note in notes)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 
 import pyarrow
 import pytest
@@ -15,6 +14,7 @@ from migrate.encoding.ordered_code import slice_key
 from migrate.encoding.sstable import read_table
 from semisync.common.errors import BadInput
 from tests.migrate.table_writer import varint, write_table
+from tests.support.conversions import without_graph
 
 compressible = st.lists(st.binary(max_size=40) | st.sampled_from([b"abcd" * 50, b"\x00" * 300]))
 
@@ -56,12 +56,11 @@ def test_a_table_gives_back_its_entries_in_order(tmp_path_factory, entries, per_
 def test_a_repacked_index_reads_the_same_here_and_in_tensorflow(
     tf2_checkpoints, tmp_path, tf_reader, packed
 ):
-    for file in tf2_checkpoints.glob("slices.*"):
-        shutil.copy(file, tmp_path)
+    prefix = without_graph(tf2_checkpoints, "slices", tmp_path)
     index = tmp_path / "slices.index"
     write_table(index, list(read_table(str(index))), 3, packed)
-    reader = tf_reader(tmp_path / "slices")
-    with migrate.open_checkpoint(tmp_path / "slices") as checkpoint:
+    reader = tf_reader(prefix)
+    with migrate.open_checkpoint(prefix) as checkpoint:
         for name in ("rows", "columns", "both"):
             assert (checkpoint.read(name) == reader.get_tensor(name)).all()
 

@@ -13,6 +13,7 @@ import migrate
 from migrate.targets import work_directory
 from semisync.common.errors import UsageError
 from tests.migrate.raw_tables import write_hugectr
+from tests.support.bundles import write
 from tests.support.conversions import interrupt, make_plan
 from tests.support.require import ROOT
 
@@ -37,8 +38,6 @@ def own_mounts():
     ],
 )
 def test_a_full_disk_is_named_and_resumed_when_there_is_room(tmp_path, own_mounts, hashed, sizes):
-    import tensorflow
-
     source, folder = tmp_path / "source", tmp_path / "small"
     folder.mkdir()
     rows = np.random.default_rng(0).random((20_000, 16), dtype=np.float32)
@@ -46,9 +45,7 @@ def test_a_full_disk_is_named_and_resumed_when_there_is_room(tmp_path, own_mount
         source.mkdir()
         write_hugectr(source, np.arange(len(rows))[::-1], rows)
     else:
-        tensorflow.raw_ops.SaveV2(
-            prefix=str(source), tensor_names=["rows"], shape_and_slices=[""], tensors=[rows]
-        )
+        write(source, {"rows": rows})
     command = [*OWN, sys.executable, "-m", "tests.migrate.fill_disk", source, folder]
     done = subprocess.run(
         [*map(str, command), *map(str, sizes)], cwd=ROOT, capture_output=True, text=True

@@ -16,27 +16,7 @@ from migrate.verification import verify
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.migrate.raw_tables import write_tfra
-
-
-def write(prefix, tensors):
-    """A bundle by TensorFlow's own kernel; a list of arrays is a variable in that many parts."""
-    import tensorflow
-
-    names, slices, values = [], [], []
-    for name, found in tensors.items():
-        if not isinstance(found, list):
-            names, slices, values = [*names, name], [*slices, ""], [*values, found]
-            continue
-        rows, dim = sum(map(len, found)), found[0].shape[1]
-        ends = np.cumsum([len(part) for part in found])
-        for part, end in zip(found, ends):
-            slices.append(f"{rows} {dim} {end - len(part)},{len(part)}:0,{dim}")
-        names += [name] * len(found)
-        values += found
-    tensorflow.raw_ops.SaveV2(
-        prefix=str(prefix), tensor_names=names, shape_and_slices=slices, tensors=values
-    )
-    return prefix
+from tests.support.bundles import write
 
 
 def rows_of(stem, keys, values):

@@ -13,6 +13,7 @@ from migrate.targets.reading import open_target
 from migrate.verification import verify
 from semisync import cli
 from semisync.common.errors import BadInput, UsageError
+from tests.support.bundles import write
 from tests.support.conversions import make_plan, rows_of, without_graph
 from tests.support.require import shared
 
@@ -60,18 +61,10 @@ def test_a_graph_that_has_more_or_less_is_the_models_own(trained):
 
 
 def test_tables_that_the_graph_does_not_know_are_noted(trained, tmp_path):
-    import tensorflow
-
     with migrate.open_checkpoint(trained / "two_rates") as checkpoint:
         tensors = {name: checkpoint.read(name) for name in checkpoint}
     tensors["net/new"] = np.zeros((7, 4), np.float32)
-    tensorflow.raw_ops.SaveV2(
-        prefix=str(tmp_path / "x"),
-        tensor_names=list(tensors),
-        shape_and_slices=[""] * len(tensors),
-        tensors=list(tensors.values()),
-    )
-    plan = make_plan(tmp_path / "x", meta=trained / "two_rates.meta")
+    plan = make_plan(write(tmp_path / "x", tensors), meta=trained / "two_rates.meta")
     assert [one.variable for one in plan.tables] == ["net/user"]
     assert "the MetaGraph does not know net/new, which become dense variables" in plan.notes[0]
 

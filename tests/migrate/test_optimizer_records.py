@@ -15,6 +15,7 @@ from migrate.optimizers.registry import LEAVES, OPTIMIZERS, TRAINING_OPS, table_
 from migrate.optimizers.slots import Slots, initial_value, slot_of, state_name, unfused_name
 from migrate.targets.reading import open_target
 from tests.migrate.raw_tables import write_tfra
+from tests.support.conversions import make_plan
 from tests.support.require import tf1_python
 from tests.support.written import written
 
@@ -179,8 +180,7 @@ def test_a_row_without_state_begins_where_tensorflow_begins_it(tmp_path, optimiz
     state = [([1, 2], [[10], [20]])]
     slots = [(f"{optimizer}_{slot}", state) for slot in FILLS[optimizer]]
     source = write_tfra(tmp_path / "in", "t", [(ids, rows)], slots)
-    with migrate.open_checkpoint(source) as checkpoint:
-        plan = migrate.plan(checkpoint, ids="rows")
+    plan = make_plan(source)
     (table,) = plan.tables
     assert table.optimizer == optimizer
     migrate.convert(plan, tmp_path / "out")
@@ -195,8 +195,7 @@ def test_centered_rmsprop_of_a_hash_table_has_its_mean(tmp_path):
     state = [([1], [[10]])]
     slots = [(f"RMSProp_{slot}", state) for slot in ("rms", "mg", "momentum")]
     source = write_tfra(tmp_path / "in", "t", [([1], [[1]])], slots)
-    with migrate.open_checkpoint(source) as checkpoint:
-        (table,) = migrate.plan(checkpoint, ids="rows").tables
+    (table,) = make_plan(source).tables
     assert table.slots == {
         "square_avg": "RMSProp_rms",
         "grad_avg": "RMSProp_mg",

@@ -20,6 +20,7 @@ from migrate.torchrec import (
     read_model,
 )
 from semisync.common.errors import UsageError
+from tests.support.bundles import write
 from tests.support.three_tables import TABLES, batches, convert
 
 OPTIMIZERS = {
@@ -234,18 +235,11 @@ def test_the_step_of_adam_is_that_of_its_bias_correction(tf2_checkpoints, tmp_pa
 def test_where_adams_step_is_not_known_it_is_said_what_is_missing(
     tmp_path, scalars, beta2, expected
 ):
-    import tensorflow
-
     tensors = dict.fromkeys(("user", "user/Adam", "user/Adam_1"), np.zeros((3, 4), np.float32))
     for name, value in scalars.items():
         power = np.float32(0.999) ** np.float32(value)
         tensors[name] = power if "power" in name else np.int64(value)
-    names, values = zip(*tensors.items())
-    path = str(tmp_path / "adam")
-    tensorflow.raw_ops.SaveV2(
-        prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values
-    )
-    with migrate.open_checkpoint(path) as checkpoint:
+    with migrate.open_checkpoint(write(tmp_path / "adam", tensors)) as checkpoint:
         plan = migrate.plan(checkpoint, tables="^user$")
         plan.tables[0].hyperparameters = {"beta2": 0.999} if beta2 else {}
         said = [one for one in semantics.notes(plan, checkpoint) if "step of user" in one]
@@ -257,8 +251,6 @@ def test_where_adams_step_is_not_known_it_is_said_what_is_missing(
 
 def test_adam_async_continues_as_tensorflows_kernel_of_the_same_formula(tf1_checkpoints, tmp_path):
     """DeepRec's AdamAsync is LazyAdam with powers of its own: under its names, LazyAdam's state."""
-    import tensorflow
-
     prefix = tf1_checkpoints / "lazy_adam"
     with migrate.open_checkpoint(prefix) as checkpoint:
         tensors = {"plain/city": checkpoint.read("plain/city")}
@@ -267,12 +259,7 @@ def test_adam_async_continues_as_tensorflows_kernel_of_the_same_formula(tf1_chec
         for slot, power in (("_2", "beta1_power"), ("_3", "beta2_power")):
             tensors["plain/city/AdamAsync" + slot] = checkpoint.read(power)
     tensors["global_step"] = np.int64(1000)  # of all workers; the variable's own count is 3
-    path = str(tmp_path / "async")
-    names, values = zip(*tensors.items())
-    tensorflow.raw_ops.SaveV2(
-        prefix=path, tensor_names=names, shape_and_slices=[""] * len(names), tensors=values
-    )
-    with migrate.open_checkpoint(path) as checkpoint:
+    with migrate.open_checkpoint(write(tmp_path / "async", tensors)) as checkpoint:
         plan = migrate.plan(checkpoint, tables="^plain/city$")
         (table,) = plan.tables
         assert table.optimizer == "AdamAsync"

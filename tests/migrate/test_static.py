@@ -258,8 +258,7 @@ def test_plans_that_contradict_themselves_are_refused(tf2_checkpoints, tmp_path,
 
 
 def test_values_and_dims_that_8_bits_cannot_hold_are_refused(tf2_checkpoints, tmp_path):
-    with migrate.open_checkpoint(tf2_checkpoints / "suspicious") as checkpoint:
-        plan = migrate.plan(checkpoint, tables="^t$", static=[("t", "int8")])
+    plan = make_plan(tf2_checkpoints / "suspicious", tables="^t$", static=[("t", "int8")])
     with pytest.raises(BadInput, match="'t' has values that int8 cannot hold, in rows 0"):
         migrate.convert(plan, tmp_path / "out")
     with migrate.open_checkpoint(tf2_checkpoints / "slices") as checkpoint:

@@ -13,6 +13,7 @@ from migrate.inspection.listing import describe
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.raw_tables import framed, write_hugectr, write_sok
 from tests.migrate.table_writer import varint, write_table
+from tests.support.conversions import without_graph
 from tests.support.require import shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
@@ -43,9 +44,7 @@ def test_tables_of_contrib_lookup_without_their_free_and_erased_buckets(checkpoi
 
 
 def test_a_dense_table_needs_its_sentinels(tf2_checkpoints, tmp_path):
-    for file in tf2_checkpoints.glob("lookup_tables.[id]*"):
-        shutil.copy(file, tmp_path)
-    prefix = tmp_path / "lookup_tables"
+    prefix = without_graph(tf2_checkpoints, "lookup_tables", tmp_path)
     with pytest.raises(BadInput, match="give the MetaGraph or the sentinels"):
         migrate.open_hash_tables(prefix)["dense"].read()
     given = {"dense": migrate.Sentinels(-1, -2)}
@@ -85,11 +84,10 @@ def test_a_deeprec_increment_goes_on_top_of_the_full_checkpoint(checkpoints):
 
 
 def test_deeprec_with_an_ssd_tier_is_refused_with_the_reason(tf2_checkpoints, tmp_path):
-    for file in tf2_checkpoints.glob("deeprec.*"):
-        shutil.copy(file, tmp_path)
+    prefix = without_graph(tf2_checkpoints, "deeprec", tmp_path)
     (tmp_path / "deeprec-user_part_1-ssd_record.index").touch()
     with pytest.raises(BadInput, match="SSD files"):
-        migrate.open_hash_tables(tmp_path / "deeprec")
+        migrate.open_hash_tables(prefix)
 
 
 @pytest.mark.parametrize("source", ["in_bundle", "TFRADynamicEmbedding"])

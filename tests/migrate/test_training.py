@@ -9,6 +9,7 @@ from migrate.inspection.listing import describe
 from migrate.torchrec import build, build_optimizer, read_model
 from migrate.verification import verify
 from semisync.common.errors import BadInput
+from tests.support.bundles import write
 from tests.support.conversions import make_plan, rows_of, without_graph
 from tests.support.require import shared
 
@@ -97,16 +98,9 @@ def test_names_are_the_fallback_below_a_scope_too(trained, tmp_path):
 
 
 def test_a_slot_without_an_owner_is_noted(tmp_path):
-    import tensorflow
-
-    names = ["user", "tower/user/Adam", "gone/kernel/Adam", "gone/kernel/Adam_1"]
-    shapes = [(5, 3), (4, 3), (2, 2), (2, 2)]
-    tensorflow.raw_ops.SaveV2(
-        prefix=str(tmp_path / "x"),
-        tensor_names=names,
-        shape_and_slices=[""] * 4,
-        tensors=[np.ones(shape, np.float32) for shape in shapes],
-    )
+    shapes = {"user": (5, 3), "tower/user/Adam": (4, 3)}
+    shapes |= dict.fromkeys(["gone/kernel/Adam", "gone/kernel/Adam_1"], (2, 2))
+    write(tmp_path / "x", {name: np.ones(shape, np.float32) for name, shape in shapes.items()})
     plan = make_plan(tmp_path / "x", tables="^user$")
     assert (plan.tables[0].optimizer, len(plan.dense)) == (None, 3)
     (note,) = [note for note in plan.notes if "no optimizer gets them" in note]
@@ -119,15 +113,8 @@ def test_a_slot_without_an_owner_is_noted(tmp_path):
 
 def test_where_names_give_a_variable_to_two_owners_nothing_is_guessed(tmp_path):
     """`minimize` in the scope "deep" of a model with user and deep/user."""
-    import tensorflow
-
     names = ["user", "deep/user", "deep/user/Adagrad", "deep/deep/user/Adagrad"]
-    tensorflow.raw_ops.SaveV2(
-        prefix=str(tmp_path / "x"),
-        tensor_names=names,
-        shape_and_slices=[""] * 4,
-        tensors=[np.ones((5, 3), np.float32)] * 4,
-    )
+    write(tmp_path / "x", dict.fromkeys(names, np.ones((5, 3), np.float32)))
     with pytest.raises(BadInput, match="'deep/user' has slots of two .*, give the MetaGraph"):
         make_plan(tmp_path / "x", tables="user$")
 
