@@ -12,6 +12,8 @@ a fifth of the batches pause five times as long, and one worker twice as long as
     semi-sync       the same, not paced, Threshold(bound)
     async           the plain optimizer on each local batch, the same hyperparameters
     async-tuned     the same from a learning rate picked for it on the validation days
+    native-sync     TensorFlow's SyncReplicasOptimizer around the plain optimizer
+    backups         the same; a global batch has four batches more, and the last four are dropped
     low-beta1       semi-sync, and Adam with the beta1 that benchmarks/mitigations.py picks
     sync-low-beta1  the exact global batch with that
     staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.25, 0.5 or 1
@@ -47,7 +49,7 @@ def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     options.declare(parser)
-    every = [*runs.MODES, *runs.MITIGATED]
+    every = [*runs.MODES, *runs.OTHERS]
     parser.add_argument("--modes", nargs="*", choices=every, default=list(runs.MODES))
     parser.add_argument("--delays", nargs="*", type=int, default=[0, 1])
     parser.add_argument("--split", choices=list(plan.SPLITS), default="test")

@@ -57,8 +57,8 @@ def summary_table(results, settings):
     seeds = len({result["seed"] for result in results})
     lines = [
         "| mode | AUC, mean of {} seeds | sd of seeds | minus sync, seed by seed | 95 % interval"
-        " | mean staleness, global steps | batches/s |".format(seeds),
-        "|---|---|---|---|---|---|---|",
+        " | log loss | mean staleness, global steps | batches/s |".format(seeds),
+        "|---|---|---|---|---|---|---|---|",
     ]
     from_sync = differences(results)
     for mode, aucs in by_seed(results).items():
@@ -66,12 +66,14 @@ def summary_table(results, settings):
         sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
         cells = [mode, "{:.5f}".format(statistics.mean(values)), sd]
         cells += _difference_cells(from_sync.get(mode))[:2]
-        runs = [result for result in results if result["mode"] == mode and "staleness" in result]
+        of_mode = [result for result in results if result["mode"] == mode]
+        cells.append("{:.5f}".format(statistics.mean(result["log_loss"] for result in of_mode)))
+        runs = [result for result in of_mode if "staleness" in result]
         if runs:
             batches, total = _staleness(mode, runs, settings)
             cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
             cells.append("{:.1f}".format(paces(runs)[mode]))
-        lines.append("| " + " | ".join(cells + [""] * (7 - len(cells))) + " |")
+        lines.append("| " + " | ".join(cells + [""] * (8 - len(cells))) + " |")
     return "\n".join(lines)
 
 

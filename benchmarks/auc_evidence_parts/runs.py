@@ -11,6 +11,7 @@ import subprocess
 from typing import NamedTuple, Optional
 
 import numpy as np
+from sklearn.metrics import log_loss
 
 import parity
 from benchmarks.auc_evidence_parts import data, plan
@@ -28,6 +29,7 @@ class Mode(NamedTuple):
     learning_rate: str = "learning_rate"
     beta1: str = "beta1"
     paced_first: Optional[str] = None
+    backups: Optional[str] = None
     mean_staleness: Optional[float] = None
 
 
@@ -37,7 +39,9 @@ MODES = {
     "async": Mode("async"),
     "async-tuned": Mode("async", "async_rate"),
 }
-MITIGATED = {
+OTHERS = {
+    "native-sync": Mode("native-sync"),
+    "backups": Mode("native-sync", backups="backups"),
     "sync-low-beta1": Mode("sync", beta1="low_beta1"),
     "low-beta1": Mode("semi-sync", beta1="low_beta1"),
     "staleness-0.25": Mode("semi-sync", mean_staleness=0.25),
@@ -64,21 +68,25 @@ class Experiment(NamedTuple):
     settings: plan.Settings
     split: str
 
-    def auc(self, scores):
-        """The AUC of the scores in a file, on the held-out rows."""
+    def quality(self, path):
+        """{"auc", "log_loss"} of the probabilities in a file, on the held-out rows."""
         answers = data.load(self.data)
         labels = answers.labels[data.rows_of(answers, plan.SPLITS[self.split][1])]
-        return parity.auc(labels, np.load(scores))
+        scores = np.load(path)
+        return {
+            "auc": parity.auc(labels, scores),
+            "log_loss": log_loss(labels, scores.astype(np.float64)),
+        }
 
 
 def cluster(experiment, seed, modes):
-    """Trains one seed in each of `modes`, keys of MODES or MITIGATED; yields one dict of figures
+    """Trains one seed in each of `modes`, keys of MODES or OTHERS; yields one dict of figures
     per run."""
     runs = []
     for name in modes:
-        mode = {**MODES, **MITIGATED}[name]
+        mode = {**MODES, **OTHERS}[name]
         run = {"name": "{}-{}".format(name, seed), "mode": mode.way, "seed": seed}
-        for number in ("learning_rate", "beta1", "paced_first"):
+        for number in ("learning_rate", "beta1", "paced_first", "backups"):
             setting = getattr(mode, number)
             run[number] = setting and getattr(experiment.settings, setting)
         runs.append(dict(run, mean_staleness=mode.mean_staleness))
@@ -86,7 +94,8 @@ def cluster(experiment, seed, modes):
     for name, run in zip(modes, runs):
         scores = os.path.join(experiment.out, run["name"], "scores.npy")
         figures = measured(experiment, run["name"])
-        yield dict(run, name=name, mode=name, auc=experiment.auc(scores), scores=scores, **figures)
+        figures.update(experiment.quality(scores))
+        yield dict(run, name=name, mode=name, scores=scores, **figures)
 
 
 def train(experiment, runs, module, logs):
@@ -160,7 +169,7 @@ def alone(experiment, seed, delays):
             log.seek(0)
             raise RuntimeError("{} failed: {}".format(module, log.read()[-2000:]))
     return [
-        dict(run, mode="delay {}".format(run["delay"]), auc=experiment.auc(run["scores"]))
+        dict(run, mode="delay {}".format(run["delay"]), **experiment.quality(run["scores"]))
         for run in runs
     ]
 

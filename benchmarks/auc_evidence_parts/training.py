@@ -32,6 +32,8 @@ from semisync.demo.tensorflow.modes import LEDGER
 from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
 from semisync.demo.tensorflow.work import END, Ending, WorkList
 
+HANG = 2000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
+
 
 class Inputs:
     """The placeholders of one batch, and their feed dict."""
@@ -56,7 +58,7 @@ class Training:
     """Builds a run's graph in the default graph; `run` trains it.
 
     Args:
-      run: {"mode", "seed", "learning_rate"}; mode "sync", "semi-sync" or "async".
+      run: {"mode", "seed", "learning_rate"}; mode "sync", "semi-sync", "native-sync" or "async".
       settings: plan.Settings.
       answers: data.Answers.
       rows: the slice to train on.
@@ -66,6 +68,7 @@ class Training:
 
     def __init__(self, run, settings, answers, rows, task, out):
         self._task, self._chief, self._out = task, task == 0, out
+        self._mode = run["mode"]
         self._batches = plan.batches(rows, settings, run["seed"])
         self._pauses = plan.pauses(len(self._batches), settings, run["seed"])
         if task == settings.workers - 1:
@@ -79,8 +82,9 @@ class Training:
         barrier = Barrier("start", task, settings.workers)
         ending = Ending(os.path.join(out, "model"), task, settings.workers, self._kept())
         self._aggregation = (
-            [self._optimizer.make_session_run_hook(self._chief)] if run["mode"] in LEDGER else []
+            [] if self._mode == "async" else [self._optimizer.make_session_run_hook(self._chief)]
         )
+        self._limit = tf.RunOptions(timeout_in_ms=HANG) if self._mode == "native-sync" else None
         self._hooks = [self._work, barrier] + self._aggregation + [ending]
 
     # Another experiment may override: the model, the optimizer and its wrapper, a batch's other
@@ -120,10 +124,13 @@ class Training:
     def _build(self, run, settings, answers):
         inputs = self._inputs
         logit = self._logit(inputs, answers, plan.model_seed(run["seed"]))
-        aggregates = run["mode"] in LEDGER
-        steps = len(self._batches) // (settings.batches_per_step if aggregates else 1)
+        per_step = 1 if run["mode"] == "async" else settings.batches_per_step
+        tokens = per_step + (run.get("backups") or 0)  # of SyncReplicasOptimizer
+        steps = len(self._batches) // tokens
         self._optimizer = self._plain_optimizer(run, settings, steps)
-        if aggregates:
+        if run["mode"] == "native-sync":
+            self._optimizer = tf.train.SyncReplicasOptimizer(self._optimizer, per_step, tokens)
+        elif run["mode"] in LEDGER:
             more = {"paced": run["mode"] == "sync"}
             if run.get("paced_first"):
                 more["paced"] = semisync.PacedSteps(first=int(run["paced_first"] * steps))
@@ -149,7 +156,7 @@ class Training:
             start = time.monotonic()
             trained = self._loop(session, staleness)
         seconds = time.monotonic() - start
-        if self._aggregation:
+        if self._mode in LEDGER:
             ledger = self._aggregation[0].ledger
             staleness, fates = (ledger.staleness, ledger.fates) if self._chief else ({}, {})
         result = {"trained": trained, "seconds": seconds, "staleness": staleness, "fates": fates}
@@ -166,10 +173,11 @@ class Training:
             save_summaries_steps=None,
             save_summaries_secs=None,
             log_step_count_steps=None,
+            stop_grace_period_secs=2,  # SyncReplicasOptimizer's thread on the chief never ends
         )
 
     def _loop(self, session, staleness):
-        trained = 0
+        trained, fetches = 0, [self._train, self._read_at, self._applied_at]
         while True:
             number = int(session.run(self._work.next))
             if number == END:
@@ -178,6 +186,9 @@ class Training:
                 self._wait(self._pauses[number])
             feed = self._inputs.feed(self._rows(number))
             feed[self._pause] = 0 if self._reads else self._pauses[number]
-            fetched = session.run([self._train, self._read_at, self._applied_at], feed)
+            try:
+                fetched = session.run(fetches, feed, options=self._limit)
+            except tf.errors.DeadlineExceededError:
+                continue
             staleness[int(fetched[2] - fetched[1])] += 1
             trained += 1
