@@ -19,8 +19,21 @@ import json
 import os
 import shutil
 import sys
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
+import numpy as np
 import pyarrow as pa
 
 from migrate.scoring import model_files
@@ -39,7 +52,7 @@ from migrate.scoring.module_inputs import ModuleInputs
 from migrate.scoring.options import Given
 from migrate.scoring.output import LOGIT, SCORE
 from migrate.scoring.run import Reading
-from migrate.scoring.scores import scorer, written
+from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.inputs.checks import Column
 from parity.io.batches import Batch
 from semisync.common.errors import MissingColumn, SemisyncError, UsageError
@@ -121,18 +134,22 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
         args.sigmoid,
     )
     inputs = _inputs_of(scoring, session)
+    rows = read(session, args.data)
     with naming_inputs(columns_of(inputs)):
-        scored = _scored(read(session, args.data), scoring, inputs, args.data)
+        scored = _scored(rows, scoring, inputs, args.data)
+    instability = _instability(rows, scoring, inputs)
+    if instability is not None:
+        print(f"semisync score: warning: {instability.in_words()}", file=sys.stderr)
     there = os.path.exists(args.out)
     try:
         with explained("Spark ended the scoring"):
             scored.write.parquet(args.out)
-            rows = session.read.parquet(args.out).count()
+            count = session.read.parquet(args.out).count()
     except SemisyncError:
         if not there:
             shutil.rmtree(args.out, ignore_errors=True)
         raise
-    print(f"{rows:,} rows: {args.out}")
+    print(f"{count:,} rows: {args.out}")
     return 0
 
 
@@ -153,10 +170,23 @@ def _scored(df: Any, scoring: _Scoring, inputs: Sequence[Input], source: str) ->
     schema = T.StructType(
         [df.schema[name] for name in keep] + [T.StructField(name, T.DoubleType()) for name in added]
     )
-    columns = dict.fromkeys([*keep, *taken])
-    return df.select(*("`" + name.replace("`", "``") + "`" for name in columns)).mapInArrow(
-        scoring, schema
-    )
+    return _selected(df, [*keep, *taken]).mapInArrow(scoring, schema)
+
+
+def _selected(df: Any, names: Sequence[str]) -> Any:
+    """The DataFrame of these columns, each once."""
+    return df.select(*("`" + name.replace("`", "``") + "`" for name in dict.fromkeys(names)))
+
+
+def _instability(df: Any, scoring: _Scoring, inputs: Sequence[Input]) -> Optional[Instability]:
+    """That of the first rows, which one executor scores for it."""
+    from parity.spark.session import explained
+
+    taken = _selected(df, [one.column for one in inputs])
+    with explained("Spark ended the scoring"):
+        first = df.sparkSession.createDataFrame(taken.take(scoring.reading.size), taken.schema)
+        found = first.coalesce(1).mapInArrow(scoring.instability, "found string").collect()
+    return Instability(**json.loads(found[0].found)) if found else None
 
 
 def _inputs_of(scoring: _Scoring, session: Any) -> List[Input]:
@@ -214,6 +244,17 @@ class _Scoring(NamedTuple):
             found = json.dumps([taken._asdict() for taken in self._opened().inputs])
             yield pa.RecordBatch.from_pydict({"inputs": [found] * one.num_rows})
 
+    def instability(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What the scores of the first batch depend on besides their rows, in JSON; no row where
+        there is nothing."""
+        whole = next(batches)
+        model = self._opened()
+        table = pa.Table.from_batches([whole.slice(0, model.batch)])
+        score = self._scorer(model, table)
+        found = find_instability(score(0, table.num_rows), score)
+        if found is not None:
+            yield pa.RecordBatch.from_pydict({"found": [json.dumps(found.to_json())]})
+
     def _opened(self) -> Model:
         """This process has one, which it opens when it is first asked for it, or for its files as
         they are now."""
@@ -224,7 +265,8 @@ class _Scoring(NamedTuple):
             _OPEN[wanted] = open_model(self.model, self.asked, origin)
         return _OPEN[wanted]
 
-    def _scored(self, model: Model, table: pa.Table) -> pa.Table:
+    def _scorer(self, model: Model, table: pa.Table) -> Callable[[int, int], np.ndarray]:
+        """Scores the table's rows from one number to another."""
         features = [
             feature(
                 table[taken.column],
@@ -235,8 +277,10 @@ class _Scoring(NamedTuple):
             )
             for taken in model.inputs
         ]
-        score = scorer(model, Batch(_BATCH, 0, table), features, self.column)
-        found = written(score(0, table.num_rows), self.sigmoid)
+        return scorer(model, Batch(_BATCH, 0, table), features, self.column)
+
+    def _scored(self, model: Model, table: pa.Table) -> pa.Table:
+        found = written(self._scorer(model, table)(0, table.num_rows), self.sigmoid)
         scored = table.select(list(self.keep))
         for name, values in found.items():
             scored = scored.append_column(name, pa.array(values.astype("float64")))

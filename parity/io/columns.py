@@ -74,6 +74,18 @@ def is_text(kind: pa.DataType) -> bool:
     return kind.id in _TEXTS
 
 
+def in_lists(array: pa.Array) -> pa.Array:
+    """Lists of text, where all values are text as Python or numpy prints a list of numbers, such
+    as "[0.1, 0.9]"; other values as they are."""
+    if not is_text(array.type) or not len(array) or str(array[0].as_py())[:1] != "[":
+        return array
+    words = array.cast(pa.large_string())
+    if not pc.all(pc.match_substring_regex(words, r"^\[+[^\[\]]+\]+$")).as_py():
+        return array
+    numbers = pc.replace_substring_regex(words, r"[\[\],\s]+", " ")
+    return pc.split_pattern(pc.utf8_trim_whitespace(numbers), " ")
+
+
 def opened(array: pa.Array) -> Tuple[np.ndarray, pa.Array]:
     """How many values each list has, int64, a missing one none; and all of them."""
     if pa.types.is_list(array.type) and not array.null_count:  # as below, but faster
@@ -223,6 +235,7 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
 
 def _of_one(array: pa.Array, column: Column) -> pa.Array:
     """The values of lists of one each; other values as they are."""
+    array = in_lists(array)
     if not is_list(array.type):
         return array
     lengths, flat = opened(array)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parity.inputs.checks import NOT_BOTH_CLASSES, SUM_TO_1, Column
-from parity.io.columns import At, in_dtype, is_list, opened, plain, to_numbers
+from parity.io.columns import At, in_dtype, in_lists, is_list, opened, plain, to_numbers
 from semisync.common.errors import BadInput
 
 _VECTOR = {"type", "size", "indices", "values"}
@@ -23,21 +23,21 @@ def to_scores(values: pa.ChunkedArray, column: Column) -> np.ndarray:
     Raises:
         BadInput: no numbers, or several in a row that are not such a pair.
     """
-    array = _without_vectors(plain(values), column)
+    array = in_lists(_without_vectors(plain(values), column))
     if is_list(array.type) and len(array):
         lengths, flat = opened(array)
         if (lengths == 2).all():
-            return _of_positive(flat, column)
+            return _of_positive(flat, At(column, (lengths,)))
     return to_numbers(pa.chunked_array([array]), column)
 
 
-def _of_positive(flat: pa.Array, column: Column) -> np.ndarray:
+def _of_positive(flat: pa.Array, at: At) -> np.ndarray:
     """float (n,), of 2 n values."""
     own = flat.type.to_pandas_dtype() if pa.types.is_floating(flat.type) else np.float64
-    pairs = in_dtype(flat, own, At(column)).reshape(-1, 2)
+    pairs = in_dtype(flat, own, at).reshape(-1, 2)
     wrong = ~((pairs >= 0).all(1) & (np.abs(pairs.sum(1) - 1) <= SUM_TO_1))
     if wrong.any():
-        raise BadInput(f"{column.at(int(wrong.argmax()))} {NOT_BOTH_CLASSES}")
+        raise BadInput(f"{at.column.at(int(wrong.argmax()))} {NOT_BOTH_CLASSES}")
     return np.ascontiguousarray(pairs[:, 1])
 
 

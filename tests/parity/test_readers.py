@@ -88,6 +88,18 @@ def test_of_the_probabilities_of_both_classes_the_second_is_the_score(
     assert np.array_equal(next(blocks(path, ONE)).rows.baseline, expected)
 
 
+@pytest.mark.parametrize("printed", [str, lambda pair: str(pair.tolist())], ids=["numpy", "list"])
+@pytest.mark.parametrize("suffix", ["tsv", "parquet"])
+def test_a_list_may_be_text_as_it_is_printed(tmp_path, suffix, printed):
+    scores = np.arange(6) / 10
+    pairs = np.stack([1 - scores, scores], 1)
+    changed = {"old": [printed(pair) for pair in pairs], "y": ["[0]", "[1]"] * 3}
+    path = write(tmp_path / f"scores.{suffix}", table(**changed))
+    sample = read_one(path, ONE)
+    assert sample.baseline.tolist() == scores.tolist()
+    assert sample.labels.tolist() == [False, True] * 3
+
+
 @pytest.mark.parametrize("name", ["a.parquet", "a.orc", "a.csv.gz", "a.jsonl.zst", "a.tfrecord.gz"])
 def test_a_url_gives_the_sample_of_the_file(tmp_path, name):
     path = tmp_path / name
@@ -215,6 +227,12 @@ def test_a_join_that_cannot_be_trusted_is_refused(tmp_path, changed, sentence):
             "parquet",
             "'old' in row 6 is a list of other than one value",
         ),
+        (
+            {"old": ["[0.1]"] * 5 + ["[]"]},
+            "both",
+            r"'old' in row 1 is '\[0.1\]'; a number is expected",
+        ),
+        ({"old": ["[.1 x]", "[.9 .1]"] * 3}, "both", "'old' in row 1 is 'x'; a number is expected"),
         ({"old": [[0.1], [None]] * 3}, "parquet", "column 'old' in row 2 is empty"),
         (
             {"old": [[0.4, 0.6]] * 3 + [[-1.2, 1.2]] * 3},

@@ -153,3 +153,12 @@ def test_files_that_are_no_model_are_refused(spark, tmp_path, data):  # noqa: F8
     with pytest.raises(BadInput, match="needs --output, the tensor that scores"):
         model = migrate.TensorFlowFiles(checkpoint=str(tmp_path / "model"))
         migrate.score_dataframe(frame, model, ["id"])
+
+
+def test_a_score_that_depends_on_its_batch_is_a_warning(spark, graphs, tmp_path, capsys):  # noqa: F811
+    inputs = ["--input", "x", "--input", "item", "--spark", "local[1]"]
+    model = graphs.checkpoint("batch", "normal")
+    assert main(["score", *model, *inputs, "--out", str(tmp_path / "files")]) == 0
+    error = capsys.readouterr().err
+    assert error.startswith("semisync score: warning: ")
+    assert "of the first 300 rows get another score when they are scored in two batches" in error
