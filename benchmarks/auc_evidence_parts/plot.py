@@ -12,6 +12,7 @@ from benchmarks.auc_evidence_parts.report import by_seed, differences, paces
 from benchmarks.auc_evidence_parts.spread import MARGIN
 
 ENDS = ("sync", "async", "async-tuned")  # of the frontier
+PEERS = ("native-sync", "backups")
 
 
 def strip_plot(results, path):
@@ -54,13 +55,15 @@ def frontier_plot(results, path):
     for number, (mode, fast) in enumerate(sorted(pace.items(), key=lambda one: one[1])):
         found, x = from_sync.get(mode), fast / whole
         y = found.mean if found else 0.0
+        color = "C1" if mode in ENDS else "0.5" if mode in PEERS else "C0"
         if found and found.sd is not None:
-            axes.plot([x, x], [found.low, found.high], color="C0", linewidth=1.2)
-        axes.plot([x], [y], "o", color="C1" if mode in ENDS else "C0")
-        place = (6, 6 if number % 2 else -13)
+            axes.plot([x, x], [found.low, found.high], color=color, linewidth=1.2)
+        axes.plot([x], [y], "o", color=color)
+        place = (6, 8 if number % 2 else -14)
         axes.annotate(mode, (x, y), place, textcoords="offset points", fontsize=9)
     least = min(found.mean for found in from_sync.values())
     axes.set_ylim(min(1.2 * least, -0.002), 0.002)  # an interval may go beyond
+    axes.margins(x=0.12)
     axes.set_xlabel("batches per second, x asynchronous")
     axes.set_ylabel("AUC minus exact global batches")
     axes.spines[["top", "right"]].set_visible(False)
