@@ -173,6 +173,27 @@ def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> 
         raise BadInput(f"{column} has {len(values)} rows, but there are {len(first)} labels")
 
 
+def check_same_order(labels: Any, **others: Any) -> None:
+    """Refuses a pandas.Series with the labels' index in another order, since rows count by place.
+
+    Another index says nothing: predictions count from 0 where the rows are a part of a table.
+    """
+    index = getattr(labels, "index", None)
+    for name, values in others.items():
+        its = getattr(values, "index", None)
+        if (
+            hasattr(index, "isin")
+            and hasattr(its, "isin")
+            and len(its) == len(index)
+            and not its.equals(index)
+            and its.isin(index).all()
+        ):
+            raise BadInput(
+                f"{name} has the labels' index in another order, but rows are compared by place: "
+                f"try {name}.reindex(labels.index), or .to_numpy() on both"
+            )
+
+
 def check_margin(margin: float) -> None:
     """Refuses a margin that any two models keep, and one that no sample of rows could resolve."""
     if not _LEAST_MARGIN <= margin < 1:
@@ -185,7 +206,7 @@ def check_margin(margin: float) -> None:
 def _vector(values: Any, column: Column) -> np.ndarray:
     try:
         array = np.asarray(values)
-    except ValueError as error:  # lists of unequal length in a list
+    except (TypeError, ValueError, RuntimeError) as error:  # lists of unequal length, bfloat16
         raise BadInput(f"{column} is not an array of one value per row: {error}") from error
     if array.ndim != 1:
         raise BadInput(

@@ -11,6 +11,7 @@ from parity.inputs.checks import (
     check_labels,
     check_not_label,
     check_same_length,
+    check_same_order,
     check_scores,
     check_weights,
 )
@@ -60,6 +61,9 @@ def checked_rows(
     Raises:
         BadInput: a column is not as above; the message names it and the first row at fault.
     """
+    check_same_order(
+        labels, baseline=baseline, candidate=candidate, clusters=clusters, weights=weights
+    )
     positive = check_labels(labels, Column("labels"))
     scores = []
     for values, name in ((baseline, "baseline"), (candidate, "candidate")):

@@ -20,7 +20,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.inputs.checks import Column, check_margin, distinct
+from parity.inputs.checks import Column, check_margin, check_same_order, distinct
 from parity.inputs.rows import Rows, checked_rows
 from parity.stats.clusters import ClusterSums, check_holding, holding
 from parity.stats.delong import Spread, class_observations, evidence_of, pulls, spread
@@ -92,6 +92,7 @@ def compare_slices(
         ['EQUIVALENT', 'EQUIVALENT']
     """
     check_margin(margin)
+    check_same_order(labels, slices=slices)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
     return with_q([part for part, _ in _parts(rows, slices, "slices", margin)])
 
@@ -124,6 +125,7 @@ def compare_days(
         (4, True)
     """
     check_margin(margin)
+    check_same_order(labels, days=days)
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
     parts = _parts(rows, days, "days", margin)
     usable = [(part, pulled) for part, pulled in parts if pulled is not None]

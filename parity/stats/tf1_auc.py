@@ -14,6 +14,7 @@ from parity.inputs.checks import (
     Column,
     check_labels,
     check_same_length,
+    check_same_order,
     check_scores,
     check_weights,
 )
@@ -44,6 +45,7 @@ def tf1_compat_auc(labels: Any, scores: Any, weights: Any = None) -> float:
         >>> round(parity.tf1_compat_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
         0.75
     """
+    check_same_order(labels, scores=scores, weights=weights)
     positive = check_labels(labels, Column("labels"))
     checked = check_scores(scores, Column("scores"))
     check_same_length(positive, checked, Column("scores"))

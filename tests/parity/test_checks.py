@@ -8,6 +8,14 @@ import pytest
 import parity
 from semisync.common.errors import BadInput
 
+
+class Unreadable:
+    """What numpy cannot read, as torch's tensors of bfloat16."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("got bfloat16")
+
+
 GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
 
 
@@ -40,6 +48,7 @@ GOOD = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4]}
         ({"weights": [1, 1, 1, np.inf]}, r"^weights\[3\] is inf; a weight must be finite$"),
         ({"weights": [1, 1, 1]}, "^weights has 3 rows, but there are 4 labels$"),
         ({"scores": np.ma.masked_greater([1, 2, 3, 4], 3)}, r"^scores\[3\] is masked"),
+        ({"scores": Unreadable()}, "^scores is not an array of one value per row: got bfloat16"),
         ({"scores": [[1], [1, 2], [3], [4]]}, "^scores is not an array of one value per row"),
         ({"weights": [1, 1e-320, 1, 1]}, r"^weights\[1\] is 1e-320; a weight must be 0 or between"),
         ({"weights": [1, 1, 1, 1e101]}, r"^weights\[3\] is 1e\+101; a weight must be 0 or between"),
@@ -69,6 +78,21 @@ def test_compare_names_what_is_wrong(changed, sentence):
     good = {"labels": [0, 1, 0, 1], "baseline": [1, 2, 3, 4], "candidate": [1, 2, 4, 3]}
     with pytest.raises(BadInput, match=sentence):
         parity.compare(**{**good, **changed})
+
+
+@pytest.mark.parametrize("name", ["baseline", "candidate", "clusters", "weights"])
+def test_a_series_in_another_order_is_refused(name):
+    pandas = pytest.importorskip("pandas")
+    columns = {"labels": [0, 1, 0, 1], "baseline": [1, 2, 3, 4], "candidate": [1, 2, 4, 3]}
+    columns.update(clusters=[1, 1, 2, 3], weights=[1, 2, 1, 1])
+    series = {one: pandas.Series(values) for one, values in columns.items()}
+    shuffled = {**series, name: series[name].iloc[[2, 0, 3, 1]]}
+    with pytest.raises(BadInput, match=f"^{name} has the labels' index in another order"):
+        parity.compare(**shuffled)
+    with pytest.raises(BadInput, match="^slices has the labels' index in another order"):
+        parity.compare_slices(*list(series.values())[:3], series["clusters"][::-1])
+    part = {one: values.set_axis([7, 3, 9, 4]) for one, values in series.items() if one != name}
+    assert parity.compare(**{**series, **part}).delta == parity.compare(**columns).delta
 
 
 def test_slices_of_several_kinds_are_refused():

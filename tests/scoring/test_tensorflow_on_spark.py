@@ -156,7 +156,7 @@ def test_files_that_are_no_model_are_refused(spark, tmp_path, data):  # noqa: F8
 
 
 def test_a_score_that_depends_on_its_batch_is_a_warning(spark, graphs, tmp_path, capsys):  # noqa: F811
-    inputs = ["--input", "x", "--input", "item", "--spark", "local[1]"]
+    inputs = ["--input", "x", "--input", "item", "--key", "item", "--spark", "local[1]"]
     model = graphs.checkpoint("batch", "normal")
     assert main(["score", *model, *inputs, "--out", str(tmp_path / "files")]) == 0
     error = capsys.readouterr().err
