@@ -16,7 +16,7 @@ Settings = namedtuple(
     "Settings",
     "learning_rate async_rate local_batch batches_per_step epochs most_steps workers ps bound"
     " pause pause_in slow_share slow_factor slow_worker optimizer beta1 low_beta1 paced_first"
-    " backups",
+    " backups prefetch",
 )
 
 # How these were picked. For Adam with a falling rate, learning_rate and epochs have the best
@@ -46,6 +46,7 @@ CHOSEN = Settings(
     low_beta1=0.7,  # of the modes with a lower one, picked by benchmarks/mitigations.py
     paced_first=0.2,  # of the steps, of the mode with a synchronous start
     backups=4,  # batches more than a global batch has, of the mode that drops the last ones
+    prefetch=0,  # batches that a worker reads ahead while it trains
 )
 CHOICES = {"optimizer": ("adam", "adagrad"), "pause_in": ("computing", "reading")}
 SPLITS = {  # days first <= day < last: to train on, to score

@@ -20,6 +20,7 @@ The chief writes OUT/model, a checkpoint; each worker writes OUT/worker-K.json:
 """
 
 import collections
+import concurrent.futures
 import os
 import time
 
@@ -68,7 +69,7 @@ class Training:
 
     def __init__(self, run, settings, answers, rows, task, out):
         self._task, self._chief, self._out = task, task == 0, out
-        self._mode = run["mode"]
+        self._mode, self._ahead = run["mode"], settings.prefetch
         self._batches = plan.batches(rows, settings, run["seed"])
         self._pauses = plan.pauses(len(self._batches), settings, run["seed"])
         if task == settings.workers - 1:
@@ -178,12 +179,7 @@ class Training:
 
     def _loop(self, session, staleness):
         trained, fetches = 0, [self._train, self._read_at, self._applied_at]
-        while True:
-            number = int(session.run(self._work.next))
-            if number == END:
-                return trained
-            if self._reads:
-                self._wait(self._pauses[number])
+        for number in self._numbers(session):
             feed = self._inputs.feed(self._rows(number))
             feed[self._pause] = 0 if self._reads else self._pauses[number]
             try:
@@ -192,3 +188,30 @@ class Training:
                 continue
             staleness[int(fetched[2] - fetched[1])] += 1
             trained += 1
+        return trained
+
+    def _numbers(self, session):
+        """Yields the numbers of this worker's batches once they are read, some ahead."""
+        ended = []
+
+        def read():
+            # Without the hooks, which are the training's.
+            number = END if ended else int(session.run_step_fn(self._next_number))
+            if number == END:
+                ended.append(True)
+            elif self._reads:
+                self._wait(self._pauses[number])
+            return number
+
+        waiting = collections.deque()
+        with concurrent.futures.ThreadPoolExecutor(1) as reader:
+            while True:
+                while len(waiting) <= self._ahead:
+                    waiting.append(reader.submit(read))
+                number = waiting.popleft().result()
+                if number == END:
+                    return
+                yield number
+
+    def _next_number(self, step_context):
+        return step_context.session.run(self._work.next)
