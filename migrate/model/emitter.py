@@ -58,6 +58,7 @@ from migrate.model.source.statements import (
     Until,
     While,
     assigned,
+    drop_unread,
     unassigned,
 )
 from migrate.model.unchanged import find_unchanged
@@ -145,6 +146,9 @@ class Emitter:
         self.outputs = [self.value(edge) for edge in outputs]
         self.block = self._blocks[NOWHERE]
         self._refuse_unassigned()
+        drop_unread(self.block, [value.tensor for value in self.outputs])
+        read = set().union(*map(assigned, self.block.statements))
+        self.inputs = {e: one for e, one in self.inputs.items() if self._values[e].text in read}
 
     def value(self, edge: Edge) -> Value:
         """What `edge` carries; what computes it has been emitted."""

@@ -103,6 +103,25 @@ def test_a_flag_of_any_name_that_switches_batch_norm_is_the_modules_training(tmp
         assert np.allclose(found, expected[mode], atol=1e-5)
 
 
+def test_a_flag_without_effect_is_no_input(tmp_path):
+    tf = pytest.importorskip("tensorflow").compat.v1
+    from tests.support.control_flow import control_flow
+
+    prefix, x_value = str(tmp_path / "model"), np.ones((6, 4), "f")
+    with control_flow(1), tf.Graph().as_default(), tf.Session() as session:
+        x, learns = tf.placeholder(tf.float32, [None, 4], name="x"), tf.placeholder(tf.bool, [])
+        heads = tf.concat(tf.split(x * tf.get_variable("w", [4]), 2, axis=1), axis=0)
+        kept = tf.cond(learns, lambda: tf.nn.dropout(heads, rate=0.0), lambda: heads)
+        tf.identity(kept, name="scores")
+        session.run(tf.global_variables_initializer())
+        expected = session.run("scores:0", {x: x_value, learns: True})
+        tf.train.Saver().save(session, prefix)
+    module = load_model(prefix, output="scores")
+    assert np.allclose(outputs_of(module, {"x": torch.tensor(x_value)})[0], expected, atol=1e-6)
+    assert list(module.tensorflow_features["inputs"]) == ["x"]
+    assert 'torch.cat((inputs["x"] * self.w).split(2, 1), 0)' in module.source
+
+
 def test_a_default_that_is_fed_is_an_input_and_no_constant(tmp_path):
     tf = pytest.importorskip("tensorflow").compat.v1
     prefix = str(tmp_path / "model")

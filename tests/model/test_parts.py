@@ -2,7 +2,18 @@
 
 from migrate.model.source.layout import wrapped
 from migrate.model.source.parts import split
-from migrate.model.source.statements import DYNAMIC, RAW, SIZES, Assign, Block, Return, render
+from migrate.model.source.statements import (
+    DYNAMIC,
+    RAW,
+    SIZES,
+    Assign,
+    Block,
+    If,
+    Return,
+    assigned,
+    drop_unread,
+    render,
+)
 
 
 def test_a_size_that_both_parts_read_is_computed_in_both():
@@ -36,6 +47,29 @@ def test_what_comes_together_and_is_handed_on_together_has_no_names():
     assert rendered(three, Return("bags(a, c, b)"))[0] == "a, b, c = cross(x)"
     three = Assign(["a", "b", "c"], "cross(x)")
     assert rendered(three, Return("bags(a, b, c) + a"))[0] == "a, b, c = cross(x)"
+
+
+def test_what_is_split_to_be_joined_has_no_names():
+    heads = Assign(["a", "b"], "x.split(4, 2)")
+    assert rendered(heads, Return("torch.cat([a, b], 0)")) == ["return torch.cat(x.split(4, 2), 0)"]
+    heads = Assign(["a", "b"], "x.split(4, 2)")
+    assert rendered(heads, Return("f([y, a, b])")) == ["return f([y, *x.split(4, 2)])"]
+    heads = Assign(["a", "b"], "x.split(4, 2)")
+    assert rendered(heads, Return("torch.cat([b, a], 0)"))[0] == "a, b = x.split(4, 2)"
+
+
+def test_what_no_result_depends_on_is_left_out():
+    block = Block(
+        [
+            Assign(["flag"], "inputs['flag']", kind=RAW),
+            Assign(["x"], "inputs['x']", kind=RAW),
+            Assign(["off"], "~flag"),
+            If("off", Block([Assign(["y"], "x")]), Block([Assign(["y"], "x")])),
+            If("x.any()", Block([Assign(["z"], "x")]), Block([Assign(["z"], "-x")])),
+        ]
+    )
+    drop_unread(block, ["z"])
+    assert [sorted(assigned(one)) for one in block.statements] == [["x"], ["z"]]
 
 
 def test_a_name_in_a_text_or_before_an_equals_sign_is_no_use_of_it():

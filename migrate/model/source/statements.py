@@ -3,7 +3,7 @@
 An expression that is used once, in the same block, stands where it is used, unless the line gets
 long or, where one element a line is written, it takes more lines: what a person would write.
 Parentheses are put around it then, and `ast.unparse` takes away those that are not needed. Values
-that come together and are handed on together, as `*`, have no names.
+that come together and are handed on together, as `*` or as what torch.cat joins, have no names.
 """
 
 from __future__ import annotations
@@ -109,6 +109,17 @@ def assigned(statement: Statement) -> Set[str]:
     """The names that a statement assigns, the blocks in it included."""
     names = set(statement.targets if isinstance(statement, Assign) else ())
     return names.union(*(assigned(one) for block in _blocks(statement) for one in block.statements))
+
+
+def drop_unread(block: Block, results: Sequence[str]) -> None:
+    """Leaves out the statements of `block` on which none of the expressions `results` depends."""
+    wanted = {name for text in results for name in names_in(text)}
+    kept: List[Statement] = []
+    for statement in reversed(block.statements):
+        if assigned(statement) & wanted:
+            kept.append(statement)
+            wanted |= read(statement)
+    block.statements = kept[::-1]
 
 
 def unassigned(block: Block, results: Sequence[str], names: Set[str]) -> Set[str]:
@@ -223,8 +234,12 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
         other = waiting.get(name)
         if other is None or not other.text:
             continue
-        put = f"*{other.text}" if name in together else f"({other.text})"
-        whole = ast.unparse(ast.parse(_put(text, name, put), mode="eval"))
+        if name in together:
+            joined = text.replace(f"torch.cat([{name}]", f"torch.cat({other.text}")
+            put = joined if joined != text else _put(text, name, f"*{other.text}")
+        else:
+            put = _put(text, name, f"({other.text})")
+        whole = ast.unparse(ast.parse(put, mode="eval"))
         room = _count_lines(begin + text)
         if name in together:
             room += _count_lines(f"{name} = {other.text}")
@@ -234,10 +249,10 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
 
 
 def _are_given(text: str, names: str) -> bool:
-    """Whether a call in `text` is given all of these values, one after the other."""
+    """Whether a call or a list in `text` is given all of these values, one after the other."""
     for node in ast.walk(ast.parse(text, mode="eval")):
-        given = ", ".join(map(ast.unparse, node.args)) if isinstance(node, ast.Call) else ""
-        if f", {names}, " in f", {given}, ":
+        given = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
+        if f", {names}, " in f", {', '.join(map(ast.unparse, given))}, ":
             return True
     return False
 
