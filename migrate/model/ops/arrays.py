@@ -90,12 +90,15 @@ def split_v(call: Call) -> Many:
     """`x.split((4, 12), 1)`"""
     count = call.integer("num_split")
     known = None if call[1].constant is None else call.integers(1)
+    size = _axis(call[2], call[0])[1]
     if known is not None and -1 in known:
-        size = _axis(call[2], call[0])[1]
         rest = None if size is None else size - sum(known) - 1
         known = None if rest is None or rest < 0 else [rest if n < 0 else n for n in known]
     if known is not None and call[0].kind == TENSOR:
-        return Many(f"{call[0].tensor}.split({known}, {number(call[2])})", count)
+        equal = len({*known}) == 1 and size == sum(known) > 0
+        return Many(
+            f"{call[0].tensor}.split({known[0] if equal else known}, {number(call[2])})", count
+        )
     return Many(f"runtime.split({call[0].tensor}, {sizes(call[1])}, {number(call[2])})", count)
 
 

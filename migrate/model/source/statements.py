@@ -235,8 +235,9 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
         if other is None or not other.text:
             continue
         if name in together:
-            joined = text.replace(f"torch.cat([{name}]", f"torch.cat({other.text}")
-            put = joined if joined != text else _put(text, name, f"*{other.text}")
+            put = _put(text, name, f"*{other.text}")
+            for join in ("torch.cat", "torch.stack"):
+                put = put.replace(f"{join}([*{other.text}]", f"{join}({other.text}")
         else:
             put = _put(text, name, f"({other.text})")
         whole = ast.unparse(ast.parse(put, mode="eval"))

@@ -42,6 +42,7 @@ CASES = [
     Case("Split", lambda x: raw.Split(axis=1, value=x, num_split=2), [_WORDS]),
     Case("SplitV", lambda x: raw.SplitV(value=x, size_splits=[1, 2], axis=1, num_split=2), [_X]),
     Case("SplitV", lambda x: raw.SplitV(value=x, size_splits=[1, -1], axis=1, num_split=2), [_X]),
+    Case("SplitV", lambda x: raw.SplitV(value=x, size_splits=[1] * 3, axis=1, num_split=3), [_X]),
     Case(
         "SplitV",
         lambda x, n: raw.SplitV(value=x, size_splits=n, axis=1, num_split=2),
