@@ -12,6 +12,7 @@ from typing import Any, Dict, Optional
 import numpy as np
 
 from parity import auc
+from semisync.cluster.forked import ForkedCluster
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import UsageError
 from semisync.demo import finding, needs
@@ -145,13 +146,17 @@ def _train(
         f"training on a cluster of {PS} parameter servers and {workers} workers; "
         f"{settings['slow_share']:.0%} of the batches take {settings['slow_factor']} times as long"
     )
-    with LocalCluster(
-        tf_python, "semisync.demo.tensorflow.process", PS, workers, out, source
-    ) as cluster:
+    with _cluster(tf_python, workers, out, source) as cluster:
         cluster.start_all(data=str(out / "data"), out=str(out), modes=MODES, **settings)
         cluster.wait(TIMEOUT, tick=lambda: progress.training(out, MODES))
     progress.training(out, MODES)
     return {mode: _measured(out / mode, workers) for mode in MODES}
+
+
+def _cluster(tf_python: str, workers: int, out: pathlib.Path, source: str) -> LocalCluster:
+    """That of the processes, in the folder `source`."""
+    more = ("semisync.demo.tensorflow.process", PS, workers, out, source)
+    return ForkedCluster(*more) if tf_python == sys.executable else LocalCluster(tf_python, *more)
 
 
 def _measured(folder: pathlib.Path, workers: int) -> Dict[str, Any]:

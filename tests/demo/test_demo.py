@@ -11,8 +11,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from semisync.cli import main
+from semisync.cluster.forked import ForkedCluster
 from semisync.demo import finding, story
-from tests.support.forked_cluster import ForkedCluster
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +23,9 @@ def short():
         yield
 
 
-def forked(python, module, ps, workers, logs, cwd):
-    """The demo's cluster of TensorFlow 2.x, which takes a process 5 s of CPU to import."""
-    return ForkedCluster(module, ps, workers, logs)
+def forked(python, *more):
+    """The demo's cluster, of this interpreter."""
+    return ForkedCluster(*more)
 
 
 WORKERS = [pytest.param("3", marks=pytest.mark.long, id="three workers")]

@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from semisync.cluster.forked import ForkedCluster
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import SemisyncError
 from semisync.demo.tensorflow.stopwatch import Stopwatch
@@ -15,8 +16,12 @@ from semisync.demo.tensorflow.stopwatch import Stopwatch
 ROOT = str(pathlib.Path(__file__).resolve().parents[2])
 
 
-def cluster(tmp_path, ps=1, workers=2):
-    return LocalCluster(sys.executable, "tests.support.puppet", ps, workers, tmp_path, ROOT)
+each_way = pytest.mark.parametrize("forked", [False, True], ids=["started", "forked"])
+
+
+def cluster(tmp_path, ps=1, workers=2, forked=False):
+    more = ("tests.support.puppet", ps, workers, tmp_path, ROOT)
+    return ForkedCluster(*more) if forked else LocalCluster(sys.executable, *more)
 
 
 def test_each_process_has_a_port_of_its_own(tmp_path):
@@ -26,16 +31,18 @@ def test_each_process_has_a_port_of_its_own(tmp_path):
         assert all(address.startswith("127.0.0.1:") for address in addresses)
 
 
-def test_waiting_ends_when_the_workers_have_ended(tmp_path):
-    with cluster(tmp_path) as started:
+@each_way
+def test_waiting_ends_when_the_workers_have_ended(tmp_path, forked):
+    with cluster(tmp_path, forked=forked) as started:
         started.start_all(do={"ps": "sleep", "worker": "end"})
         started.wait(timeout=120)
         assert started.processes["ps", 0].poll() is None
     assert started.processes["ps", 0].returncode == -9
 
 
-def test_a_failure_is_told_with_its_last_words(tmp_path):
-    with cluster(tmp_path) as started:
+@each_way
+def test_a_failure_is_told_with_its_last_words(tmp_path, forked):
+    with cluster(tmp_path, forked=forked) as started:
         started.start_all(do={"ps": "sleep", "worker": "fail"})
         with pytest.raises(
             SemisyncError, match=r"worker \d ended with exit code 1: ValueError: .*fire"
@@ -59,19 +66,19 @@ def test_nothing_outlives_the_cluster(tmp_path):
 
 
 KILLED = """
-import os, sys
-from semisync.cluster.local import LocalCluster
-cluster = LocalCluster(sys.executable, "tests.support.puppet", 1, 1, sys.argv[1])
+import os, pathlib, sys
+from tests.demo.test_local_cluster import cluster
+cluster = cluster(pathlib.Path(sys.argv[1]), 1, 1, sys.argv[2] == "forked")
 cluster.start_all(do={"ps": "sleep", "worker": "sleep"})
 print(*(process.pid for process in cluster.processes.values()), flush=True)
 os.kill(os.getpid(), 9)
 """
 
 
-def test_nothing_outlives_a_killed_parent(tmp_path):
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+@each_way
+def test_nothing_outlives_a_killed_parent(tmp_path, forked):
+    command = [sys.executable, "-c", KILLED, str(tmp_path), "forked" if forked else "started"]
+    killed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     started = {int(pid) for pid in killed.stdout.split()}
     processes = [process for process in psutil.process_iter() if process.pid in started]
     assert len(started) == 2

@@ -7,8 +7,8 @@ import time
 
 import tensorflow.compat.v1 as tf
 
+from semisync.cluster.forked import ForkedCluster
 from semisync.common.errors import SemisyncError
-from tests.support.forked_cluster import ForkedCluster
 
 DEADLINE = 300.0  # seconds for a whole run, of which it needs a few
 LAST_WORDS = 30  # lines of each log in a failure

@@ -8,10 +8,11 @@ import pytest
 
 import graph_rewrite
 from semisync import audit
+from semisync.cluster.forked import ForkedCluster
 from semisync.common.compat import tf
 from tests.rewrite import models
 from tests.rewrite.training import export, trained_by_tensorflow
-from tests.support.forked_cluster import ForkedCluster, asked
+from tests.support.asked import asked
 from tests.wrap.one_process import assert_close
 
 pytestmark = pytest.mark.one_tensorflow

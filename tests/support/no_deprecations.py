@@ -6,4 +6,7 @@ the time in which a graph is built.
 
 from tensorflow.python.util import deprecation
 
+from semisync.cluster.forked import PRELOADED
+
+PRELOADED.append(__name__)  # of the tests' clusters, too
 deprecation._PRINT_DEPRECATION_WARNINGS = False

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from semisync import audit
+from semisync.cluster.forked import ForkedCluster
 from semisync.common.compat import raw_ops, tf
-from tests.support.forked_cluster import ForkedCluster
 from tests.wrap import fault_job
 
 DEADLINE = 300.0  # seconds after which a wait of these tests is a hang

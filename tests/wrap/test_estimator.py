@@ -3,8 +3,8 @@
 import pytest
 
 from semisync import audit
+from semisync.cluster.forked import ForkedCluster
 from semisync.common.compat import tf
-from tests.support.forked_cluster import ForkedCluster
 from tests.wrap.estimator_job import M
 
 

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from semisync import audit
+from semisync.cluster.forked import ForkedCluster
 from semisync.common.compat import tf
-from tests.support.forked_cluster import ForkedCluster, asked
+from tests.support.asked import asked
 from tests.support.variables import load
 from tests.wrap.job import batch, build_loss, make_optimizer
 

@@ -6,8 +6,8 @@ Each leg is a new cluster of new processes (1 PS, 2 workers) that goes on from t
 import numpy as np
 import pytest
 
+from semisync.cluster.forked import ForkedCluster
 from semisync.common.compat import tf
-from tests.support.forked_cluster import ForkedCluster
 from tests.wrap.switching_job import M
 
 MODES = ["sync", "semi-sync", "async", "plain", "balanced", "hybrid", "sync"]
