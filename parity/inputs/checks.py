@@ -178,9 +178,9 @@ def check_same_order(labels: Any, **others: Any) -> None:
 
     Another index says nothing: predictions count from 0 where the rows are a part of a table.
     """
-    index = getattr(labels, "index", None)
+    index: Any = getattr(labels, "index", None)
     for name, values in others.items():
-        its = getattr(values, "index", None)
+        its: Any = getattr(values, "index", None)
         if (
             hasattr(index, "isin")
             and hasattr(its, "isin")

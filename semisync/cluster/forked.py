@@ -40,6 +40,7 @@ class Forked:
             self._process.start()
         theirs.close()
         self.pid = self._process.pid
+        assert self.pid is not None  # it is started
         # It can be killed as a group only once it leads one.
         while self.poll() is None and os.getpgid(self.pid) != self.pid:
             time.sleep(0.005)
