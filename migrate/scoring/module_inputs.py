@@ -119,9 +119,12 @@ def tensor(name: str, wanted: Any, feature: Feature) -> Any:
 
 
 def input_called(name: str, wanted: Mapping[str, Any]) -> Optional[str]:
-    """Which of a module's inputs is meant: by its own name, or its tensor's with or without ":0";
-    None: there is none."""
+    """Which of a module's inputs is meant: by its own name, or its tensor's with or without ":0",
+    or those of all three parts of a sparse one, with commas; None: there is none."""
     if name in wanted:
         return name
-    tensor = in_session(name)
-    return next((own for own, one in wanted.items() if one.tensors[0] == tensor), None)
+    tensors = [in_session(part) for part in name.split(",")]
+    for own, one in wanted.items():
+        if tensors in ([one.tensors[0]], list(one.tensors)):
+            return own
+    return None

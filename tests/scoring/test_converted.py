@@ -9,8 +9,10 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from migrate.runtime import columns
+from migrate.runtime import Input, columns
+from migrate.scoring.module_inputs import ModuleInputs
 from semisync.cli import main
+from semisync.common.errors import UsageError
 from tests.model.conftest import zoo  # noqa: F401 (a fixture)
 from tests.model.zoo import log
 from tests.model.zoo.read import models
@@ -54,6 +56,16 @@ def test_a_converted_model_gives_tensorflows_scores(model_of, tmp_path, name):
     found = scores(data, tmp_path / "out.parquet", *options, "--batch-size", "17")
     expected = next(v for k, v in sorted(model.outputs().items()) if k.endswith("logits"))
     assert np.abs(found - expected.reshape(-1)).max() <= ABSOLUTE
+
+
+def test_a_sparse_input_may_be_named_by_all_of_its_tensors():
+    tensors = ["DeserializeSparse:0", "DeserializeSparse:1", "DeserializeSparse:2"]
+    wanted = {"tags": Input("string", [None, None], tensors)}
+    for name in ("tags", "DeserializeSparse", ",".join(tensors)):
+        (taken,) = ModuleInputs("model.py", wanted, [("words", name, True)], {}).inputs
+        assert (taken.column, taken.name, taken.sparse) == ("words", "tags", True)
+    with pytest.raises(UsageError, match="has no input 'DeserializeSparse:0,DeserializeSparse:1'"):
+        ModuleInputs("model.py", wanted, [("words", ",".join(tensors[:2]), True)], {})
 
 
 def test_missing_values_of_a_text_file_are_the_same_on_both_sides(

@@ -1,5 +1,6 @@
 """Compiling, and what the package imports."""
 
+import pkgutil
 import subprocess
 import sys
 
@@ -16,6 +17,11 @@ def test_every_name_is_there_and_in_order():
         assert getattr(runtime, name) is not None
     with pytest.raises(AttributeError, match="no_such_name"):
         runtime.no_such_name  # noqa: B018
+
+
+def test_no_name_is_that_of_a_module_which_an_import_puts_in_its_place():
+    modules = {one.name for one in pkgutil.iter_modules(runtime.__path__)}
+    assert not modules.intersection(runtime.__all__)
 
 
 def test_numba_is_imported_when_strings_are_used_and_tensorflow_never():
