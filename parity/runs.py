@@ -25,7 +25,13 @@ import numpy as np
 
 from parity.comparison import compare_rows, decision_fields, rows_needed, sample_of
 from parity.doubts import of_ranking, of_rows, of_runs
-from parity.inputs.checks import Column, check_margin, check_not_label, check_scores
+from parity.inputs.checks import (
+    Column,
+    check_margin,
+    check_not_label,
+    check_same_order,
+    check_scores,
+)
 from parity.inputs.rows import Rows, checked_rows
 from parity.result import Comparison, Side, TrainingNoise
 from parity.stats.delong import Spread, spread
@@ -97,6 +103,8 @@ def compare_runs(
         )
     check_margin(margin)
     record = None if verified is None else read_record(verified)
+    for name, runs in (("baselines", baselines), ("candidates", candidates)):
+        check_same_order(labels, {f"{name}[{at}]": run for at, run in enumerate(runs)})
     rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights)
     single = compare_rows(rows, margin, record)
     old, new = _side(baselines, "baselines", rows), _side(candidates, "candidates", rows)

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 
 import parity
 from benchmarks.auc_evidence_parts import data, plan
-from semisync.cluster.local import LocalCluster
+from semisync.cluster.local import LocalCluster, environment
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 900.0  # seconds per run, far more than one needs
@@ -160,7 +160,7 @@ def alone(experiment, seed, delays):
         done = subprocess.run(
             [experiment.python, "-m", module, json.dumps(spec)],
             cwd=ROOT,
-            env=_environment(),
+            env=environment(),
             stdout=log,
             stderr=log,
             timeout=TIMEOUT * len(runs),
@@ -178,11 +178,5 @@ def tensorflow_version(python):
     """The versions of an interpreter's Python and TensorFlow."""
     ask = "import platform, tensorflow as tf; print(platform.python_version(), tf.__version__)"
     command = [python, "-c", ask]
-    versions = subprocess.check_output(command, env=_environment(), stderr=subprocess.DEVNULL)
+    versions = subprocess.check_output(command, env=environment(), stderr=subprocess.DEVNULL)
     return dict(zip(("python", "tensorflow"), versions.decode().split()))
-
-
-def _environment():
-    environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
-    environment.pop("TF2_BEHAVIOR", None)  # see LocalCluster
-    return environment

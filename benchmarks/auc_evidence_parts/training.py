@@ -125,14 +125,14 @@ class Training:
     def _build(self, run, settings, answers):
         inputs = self._inputs
         logit = self._logit(inputs, answers, plan.model_seed(run["seed"]))
-        per_step = 1 if run["mode"] == "async" else settings.batches_per_step
+        per_step = 1 if self._mode == "async" else settings.batches_per_step
         tokens = per_step + (run.get("backups") or 0)  # of SyncReplicasOptimizer
         steps = len(self._batches) // tokens
         self._optimizer = self._plain_optimizer(run, settings, steps)
-        if run["mode"] == "native-sync":
+        if self._mode == "native-sync":
             self._optimizer = tf.train.SyncReplicasOptimizer(self._optimizer, per_step, tokens)
-        elif run["mode"] in LEDGER:
-            more = {"paced": run["mode"] == "sync"}
+        elif self._mode in LEDGER:
+            more = {"paced": self._mode == "sync"}
             if run.get("paced_first"):
                 more["paced"] = semisync.PacedSteps(first=int(run["paced_first"] * steps))
             if run.get("mean_staleness"):

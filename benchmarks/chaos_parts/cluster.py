@@ -18,6 +18,7 @@ import psutil
 
 from benchmarks.chaos_parts import job, proxy
 from benchmarks.chaos_parts.network import machines
+from semisync.cluster.local import environment
 from semisync.cluster.zookeeper.leader import boot_clock
 from tests.support.zookeeper import ZooKeeper
 
@@ -237,9 +238,7 @@ def _tail(path):
 
 
 def _environment():
-    environment = {k: v for k, v in os.environ.items() if k != "TF2_BEHAVIOR"}
-    quiet = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
-    return dict(environment, PYTHONPATH=str(ROOT), **quiet)
+    return dict(environment(), PYTHONPATH=str(ROOT))
 
 
 class Steps:

@@ -247,13 +247,14 @@ class _Scoring(NamedTuple):
     def instability(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the scores of the first batch depend on besides their rows, in JSON; no row where
         there is nothing."""
-        whole = next(batches)
-        model = self._opened()
-        table = pa.Table.from_batches([whole.slice(0, model.batch)])
-        score = self._scorer(model, table)
-        found = find_instability(score(0, table.num_rows), score)
-        if found is not None:
-            yield pa.RecordBatch.from_pydict({"found": [json.dumps(found.to_json())]})
+        for whole in batches:
+            model = self._opened()
+            table = pa.Table.from_batches([whole.slice(0, model.batch)])
+            score = self._scorer(model, table)
+            found = find_instability(score(0, table.num_rows), score)
+            if found is not None:
+                yield pa.RecordBatch.from_pydict({"found": [json.dumps(found.to_json())]})
+            return
 
     def _opened(self) -> Model:
         """This process has one, which it opens when it is first asked for it, or for its files as

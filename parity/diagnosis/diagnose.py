@@ -8,7 +8,7 @@ import numpy as np
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import Facts
 from parity.diagnosis.ranking import ranked
-from parity.inputs.checks import Column
+from parity.inputs.checks import Column, check_same_order
 from parity.inputs.ids import Ids, to_ids
 from parity.inputs.rows import Rows, checked_rows
 from parity.result import Comparison
@@ -59,6 +59,7 @@ def diagnose(
         return comparison
     columns: Dict[str, Any] = {}
     if labels is not None:
+        check_same_order(labels, {**(parts or {}), **(ids or {})})
         rows = checked_rows(labels, baseline, candidate, None, weights)
         cut = {
             name: rows.aligned(np.asarray(values), Column(name))

@@ -13,7 +13,7 @@ with a sentence that names the column and the first row at fault. That of the ma
 UsageError.
 """
 
-from typing import Any, NamedTuple, NoReturn, Optional, Tuple
+from typing import Any, Mapping, NamedTuple, NoReturn, Optional, Tuple
 
 import numpy as np
 
@@ -173,7 +173,7 @@ def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> 
         raise BadInput(f"{column} has {len(values)} rows, but there are {len(first)} labels")
 
 
-def check_same_order(labels: Any, **others: Any) -> None:
+def check_same_order(labels: Any, others: Mapping[str, Any]) -> None:
     """Refuses a pandas.Series with the labels' index in another order, since rows count by place.
 
     Another index says nothing: predictions count from 0 where the rows are a part of a table.

@@ -61,12 +61,11 @@ def checked_rows(
     Raises:
         BadInput: a column is not as above; the message names it and the first row at fault.
     """
-    check_same_order(
-        labels, baseline=baseline, candidate=candidate, clusters=clusters, weights=weights
-    )
+    scores_given = {"baseline": baseline, "candidate": candidate}
+    check_same_order(labels, {**scores_given, "clusters": clusters, "weights": weights})
     positive = check_labels(labels, Column("labels"))
     scores = []
-    for values, name in ((baseline, "baseline"), (candidate, "candidate")):
+    for name, values in scores_given.items():
         scores.append(check_scores(values, Column(name)))
         check_same_length(positive, scores[-1], Column(name))
         check_differences(scores[-1], Column(name))

@@ -55,7 +55,7 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
         >>> parity.auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         0.75
     """
-    check_same_order(labels, scores=scores, weights=weights)
+    check_same_order(labels, {"scores": scores, "weights": weights})
     positive = check_labels(labels, Column("labels"))
     scores = check_scores(scores, Column("scores"))
     check_same_length(positive, scores, Column("scores"))

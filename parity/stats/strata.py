@@ -92,7 +92,7 @@ def compare_slices(
         ['EQUIVALENT', 'EQUIVALENT']
     """
     check_margin(margin)
-    check_same_order(labels, slices=slices)
+    check_same_order(labels, {"slices": slices})
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
     return with_q([part for part, _ in _parts(rows, slices, "slices", margin)])
 
@@ -125,7 +125,7 @@ def compare_days(
         (4, True)
     """
     check_margin(margin)
-    check_same_order(labels, days=days)
+    check_same_order(labels, {"days": days})
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
     parts = _parts(rows, days, "days", margin)
     usable = [(part, pulled) for part, pulled in parts if pulled is not None]

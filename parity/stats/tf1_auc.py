@@ -45,7 +45,7 @@ def tf1_compat_auc(labels: Any, scores: Any, weights: Any = None) -> float:
         >>> round(parity.tf1_compat_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
         0.75
     """
-    check_same_order(labels, scores=scores, weights=weights)
+    check_same_order(labels, {"scores": scores, "weights": weights})
     positive = check_labels(labels, Column("labels"))
     checked = check_scores(scores, Column("scores"))
     check_same_length(positive, checked, Column("scores"))

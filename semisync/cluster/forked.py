@@ -14,10 +14,9 @@ import sys
 import threading
 import time
 
-from semisync.cluster.local import LocalCluster
+from semisync.cluster.local import QUIET, LocalCluster
 
 PRELOADED = ["semisync.common.compat"]  # before the first fork
-_QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 class Forked:
@@ -84,7 +83,7 @@ class ForkedCluster(LocalCluster):
 def _quiet(log):
     """What is started meanwhile, and TensorFlow in it, prints its errors into the file `log`."""
     environment, stream = dict(os.environ), os.dup(2)
-    os.environ.update(_QUIET)
+    os.environ.update(QUIET)
     try:
         with open(log, "ab") as file:
             os.dup2(file.fileno(), 2)
@@ -105,7 +104,7 @@ def _run(starter, module, spec, log, cwd):
     with open(log, "ab", buffering=0) as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
-    os.environ.update(_QUIET)
+    os.environ.update(QUIET)
     if cwd is not None:
         os.chdir(cwd)
         sys.path.insert(0, cwd)

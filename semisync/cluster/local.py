@@ -17,6 +17,16 @@ from semisync.cluster.launch.port import HeldPort
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.logs import last_error
 
+QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
+
+
+def environment():
+    """That of a process with a TensorFlow of its own."""
+    found = dict(os.environ, **QUIET)
+    # Importing TensorFlow 2.x sets it, and it would make 1.15 behave like 2.x.
+    found.pop("TF2_BEHAVIOR", None)
+    return found
+
 
 class LocalCluster:
     """Starts, watches and stops the processes; use it as a context manager.
@@ -52,9 +62,6 @@ class LocalCluster:
     def start(self, job, task, **spec):
         """Starts one process; returns its Popen."""
         spec = dict(spec, cluster=self.addresses, job=job, task=task, parent=os.getpid())
-        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1")
-        # Importing TensorFlow 2.x sets it, and it would make 1.15 behave like 2.x.
-        environment.pop("TF2_BEHAVIOR", None)
         with open(self.log(job, task), "ab") as log:
             try:
                 process = subprocess.Popen(
@@ -63,7 +70,7 @@ class LocalCluster:
                     stdout=log,
                     stderr=log,
                     cwd=self._cwd,
-                    env=environment,
+                    env=environment(),
                     start_new_session=True,
                 )
             except OSError as error:

@@ -56,6 +56,8 @@ def test_what_is_split_to_be_joined_has_no_names():
     assert rendered(heads, Return("f([y, a, b])")) == ["return f([y, *x.split(4, 2)])"]
     heads = Assign(["a", "b"], "x.split(4, 2)")
     assert rendered(heads, Return("torch.cat([b, a], 0)"))[0] == "a, b = x.split(4, 2)"
+    places = Assign(["a", "b"], "y.unbind(1)")
+    assert rendered(places, Return("x[a, b]"))[0] == "a, b = y.unbind(1)"
 
 
 def test_what_no_result_depends_on_is_left_out():

@@ -91,6 +91,9 @@ def test_a_series_in_another_order_is_refused(name):
         parity.compare(**shuffled)
     with pytest.raises(BadInput, match="^slices has the labels' index in another order"):
         parity.compare_slices(*list(series.values())[:3], series["clusters"][::-1])
+    with pytest.raises(BadInput, match="^candidates.1. has the labels' index in another order"):
+        runs = [series["candidate"], series["candidate"][::-1]]
+        parity.compare_runs(series["labels"], [series["baseline"]], runs)
     part = {one: values.set_axis([7, 3, 9, 4]) for one, values in series.items() if one != name}
     assert parity.compare(**{**series, **part}).delta == parity.compare(**columns).delta
 

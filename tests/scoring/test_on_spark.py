@@ -92,3 +92,10 @@ def test_a_model_that_was_converted_anew_is_loaded_anew(
         return found
 
     assert highest("logits") != highest("concat")
+
+
+def test_no_rows_give_no_scores(spark, rows, converted, tmp_path):  # noqa: F811
+    pyarrow.parquet.write_table(rows.slice(0, 0), tmp_path / "none.parquet")
+    data = str(tmp_path / "none.parquet")
+    assert command(data, converted, tmp_path / "files", "--spark", "local[1]") == 0
+    assert len(pyarrow.parquet.read_table(tmp_path / "files")) == 0

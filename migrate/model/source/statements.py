@@ -252,7 +252,11 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
 def _are_given(text: str, names: str) -> bool:
     """Whether a call or a list in `text` is given all of these values, one after the other."""
     for node in ast.walk(ast.parse(text, mode="eval")):
-        given = node.args if isinstance(node, ast.Call) else getattr(node, "elts", [])
+        given: Sequence[ast.expr] = ()
+        if isinstance(node, ast.Call):
+            given = node.args
+        elif isinstance(node, ast.List):  # x[*y] is syntax from Python 3.11 on only
+            given = node.elts
         if f", {names}, " in f", {', '.join(map(ast.unparse, given))}, ":
             return True
     return False
