@@ -87,15 +87,13 @@ def _open(path: Union[str, os.PathLike], checksums: bool) -> Checkpoint:
 
 
 def open_model(path: Union[str, os.PathLike]) -> Checkpoint:
-    """The checkpoint of a model: as `open_checkpoint`, or, of a frozen graph, one of no tensors
-    whose prefix is the graph's file."""
+    """As `open_checkpoint`, or without tensors and with a frozen graph's file as the prefix."""
     frozen = frozen_graph(path)
     return open_checkpoint(path) if frozen is None else bundle.without_tensors(frozen)
 
 
 def frozen_graph(path: Union[str, os.PathLike]) -> Optional[str]:
-    """The file of a graph without variables, a frozen one: a GraphDef, or a SavedModel; None where
-    `path` names a checkpoint, or nothing.
+    """The file of a frozen graph, a GraphDef or SavedModel; None if `path` names no graph.
 
     Raises:
         BadInput: a graph that has variables, whose values are then missing.

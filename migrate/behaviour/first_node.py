@@ -192,8 +192,7 @@ def _own_variables(subject: Subject, computed: Set[Edge], edge: Edge) -> List[st
 
 
 class _Fetched(Dict[Edge, Optional[np.ndarray]]):
-    """The values of tensors in TensorFlow, some at a time, in their order; None for what it gives
-    another time otherwise."""
+    """The values of tensors in TensorFlow, some at a time, in order; None if they vary."""
 
     def __init__(self, tensorflow: TensorFlowGraph, batch: Rows, edges: Sequence[Edge]) -> None:
         super().__init__()

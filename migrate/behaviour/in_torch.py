@@ -79,8 +79,11 @@ class Converted:
         return ast.dump(ast.Module(codes[0], [])) == ast.dump(ast.Module(codes[1], []))
 
     def line(self, text: str, written: str) -> Optional[Tuple[int, str]]:
-        """Number and text of the line that assigns the name that an expression begins with; of a
-        statement of several lines, the first that the source `written` does not have."""
+        """Number and text of the line that assigns the first name of an expression.
+
+        Args:
+            written: the source before; the line of a long statement is the first that is not in it.
+        """
         name, known = text.partition("[")[0], set(written.splitlines())
         lines = self._text().splitlines()
         for node in ast.walk(ast.parse("\n".join(lines))):

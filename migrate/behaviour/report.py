@@ -10,8 +10,7 @@ TORCH = "torch"  # the leg that is the conversion itself
 
 
 class Place(NamedTuple):
-    """Where two values are: the file and the row in it, from 1; the position in the tensor of
-    the batch; both values, numbers or text."""
+    """Where two values are: the file and its row, from 1; the position in the batch; the values."""
 
     file: str
     row: Optional[int]

@@ -52,10 +52,10 @@ class Serving(NamedTuple):
 
 
 def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) -> Serving:
-    """What makes `outputs` those that are served; nothing for a graph that serves.
+    """What turns a training graph into one that serves `outputs`; nothing if it serves already.
 
     Raises:
-        BadInput: a SavedModel, which serves as it is, or a BatchNorm in a function.
+        BadInput: the graph of a SavedModel, or a BatchNorm in a function.
     """
     graph, seen = subject.found.graph, written.emitter.subject
     needed = upstream(_of_batches(graph), outputs, controls=False)

@@ -56,9 +56,13 @@ class Subject(NamedTuple):
 def open_subject(
     checkpoint: Checkpoint, converted: str, setting: Setting, inputs: Mapping[str, Any] = {}
 ) -> Subject:
-    """inputs: INPUTS of the conversion's model.py, where that is what is compared.
+    """Opens the graph of a checkpoint as its conversion reads it.
 
-    Raises BadInput where there is no graph, or another model's.
+    Args:
+        inputs: INPUTS of the conversion's model.py, where that is compared.
+
+    Raises:
+        BadInput: there is no graph, or it is another model's.
     """
     meta = setting.meta
     if meta is None and frozen_file(checkpoint) is None:  # of which there is no manifest
@@ -73,8 +77,7 @@ def open_subject(
 
 
 def training_feeds(emitter: Emitter, setting: Setting, training: bool) -> Dict[str, Any]:
-    """What tells TensorFlow whether the model trains: {tensor: value}, as `training` says it unless
-    the caller does."""
+    """{tensor: value} of the flags that switch training on; the caller's own values win."""
     told = {flag: setting.feed(flag) for flag in emitter.flags}
     return {flag: training if value is None else bool(value) for flag, value in told.items()}
 
@@ -92,7 +95,7 @@ def no_dropout(subject: Subject, emitter: Emitter) -> Dict[str, float]:
 
 
 def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> None:
-    """Raises UsageError where an output depends on a placeholder that nothing is fed to."""
+    """Raises UsageError if an output depends on a placeholder without a value."""
     for name in sorted(upstream(subject.raw, outputs, fed)):
         node = subject.raw.nodes[name]
         if node.op in _PLACEHOLDERS and node.op != "PlaceholderWithDefault":

@@ -81,8 +81,7 @@ class TablesById:
         return found
 
     def after(self, values: Values, ids: Values) -> Values:
-        """`values` with the rows of tables and slots where torch has those ids, NaN where there are
-        none.
+        """`values` with table and slot rows in torch's order, NaN for ids that only torch has.
 
         Raises:
             BadInput: torch lacks an id.

@@ -46,8 +46,7 @@ def row_blocks(info: TensorInfo, name: str) -> List[Tuple[int, int]]:
 
 
 def dealt_to(part: int, parts: int, first: int = 0, count: Optional[int] = None) -> slice:
-    """Which of the ids `first` to `first` + `count` - 1 partition `part` has under "mod"; all ids
-    from `first` on without a count."""
+    """The ids of partition `part` under "mod" among `count` ids, or all ids, from `first` on."""
     return slice((part - first) % parts, count, parts)
 
 

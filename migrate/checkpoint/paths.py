@@ -36,11 +36,10 @@ _MAX_STATE = 16 << 20  # bytes; one path per checkpoint that is kept
 
 
 def checkpoint_prefix(path: str) -> str:
-    """The prefix of the checkpoint that `path` names: the latest one of a directory of checkpoints,
-    else `path` itself.
+    """`path` itself, or the prefix of the latest checkpoint in a directory of checkpoints.
 
     Raises:
-        BadInput: the directory has checkpoints and nothing in it says which one is meant.
+        BadInput: nothing in the directory says which of its checkpoints is the latest.
     """
     path = os.fspath(path)
     if not is_directory_of_checkpoints(path):
@@ -56,8 +55,7 @@ def checkpoint_prefix(path: str) -> str:
 
 
 def is_directory_of_checkpoints(path: str) -> bool:
-    """Whether `path` is not a checkpoint itself but a directory that holds checkpoints, or their
-    file `checkpoint`."""
+    """Whether `path` is a directory with checkpoints, or with their file `checkpoint`."""
     if size_of(path + ".index") is not None:
         return False
     if is_remote(path):
@@ -79,9 +77,13 @@ def saved_model_file(prefix: str) -> Optional[str]:
 
 
 def v1_tables(prefix: str) -> List[str]:
-    """Paths of the tables of a V1 checkpoint: `prefix` itself or all PREFIX-00000-of-0000N.
+    """The files of a V1 checkpoint: `prefix` itself or all PREFIX-00000-of-0000N.
 
-    Empty if there are none, and for a URL; BadInput if one of several is missing.
+    Returns:
+        Their paths; none for a URL.
+
+    Raises:
+        BadInput: one of several is missing.
     """
     if is_remote(prefix) or _SUFFIX.search(prefix):
         return []

@@ -17,8 +17,13 @@ from migrate.checkpoint.pieces import Tensor, check_tiling
 
 
 class Gathered(NamedTuple):
-    """tensors: all of them whole. parts: name under which a part is stored -> name of the whole.
-    as_stored: the tensors and parts, by the names under which they are stored."""
+    """The tensors of a checkpoint once the scattered slots are put together.
+
+    Attributes:
+        tensors: all of them, whole.
+        parts: name under which a part is stored -> name of the whole.
+        as_stored: the tensors and parts, by the names under which they are stored.
+    """
 
     tensors: Dict[str, Tensor]
     parts: Dict[str, str]
@@ -28,10 +33,11 @@ class Gathered(NamedTuple):
 def gather(tensors: Dict[str, Tensor], path: str) -> Gathered:
     """Puts the parts of such slots together.
 
-    `path` names the index in errors.
+    Args:
+        path: of the index, for errors.
 
     Raises:
-        BadInput: a tensor whose slices leave a gap or overlap and that is not such a part.
+        BadInput: the slices of any other tensor leave a gap or overlap.
     """
     groups: Dict[str, List[str]] = {}
     gathered: Dict[str, Tensor] = {}
@@ -56,8 +62,10 @@ def _lacks_slices(tensor: Tensor) -> bool:
 
 
 def _name_of_whole(name: str, tensors: Dict[str, Tensor]) -> str:
-    """`V/Ftrl` for `V/part_0/Ftrl`, V being the longest such name of a variable of the same type
-    and shape; `name` itself if there is none, or if `V/Ftrl` is taken."""
+    """The name `V/Ftrl` for `V/part_0/Ftrl`, or `name` itself if it is not part of such a slot.
+
+    V is the longest prefix that names a variable of the same type and shape.
+    """
     owner, _, leaf = name.rpartition("/")
     while owner:
         owner = owner.rpartition("/")[0]

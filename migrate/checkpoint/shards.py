@@ -103,10 +103,9 @@ class PieceStream:
         self._crc = 0
 
     def fill(self, target: numpy.ndarray) -> None:
-        """Reads the next values into `target`, any view of an array, in row-major order.
+        """Reads the next values into `target`, in row-major order.
 
-        A target that is not contiguous is filled through a small buffer, of at least one row, that
-        stays in the CPU's cache.
+        A target that is not contiguous is filled through a buffer that stays in the CPU's cache.
         """
         if not target.size:
             return

@@ -74,8 +74,7 @@ class Tables:
         return len(self._keys) - 1
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """BadInput if the table is too short to hold `piece`: a value takes at least a byte, and
-        snappy makes at most 64 of one."""
+        """Raises BadInput if the table is too short for `piece`, at most 64 values per byte."""
         size = self.table(piece.shard).size
         if math.prod(piece.shape) > MAX_RATIO * size:
             raise BadInput(

@@ -60,8 +60,7 @@ def of_model(model: Written) -> str:
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:
-    """What was written into `out`, what casts cost, what was not carried, and the notes that the
-    plan did not have."""
+    """What was written, what casts cost, what was not carried, and notes that the plan lacks."""
     lines = [
         f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
         + (", verified" if verified else ", not verified")

@@ -48,9 +48,12 @@ def run(path: str, meta: Optional[str], as_json: bool) -> int:
 
 
 def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
-    """What `convert --model` does with the graph at `path`, or with the one at `meta`: the call,
-    the outputs of the model that it writes, and a note on what that drops; or why it writes none,
-    with the ops that are not known and the names of their nodes."""
+    """What `convert --model` does with the graph at `path`, or with the one at `meta`.
+
+    Returns:
+        A dict: the call, the outputs of the model and a note on what it drops; or the reason why
+        none is written, with the unknown ops and the names of their nodes.
+    """
     prefix = path[: -len(_META)] if meta is None and path.endswith(_META) else path
     call = shlex.join(["semisync", "convert", prefix, "converted", "--model", *_option(meta)])
     found: Dict[str, Any] = {

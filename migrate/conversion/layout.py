@@ -30,8 +30,7 @@ _CANNOT = (errno.EBADF, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 def lay_out(target: str, todo: List[Item], checkpoint: Checkpoint, out: str) -> Layout:
-    """The places of all items, which go to the directory or URL `out` in the format `target`; files
-    of their own come last in `todo`."""
+    """The places of all items; those with a file of their own come last in `todo`."""
     room = regions.UPLOAD_BYTES if is_remote(out) else regions.FILE_BYTES
     of_items = [list(cuts(item, _source_row_bytes(item, checkpoint))) for item in todo]
     count = sum(not item.is_file for item in todo)
@@ -52,8 +51,7 @@ def format_of(target: str) -> ModuleType:
 
 
 def needed_on_disk(todo: List[Item], target: str, out: str, threads: int) -> int:
-    """Bytes on disk that writing `todo` takes: all of them, or, for a URL, the largest files that
-    so many threads have at once."""
+    """Bytes on disk that writing `todo` takes; for a URL, what `threads` have there at one time."""
     total = sum(item.nbytes for item in todo)
     if not is_remote(out):
         return total
@@ -89,9 +87,10 @@ def prepare(directory: str, layout: Layout) -> None:
 
 
 def reserve(file: BinaryIO, size: int) -> bool:
-    """Takes room for `size` bytes of `file`, of mode "ab"; returns whether its file system can.
+    """Reserves `size` bytes after the contents of `file`, which is open in mode "ab".
 
-    What was written before stays.
+    Returns:
+        Whether the file system can.
 
     Raises:
         OSError: the disk is full.

@@ -186,15 +186,17 @@ def _others(
 def assist(
     out: str, rank: Rank, workers: Optional[int] = None, scratch: Optional[str] = None
 ) -> int:
-    """Any rank but 0: writes and compares its share of the conversion into `out`; returns how many
-    parts it has written.
+    """Writes and compares the share of a rank other than 0 in the conversion into `out`.
 
     Args:
         scratch: the same folder as that of rank 0.
 
+    Returns:
+        How many parts it wrote.
+
     Raises:
         UsageError: the ranks disagree on how many they are.
-        SemisyncError: rank 0 does not come or gives up.
+        SemisyncError: rank 0 does not start or gives up.
         BadInput: the checkpoint is damaged.
     """
     refuse_existing(out, scratch)

@@ -97,8 +97,7 @@ class Uploads(Place):
 
 @contextmanager
 def beside(out: str) -> Iterator[str]:
-    """Yields a folder for more files of a conversion: `out` itself, or one whose files are uploaded
-    to the URL `out`, the manifest last."""
+    """Yields a folder for more files of a conversion, uploaded to a URL with the manifest last."""
     if not is_remote(out):
         yield out
         return

@@ -30,7 +30,7 @@ class _Shared(Generic[T]):
 
 
 class Ahead(Generic[T]):
-    """An iterator over `items` of which at most `most` are made before they are asked for.
+    """An iterator over `items` that makes at most `most` of them before they are asked for.
 
     What `items` raises is raised here, after the items before it.
     """

@@ -23,11 +23,13 @@ def tables(
 ) -> Generator[Optional[Any], None, None]:
     """A record batch for each of the batches, None for one without rows.
 
-    batches: begins the sequence of batches, each the ranges of the order that it consists of; it is
-        gone through twice, once to know what to read. load: reads a block, see `Loader`; called in
-        `readers` threads. lost: is told of blocks that could not be read.
+    Two windows are in memory at a time, or more if they have fewer than `readers` blocks.
 
-    Two windows exist at a time, or more where `readers` blocks make up more.
+    Args:
+        batches: starts the sequence of batches, each a list of ranges of the order; it is called
+            twice, first to find out what to read.
+        load: reads a block, see `Loader`; called in `readers` threads.
+        lost: called with each block that could not be read.
     """
     number, window = -1, None
     with contextlib.closing(_windows(order, _needed(order, batches()), load, readers)) as windows:
@@ -47,8 +49,7 @@ def tables(
 def _windows(
     order: Order, needed: Iterator[int], load: Callable[[int], Any], readers: int
 ) -> Generator[Tuple[int, OrderedWindow], None, None]:
-    """The windows that are needed, in turn; while one is in use, the next and `readers` blocks or
-    more are read."""
+    """The needed windows, in turn; at least `readers` blocks are read ahead."""
     ahead: List[Tuple[int, List[Future]]] = []
     with ThreadPoolExecutor(readers) as pool:
         try:

@@ -13,12 +13,13 @@ Paths = Union[str, "os.PathLike[str]", Sequence[Any]]
 
 
 def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
-    """Each file's path, the same from every folder, and its bytes; sorted by path.
+    """Each file's absolute path and its size in bytes, sorted by path.
 
-    written: whether it is known how text files are written.
+    Args:
+        written: whether it is known how text files are written.
 
     Raises:
-        BadInput: a path stands for no file, or more than its files tell.
+        BadInput: a path matches no file, or a file that may not be data.
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]

@@ -34,10 +34,14 @@ def share_of(rank: Optional[int], ranks: Optional[int]) -> Tuple[int, int, bool]
 
 
 def check_alike(digest: Optional[str]) -> None:
-    """BadInput unless all ranks have the same digest; a collective call of torch.distributed.
+    """Checks that all ranks have the same digest; a collective call of torch.distributed.
 
-    digest: None where this rank could not open the data set, and is about to say so: without the
-    call the others would wait for it.
+    Args:
+        digest: None where this rank could not open the data set and is about to raise: without the
+            call the others would wait for it.
+
+    Raises:
+        BadInput: they do not.
     """
     distributed = _distributed()
     found: List[Any] = [None] * distributed.get_world_size()

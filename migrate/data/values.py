@@ -38,10 +38,10 @@ _DENSE = {"dense": "float32", "label": "float32", "string": "bytes"}
 
 
 def checked_values(array: Any, column: Column, place: Place) -> Any:
-    """The column's values, of an Arrow `array`, as `Rows` has them.
+    """The values of an Arrow array, as `Rows` has them.
 
     Raises:
-        BadInput: another type, a missing value without a default, and a number out of range.
+        BadInput: another type, a missing value without a default, or a number out of range.
     """
     array = plain(array)
     if column.kind == "key":

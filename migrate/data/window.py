@@ -38,8 +38,7 @@ class OrderedWindow:
         self._columns = [_Lists.of(column) or column for column in columns]
 
     def part(self, start: int, stop: int) -> Optional[Any]:
-        """A record batch of the rows of the order from `start` to before `stop`; fewer rows, or
-        None, where some are lost."""
+        """A record batch of the order's rows in [start, stop), without those that are lost."""
         if self._table is None:
             return None
         start, stop = start - self._start, stop - self._start

@@ -49,7 +49,7 @@ def masked_values(pieces: Iterable[bytes]) -> numpy.ndarray:
 
 
 def combine(first: int, second: int, length: int) -> int:
-    """The crc of a and b in a row, from the crc of each; `length` is that of b in bytes.
+    """The crc of a + b, from the crc of each and the length of b in bytes.
 
     A crc is linear over GF(2): b adds its own crc, and shifts that of a by 8 * length zero bits.
     That shift is a matrix, applied here by the powers of two in `length`.

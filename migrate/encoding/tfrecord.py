@@ -33,9 +33,12 @@ _WRONG = {
 def frames(read: Callable[[int], bytes], path: str) -> Iterator[memoryview]:
     """The records of a file, checked.
 
-    read: gives the next bytes, as many as asked for, fewer only at the end. path: names the file
-    in errors.
-    Raises BadInput with the number of the record, from 1, if it is damaged or cut short.
+    Args:
+        read: gives the next bytes, as many as asked for, fewer only at the end.
+        path: of the file, for errors.
+
+    Raises:
+        BadInput: a record is damaged or cut short; the message has its number, from 1.
     """
     for data, starts, ends in pieces_of(read, path):
         for start, end in zip(starts.tolist(), ends.tolist()):
@@ -100,8 +103,10 @@ def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.nd
 
 
 def _bounds(data: bytes) -> Tuple[numpy.ndarray, bool]:
-    """Where records begin whose heads lie in `data`, and where the next one does, perhaps behind
-    it: int64 [records + 1]; up to the first that is damaged, and whether there is none."""
+    """Where the records in `data` start, int64 [records + 1], and whether all are intact.
+
+    Includes those of which `data` has the header alone, and ends at the first damaged one.
+    """
     found, at, last = [], 0, len(data) - _HEAD
     while at <= last:
         found.append(at)

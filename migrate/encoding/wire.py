@@ -48,8 +48,8 @@ def encode_varint(value: int) -> bytes:
 def varints(raw: numpy.ndarray, most: int) -> Tuple[numpy.ndarray, int]:
     """The first varints of `raw` (uint8 [n]): uint64 [at most `most`], and the bytes they take.
 
-    A varint that is cut short at the end is left for the next call; one of more than ten bytes
-    ends what is decoded, so that no progress (0 bytes) means damage where 10 bytes were given.
+    A varint cut short at the end is left for the next call. One of more than ten bytes ends the
+    decoding, so that no progress (0 bytes) on 10 bytes or more means damage.
     """
     ends = numpy.flatnonzero(raw < 0x80)[:most]
     starts = numpy.concatenate([[0], ends + 1])[:-1]
@@ -108,8 +108,7 @@ def number(value: Value, where: str) -> int:
 
 
 def tensor_shape(data: memoryview, where: str) -> Optional[List[int]]:
-    """The sizes that a TensorShapeProto {2 dim {1 size}, 3 unknown_rank} has, negative where they
-    are unknown; None where their number is."""
+    """The sizes in a TensorShapeProto {2 dim {1 size}, 3 unknown_rank}, if any; unknown: < 0."""
     sizes = []
     for field, value in fields(data, where):
         if field == 3 and value:

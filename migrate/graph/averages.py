@@ -40,8 +40,7 @@ def swapped_note(swapped: Mapping[str, str]) -> str:
 
 
 def unknown_notes(names: Container[str], owners: Iterable[str]) -> List[str]:
-    """The notes without a MetaGraph, which alone tells; none if none of `owners`, variables with
-    slots, has an average among `names`."""
+    """Notes on variables with slots that only a MetaGraph can tell from their averages."""
     averaged = sorted(name for name in owners if f"{name}/{_LEAF}" in names)
     if not averaged:
         return []

@@ -28,9 +28,13 @@ Type = Tuple[Optional[str], Shape]
 
 
 def refuse_foreign(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpoint) -> None:
-    """BadInput, with the first differences, if `graph` is another model's.
+    """Refuses the graph of another model.
 
-    saved: where its variable nodes are stored.
+    Args:
+        saved: where its variable nodes are stored.
+
+    Raises:
+        BadInput: it is one; the message has the first differences.
     """
     known = {where.name for where in saved.values()}
     differences = _different(graph, saved, checkpoint)[:_NAMED]

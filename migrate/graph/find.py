@@ -44,8 +44,7 @@ def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
 
 
 def frozen_file(checkpoint: Checkpoint) -> Optional[str]:
-    """The file of the frozen graph that `checkpoint` is, see `migrate.open.open_model`; None where
-    it has tensors, or is hash tables in files of their own."""
+    """The file, if the checkpoint is a frozen graph, see `migrate.open.open_model`."""
     prefix = checkpoint.prefix
     return prefix if not checkpoint and size_of(prefix) is not None else None
 
@@ -56,8 +55,11 @@ def still_there(meta: Optional[str]) -> Optional[str]:
 
 
 def graph_file(path: str) -> str:
-    """The file with the graph of a checkpoint, of a SavedModel, or of a MetaGraph, which is `path`
-    itself; the checkpoint need not be there. BadInput if there is no such file."""
+    """The file with the graph of a checkpoint, a SavedModel or a MetaGraph.
+
+    Raises:
+        BadInput: there is none; the checkpoint itself need not exist.
+    """
     prefix = checkpoint_prefix(path)
     beside = _beside(prefix)
     if beside is not None:
@@ -75,7 +77,7 @@ def find_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Graph]:
 
 
 def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[MetaGraph]:
-    """The MetaGraph of `checkpoint`; None if there is none.
+    """The checkpoint's MetaGraph, if it has one.
 
     Raises:
         BadInput: it cannot be read or is another model's.

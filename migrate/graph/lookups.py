@@ -172,8 +172,7 @@ def _first_row(spec: str, graph: Graph) -> int:
 
 
 def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
-    """The variable node that `edge` comes from through nodes whose op is in `through`; None if it
-    comes from no variable."""
+    """The variable node that `edge` comes from through ops in `through` alone, if any."""
     node = _source(graph, edge, through)
     return node.name if node is not None and node.op in VARIABLES else None
 

@@ -98,8 +98,11 @@ class Graph(NamedTuple):
     named: Mapping[str, Tuple[str, ...]] = {}
 
     def beyond(self, edge: Edge, through: Container[str]) -> Edge:
-        """`edge`, or what it comes from by the first inputs of nodes whose op is in `through`;
-        BadInput where these read one another in a circle."""
+        """The tensor that `edge` is once the ops in `through` are skipped, by their first inputs.
+
+        Raises:
+            BadInput: they form a cycle.
+        """
         for _ in range(len(self.nodes) + 1):
             node = self.nodes.get(edge[0])
             if node is None or node.op not in through or not node.inputs:
@@ -114,9 +117,10 @@ class Graph(NamedTuple):
 
 
 def read_graph(path: str) -> Graph:
-    """The graph of the MetaGraph at `path`, or of a GraphDef; BadInput if the file has none.
+    """The graph of a MetaGraph, a GraphDef or a SavedModel: the one tagged "train", or the first.
 
-    Of a SavedModel it is the one tagged "train" if there is one, else the first.
+    Raises:
+        BadInput: the file has none.
     """
     with open_file(path) as file:
         if not 0 < file.size <= _MAX_META:
@@ -195,8 +199,7 @@ def _is_graph_def(data: memoryview, path: str) -> bool:
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:
-    """The MetaGraphDef in the bytes of a file. A SavedModel begins with the number of its schema,
-    a MetaGraphDef has only messages."""
+    """The bytes of a MetaGraphDef; a SavedModel, unlike it, begins with a number, its schema's."""
     parts = [(field, value) for field, value in fields(data, path) if field in (1, 2)]
     if not any(field == 1 and isinstance(value, int) for field, value in parts):
         return data

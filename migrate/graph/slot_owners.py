@@ -23,8 +23,7 @@ class SlotOwners:
         self._learned: Dict[str, Slots] = {}
 
     def learn(self, leaf: str, slots: Slots) -> None:
-        """Slots whose names end with `leaf` are of that optimizer, with its hyperparameters; a name
-        of two optimizers tells nothing."""
+        """Takes slots named .../`leaf` for that optimizer's, unless two optimizers use the name."""
         known = self._learned.get(leaf)
         if known is not None and known.optimizer != slots.optimizer:
             self._names.pop(leaf, None)
@@ -41,8 +40,7 @@ class SlotOwners:
         return self._learned.get(leaf if leaf in self._names else leaf.rpartition("_")[0])
 
     def join(self, variable: str, slots: Slots) -> None:
-        """Enters slots, unless the variable has those of another optimizer; those of the parts of
-        a variable are the same."""
+        """Adds slots, the same for all parts of a variable, unless it has another optimizer's."""
         known = self.by_variable.get(variable, slots)
         sources = {**known.sources, **slots.sources}
         others = [k for k in slots.sources if sources[k] != known.sources.get(k, sources[k])]

@@ -129,9 +129,12 @@ def find_training(
 ) -> Training:
     """What the MetaGraph, the object graph and the names say, in this order.
 
-    left_out: whether the caller leaves a tensor out; it is not a slot then. conflicts: whether two
-        optimizers may have slots of one variable, which is a note then.
-    Raises BadInput where they do and may not.
+    Args:
+        left_out: whether the caller leaves a tensor out; it is not a slot then.
+        conflicts: whether slots of one variable by two optimizers are a note rather than an error.
+
+    Raises:
+        BadInput: a variable has such slots.
     """
     finder = _Finder(checkpoint, left_out)
     if meta is not None:

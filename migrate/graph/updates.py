@@ -87,8 +87,7 @@ def find_slotless_updates(graph: Graph) -> List[VariableUpdate]:
 
 
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
-    """(variable, other variable that it reads, op) of each training op that is not known here;
-    the others may be its slots."""
+    """(variable, another one that it reads, op) of each unknown training op; these may be slots."""
     for node in graph.nodes.values():
         if _APPLIES.fullmatch(node.op) and _op(TRAINING_OPS, node) is None:
             variable, *others = (origin(graph, edge) for edge in node.inputs)

@@ -30,8 +30,7 @@ ASSUMED = Types()
 
 @dataclasses.dataclass(frozen=True)
 class FilePart:
-    """Rows in a pair of files: `stored` keys, and as many rows of `dim` numbers; both begin after
-    `head` bytes."""
+    """Rows in a pair of files, `stored` keys and values [stored, dim], each after `head` bytes."""
 
     keys: str
     values: str

@@ -55,8 +55,7 @@ def read_hugectr(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
 
 
 def read_sok(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
-    """The tables in a directory of SOK by name; None if it has no meta_info, which has the
-    types."""
+    """The tables in a SOK directory by name; None without meta_info, which has the types."""
     if "meta_info" not in listing(path):
         return None
     info = os.path.join(path, "meta_info")

@@ -53,7 +53,7 @@ class WithTables(Checkpoint):
                 self._add(name, table)
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
-        """As Checkpoint.read. Raises BadInput where an id stands twice in a table."""
+        """Reads as `Checkpoint.read`; raises BadInput if a table has an id twice."""
         made = self.made.get(name)
         if made is None:
             return self._source.read(name, rows)

@@ -33,10 +33,10 @@ class Processes:
         return numpy.ones(len(ids), bool) if self.ranks == 1 else self.owners(ids) == self.rank
 
     def exchange(self, parts: Parts, sizes: Optional[Sequence[Sequence[int]]] = None) -> Parts:
-        """Sends parts[r] to process r and returns what each has sent here, all of one type.
+        """Sends parts[r] to process r, and receives what each sends here, all of one type.
 
         Args:
-            sizes: those of what comes; without them they are exchanged first.
+            sizes: of what is received; they are exchanged first by default.
         """
         if self.ranks == 1:
             return parts

@@ -14,8 +14,14 @@ from semisync.common.errors import UsageError
 
 
 class Feature(NamedTuple):
-    """ids: int64 [ids]. bounds: int64 [bags + 1], where each bag's begin; None: there are no bags.
-    weights: float32 [ids], or None. shape, device: of the ids as they were given."""
+    """The ids of a feature, flat.
+
+    Attributes:
+        ids: int64 [ids].
+        bounds: int64 [bags + 1], where each bag starts; None without bags.
+        weights: float32 [ids], or None.
+        shape, device: of the ids as they were given.
+    """
 
     ids: Tensor
     bounds: Optional[Tensor]

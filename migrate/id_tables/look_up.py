@@ -98,8 +98,7 @@ def answers(
     given: Sequence[List[int]],
     processes: Processes,
 ) -> List[Tensor]:
-    """Sends the vectors [n, dim] of the ids of each question; returns those of the `unique` of what
-    this process asked."""
+    """Sends each question's vectors [n, dim], and returns those of this process's `unique` ids."""
     sent = [
         (of.reshape(-1), [size * one.dim for size in sizes])
         for of, one, sizes in zip(values, asked, given)
@@ -121,8 +120,7 @@ def to_owners(
     given: Sequence[List[int]],
     processes: Processes,
 ) -> List[Tensor]:
-    """Sends a row [n, dim] for each of the `unique` of what this process asked, of each table;
-    returns those of the ids of each question."""
+    """Sends a row [n, dim] per `unique` id of each table; returns those of each question's ids."""
     sent, wanted = [], [[0] * len(asked) for _ in range(processes.ranks)]
     for number, (of, one, sizes) in enumerate(zip(rows, asked, given)):
         if processes.ranks > 1:

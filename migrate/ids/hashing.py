@@ -22,8 +22,8 @@ def home_rows(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:
 def places(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:
     """Numbers [n] int64, not negative, that sort `ids` [n] int64 by their home rows.
 
-    Below the home row stand those bits of the hash that have not decided on it, so that two
-    ids rarely share a place.
+    The bits below the home row are hash bits that did not determine it, so that two ids rarely
+    share a place.
     """
     size = rows // buckets
     bits = _bits_below(rows)

@@ -40,8 +40,7 @@ class Map(NamedTuple):
     free: int
 
     def write(self, values: numpy.ndarray) -> None:
-        """Writes `values` [n] int64 where the file stands. (ndarray.tofile would raise an OSError
-        without an errno on a full disk.)"""
+        """Writes int64 values; ndarray.tofile's OSError on a full disk would have no errno."""
         self.file.write(numpy.ascontiguousarray(values).data)
 
     def put(self, rows: numpy.ndarray, values: numpy.ndarray, first: int, end: int) -> None:

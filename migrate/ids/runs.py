@@ -192,8 +192,7 @@ def _write_run(files: Dict[str, int], places: Places, piece: _Piece) -> Run:
 
 
 def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -> None:
-    """Writes `values` [n, ...] in `order` [n] as the rows from `first` on of the open `file`, in
-    blocks that stay in the CPU's cache."""
+    """Writes values[order] as the rows of `file` from `first` on, in blocks that fit the cache."""
     rows = numpy.ascontiguousarray(values).reshape(len(values), -1).view(numpy.uint8)
     step = max(BLOCK_BYTES // rows.shape[1], 1)
     block = numpy.empty((min(step, len(order)), rows.shape[1]), numpy.uint8)
@@ -204,8 +203,7 @@ def _write(file: int, first: int, values: numpy.ndarray, order: numpy.ndarray) -
 
 
 def _columns(table: HashTable) -> Dict[str, Tuple[str, List[int]]]:
-    """Data type and sizes of a row of each column that every partition with rows has: an empty one
-    does not tell."""
+    """Data type and row shape of each column, the same in every partition that has rows."""
     columns: Dict[str, Tuple[str, List[int]]] = {
         "ids": ("int64", []),
         "values": (table.dtype, list(table.value_shape)),

@@ -18,8 +18,13 @@ LAST = (1 << 63) - 1
 
 
 class Mode(NamedTuple):
-    """spare: rows beyond those of the ids, for ids that are not in the table.
-    reserved: the first and the last of the ids that stand for something else; owner: for whom."""
+    """How raw ids become rows.
+
+    Attributes:
+        spare: rows beyond those of the ids, for ids that are not in the table.
+        reserved: the first and the last of the ids that stand for something else.
+        owner: what reserves them.
+    """
 
     spare: int
     reserved: Tuple[int, int]

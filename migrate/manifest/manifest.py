@@ -309,8 +309,7 @@ def read_manifest(directory: str) -> Manifest:
 
 
 def is_intact(directory: str) -> bool:
-    """Whether the manifest is as it was written, white space aside. Those of earlier versions have
-    no hash of their own, and pass."""
+    """Whether the manifest is unchanged but for white space; True if it is older than its hash."""
     data = json.loads(read_whole(os.path.join(directory, FILE)))
     written = data.pop(_DIGEST, None)
     return written is None or written == _digest(data)

@@ -159,8 +159,11 @@ def read_model(directory: str) -> ModelConfig:
 
 
 def checked_model(config: Mapping[str, Any], where: str = "the model config") -> ModelConfig:
-    """`config`, its keys and the types of their values checked; else BadInput, which begins with
-    `where` and names the key."""
+    """Checks the keys and value types of a model config.
+
+    Raises:
+        BadInput: one is wrong; the message begins with `where` and names the key.
+    """
     model = build(ModelConfig, dict(config), where)
     for index, table in enumerate(model["tables"]):
         at = f"{where}: tables[{index}]"

@@ -28,8 +28,7 @@ _TAKEN = frozenset(
 
 
 def ids_of(table: str) -> str:
-    """What the ids of a hash table are called beside it, as a variable of a model; no variable of
-    TensorFlow's has such a name."""
+    """The name of a hash table's ids as a variable, one that no TensorFlow variable has."""
     return f"{table} ids"
 
 

@@ -31,8 +31,7 @@ def table_state(weight: str, table: str, slot: str) -> Path:
 
 
 def owner(manifest: Manifest, written: Written) -> Tuple[str, str, str]:
-    """(name of the variable in the target, what the state is called there, and in torch.optim) of
-    a slot or step; empty where it is none."""
+    """(target's variable, state's name there, torch.optim's name) of a slot or step, or ()."""
     if written.role == "dense slot":
         variable, _, state = written.fqn[len(_OF_DENSE) + 1 :].rpartition(".")
         return f"{DENSE}.{variable}", state, state

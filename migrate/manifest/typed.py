@@ -24,8 +24,11 @@ class Key(NamedTuple):
 
 
 def build(kind: Type[T], data: Any, where: str) -> T:
-    """`data` as the dataclass or TypedDict `kind`, with the type of every field checked; else
-    BadInput, which begins with `where` and names the field."""
+    """Makes the dataclass or TypedDict `kind` of `data`, and checks the type of every field.
+
+    Raises:
+        BadInput: one is wrong; the message begins with `where` and names the field.
+    """
     return kind(**checked(keys_of(kind), data, where, kind.__name__))
 
 

@@ -29,8 +29,7 @@ class Constants:
         self._known: Dict[Tuple, str] = {}
 
     def value(self, array: numpy.ndarray, node: str) -> Value:
-        """A constant as a value: a scalar is a literal, anything else an attribute, of all that are
-        equal one."""
+        """A literal for a scalar, or one attribute for all equal constants."""
         kind, dtype = (STRINGS, "string") if array.dtype == object else (TENSOR, array.dtype.name)
         if not array.ndim:
             return Value(literal(array[()]), kind, dtype, (), array)

@@ -306,8 +306,7 @@ class Emitter:
             self._values[node.name, number] = self._values[first, number]
 
     def _key(self, node: Node, values: Tuple[Value, ...]) -> Any:
-        """What two nodes have in common that compute the same in the same block, as those of two
-        towers do that read the same column."""
+        """Equal for nodes that compute the same in one block, as two towers on one column do."""
         attributes = frozenset(item for item in node.attrs.items() if not item[0].startswith("_"))
         return node.op, attributes, self.regions.of[node.name], tuple(map(_identity, values))
 

@@ -21,10 +21,10 @@ _RESULTS = (STRINGS, TENSOR)
 
 
 def fold(call: Call, most: int = _MAX_VALUES) -> Optional[List[numpy.ndarray]]:
-    """The outputs of an op whose arguments are all constants; None where one is not, or an output
-    has more values than `most`.
+    """The outputs of an op whose arguments are constants, by the expression that would be emitted.
 
-    They are computed by the expression that would be emitted, so that both are one.
+    Returns:
+        None if an argument is not constant, or an output has more values than `most`.
     """
     if not call.args or any(arg.constant is None or arg.kind not in _RESULTS for arg in call.args):
         return None

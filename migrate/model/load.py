@@ -178,8 +178,7 @@ def build_module(written: Written, checkpoint: Checkpoint) -> Any:
 
 
 def write_model(written: Written, directory: str) -> str:
-    """Writes model.py, its files and features.json into a directory of a conversion; returns the
-    path of model.py."""
+    """Writes model.py, its files and features.json into a conversion; returns model.py's path."""
     from migrate.runtime.files import write_files
 
     write_files(directory, written.constants.large, written.constants.assets)

@@ -111,8 +111,7 @@ class LocalNames:
 
 
 def only_input(graph: Graph, inputs: Inputs, edge: Edge) -> Optional[str]:
-    """The name of the input that `edge` is made of; None where it is made of several, or the graph
-    does not name it."""
+    """The name of the one input that `edge` is computed from; None if it has several or no name."""
 
     def before(one: Edge) -> Sequence[Edge]:
         node = graph.nodes[one[0]]

@@ -177,8 +177,7 @@ def _variable(parameter: Parameter) -> str:
 
 
 def _inputs(features: Iterable[Input], rows: Optional[int]) -> List[str]:
-    """The entries of INPUTS, of a graph that takes `rows` at a time; the parts of a sparse feature
-    have one."""
+    """The entries of INPUTS, one per feature, of a graph with a batch of `rows`."""
     parts: Dict[str, List[Input]] = {}
     for feature in features:
         parts.setdefault(feature.name, []).append(feature)

@@ -49,8 +49,7 @@ def begin_at(graph: Graph, named: Named) -> Graph:
 
 
 def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
-    """The lowered graph with the inputs of a model.py, {name: tensors}, which may be named; what
-    else it is fed remains."""
+    """The lowered graph with the inputs of a model.py, {name: tensors}, and its other feeds."""
     features = Inputs(graph)
     keys: Dict[str, Tuple[str, ...]] = {}
     for name, taken in inputs.items():

@@ -18,7 +18,7 @@ _CONTRARY = {("sum", False), ("mean", False)}  # without weights neither can sta
 
 
 def check_against_graph(plan: Plan, checkpoint: Checkpoint) -> None:
-    """Raises BadInput with the first strategy, pooling or slot that the MetaGraph has otherwise."""
+    """Raises BadInput for the first strategy, pooling or slot that contradicts the MetaGraph."""
     by_rows = [table for table in plan.tables if table.ids is None]
     if not by_rows and not plan.dense:
         return

@@ -27,9 +27,10 @@ from semisync.common.errors import BadInput
 
 
 def check_plan(plan: Plan, checkpoint: Checkpoint, sources: Mapping[str, HashTable]) -> None:
-    """Raises BadInput with the first tensor of `plan` that the source does not have as said.
+    """Checks a plan against the checkpoint and its hash tables.
 
-    sources: its hash tables, where the plan has some.
+    Raises:
+        BadInput: a tensor is not there as planned; the message names the first.
     """
     _check_text(plan)
     if not all(name and "/" not in name for name in plan.module.split(".")):

@@ -16,7 +16,7 @@ from semisync.common.errors import BadInput
 
 
 def check_ids(table: Table, ids: IdMapping, sources: Mapping[str, HashTable], where: str) -> None:
-    """Raises BadInput where `sources`, those of `where`, do not have `table` as said."""
+    """Raises BadInput if the hash tables `sources` of the checkpoint `where` contradict `table`."""
     name = f"hash table {table.variable!r}"
     source = sources.get(table.variable)
     if source is None:

@@ -20,10 +20,13 @@ NO_TABLES = ""  # the pattern that says so: as a regular expression it would nam
 def drop_tensors(
     checkpoint: Checkpoint, taken: Set[str], options: Options, result: Plan
 ) -> Set[str]:
-    """Drops what has no place in a torch checkpoint; returns its names.
+    """Drops the tensors that `options` drop and those that torch has no type for.
 
     Args:
         taken: tensors that are decided on already.
+
+    Returns:
+        Their names.
     """
     for name, info in checkpoint.items():
         if name in taken:
@@ -74,8 +77,7 @@ def choose_variables(
     evidence: Optional[Evidence],
     result: Plan,
 ) -> Set[str]:
-    """The variables among `left` that are tables: those that `pattern` names, else those that the
-    graph looks up."""
+    """The tables among the variables `left`: by `pattern`, or else by the graph's look-ups."""
     if pattern == NO_TABLES:
         return set()
     if pattern is not None:

@@ -148,8 +148,7 @@ class Entries:
     def _dense_strategy_of(
         self, name: str, info: TensorInfo, tables: Collection[str]
     ) -> Optional[str]:
-        """A moving average T/x of a table T has its rows where T has them, and so has T where it is
-        the average of a table T/x."""
+        """The table's strategy for its moving average T/x, or for T if T/x is the table."""
         owner = self._swapped.get(name, name.rpartition("/")[0])
         if owner not in tables or self._tensors[owner].slices != info.slices:
             return self._strategy_of(name, info, required=name in self._lookups)

@@ -14,10 +14,10 @@ from semisync.common.errors import UsageError
 
 @dataclass
 class Options:
-    """strategy: "div" or "mod"; all as in `migrate.plan`. Raises UsageError for what is not known.
+    """The arguments of `migrate.plan`, checked; raises UsageError for an unknown one.
 
     Attributes:
-        renamed: patterns of `rename` that some name has.
+        renamed: the patterns in `rename` that match a name.
     """
 
     strategy: Optional[str]

@@ -43,7 +43,7 @@ def mark_static(plan: Plan, marks: Marks) -> None:
 
 
 def check_static(table: Table) -> None:
-    """Raises BadInput where `static` or `placement` of a plan's table cannot be carried out."""
+    """Raises BadInput if `static` or `placement` of a plan's table cannot be carried out."""
     where = f"table {table.name!r}"
     if table.placement not in (None, *PLACEMENTS):
         raise BadInput(f"{where}: placement {table.placement!r}, expected one of {PLACEMENTS}")

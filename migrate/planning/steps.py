@@ -37,16 +37,14 @@ class Step(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """The step, None where nothing tells it, and why it is not the power that tells it; "" where
-    it is."""
+    """The step, or None; and why the power does not tell it, "" if it does."""
 
     step: Optional[Step]
     reason: str
 
 
 def optimizer_step(plan: Plan, owner: Trained, checkpoint: Checkpoint) -> Optional[Step]:
-    """Updates made so far, as the bias correction of `owner` counts them; None where its optimizer
-    counts none or nothing tells."""
+    """Updates made so far, as the bias correction of `owner` counts them; None if unknown."""
     count = _count(owner)
     return None if count is None else _told(plan, owner, count, checkpoint).step
 
@@ -113,8 +111,7 @@ def _told(plan: Plan, owner: Trained, count: StepCount, checkpoint: Checkpoint) 
 def _told_by_powers(
     powers: List[str], owner: Trained, count: StepCount, checkpoint: Checkpoint
 ) -> _Told:
-    """What the power tells. It is a float32 product of t factors, so that t is known to one part in
-    10^4 or so."""
+    """What the power tells: a float32 product of t factors, so that t is known to about 1e-4."""
     decay = count.decay
     if not powers:
         return _Told(None, f"the plan's scalars have no {decay}_power of it")
@@ -146,9 +143,11 @@ def _global_steps(plan: Plan) -> List[str]:
 
 
 def _powers(plan: Plan, owner: Trained, count: StepCount) -> List[str]:
-    """The scalars that may be the power for `owner`: the one that its training op reads, else what
-    is named so. Of those of its own, a table in partitions has several and no single step, and a
-    hash table's are not scalars."""
+    """The scalars that may be the power for `owner`: what its training op reads, or else by name.
+
+    The parts of a table in partitions have one each, and so no single step; those of a hash
+    table are not scalars.
+    """
     if owner.power is not None:
         return [name for name in plan.scalars if name == owner.power]
     leaves = [(name, name.rpartition("/")[2]) for name in plan.scalars]

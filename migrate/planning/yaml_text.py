@@ -19,9 +19,11 @@ def dump(data: Dict[str, Any]) -> str:
 
 
 def load(text: str, where: str) -> Any:
-    """What `text` holds; BadInput, which begins with `where`, for what is not YAML.
+    """Parses YAML, in which a date is text.
 
-    yaml.safe_load would keep the last of two equal fields; here they are an error. A date is text.
+    Raises:
+        BadInput: it is malformed, or has a field twice, of which yaml.safe_load keeps the last; the
+            message begins with `where`.
     """
     with extra("report", f"to read {where}"):
         import yaml

@@ -77,7 +77,7 @@ def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> 
 
 
 def constant(name: str, wanted: Input, value: Any) -> Any:
-    """The input `name` where it is one value, or nested lists of them, for all rows.
+    """The value of an input that is the same for all rows: one value or nested lists.
 
     Raises:
         BadInput: a value of another type.

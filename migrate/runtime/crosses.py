@@ -41,8 +41,9 @@ def sparse_cross(
 ) -> Tuple[torch.Tensor, Features, torch.Tensor]:
     """The SparseTensor of all crosses: indices int64 [n, 2], values [n], dense_shape int64 [2].
 
-    Its values are int64 buckets if `hashed_output`, else strings. num_buckets 0: as many as int64
-    has non-negative numbers.
+    Args:
+        hashed_output: the values are int64 buckets instead of strings.
+        num_buckets: 0 for all non-negative int64.
     """
     batch = _batch(indices, values, shapes, dense_inputs)
     bounds = [

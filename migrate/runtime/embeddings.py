@@ -31,8 +31,7 @@ class Bags:
     places: Optional[torch.Tensor] = None
 
     def distinct(self) -> Bags:
-        """The same with each id once, as TensorFlow looks rows up that something is done with
-        before they are pooled."""
+        """The same with each id once, for rows that are changed before they are pooled."""
         ids, places = torch.unique(self.ids, return_inverse=True)
         return replace(self, ids=ids, places=places)
 
@@ -49,8 +48,7 @@ class Bags:
         return self.bounds[1:] - self.bounds[:-1]
 
     def sizes(self) -> torch.Tensor:
-        """What a mean divides by: the sum of the weights in each bag, or the number of its ids, at
-        least 1; float [bags, 1]."""
+        """The sum of the weights in each bag, or its number of ids, at least 1; float [bags, 1]."""
         if self.weights is None:
             return self.lengths().clamp(min=1).float().unsqueeze(1)
         return self._sums(self.weights.unsqueeze(1))

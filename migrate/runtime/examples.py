@@ -56,11 +56,13 @@ def parse_example(
 ) -> ParsedExamples:
     """The features of `serialized` [n].
 
-    sparse_types, ragged_types: Strings, torch.float32 or torch.int64
-    dense_defaults: each in the type of its feature, and without a value where none may be missing
-    dense_shapes: without the batch; the first length may be None or -1
-    Raises BadInput, with the number of the Example, for what is broken, of another type, missing or
-    not of its shape.
+    Args:
+        sparse_types, ragged_types: Strings, torch.float32 or torch.int64.
+        dense_defaults: each in the type of its feature; empty if none may be missing.
+        dense_shapes: without the batch; the first length may be None or -1.
+
+    Raises:
+        BadInput: an Example is broken, or a value missing, of another type or not of its shape.
     """
     if serialized.ndim != 1:
         raise UsageError(f"serialized Examples have one axis, not shape {list(serialized.shape)}")

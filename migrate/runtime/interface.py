@@ -53,11 +53,11 @@ class Input(NamedTuple):
 
 
 def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str, Any]:
-    """`inputs` by the names in `wanted`, where they may also have the names of the graph.
+    """`inputs` by the names in `wanted`; they may also have the names of the graph.
 
     Raises:
-        UsageError: one is not given that has no default, or a key that nothing reads where one
-            is not given that has: it may be meant by that name.
+        UsageError: one without a default is missing, or an optional one is and nothing reads some
+            key, which may be meant for it.
     """
     found: Dict[str, Any] = {}
     unread = set(inputs)

@@ -78,8 +78,7 @@ def present_bags(
 def _filled(
     rows: torch.Tensor, values: torch.Tensor, sizes: List[int], shape: Any
 ) -> Iterator[torch.Tensor]:
-    """The values of each row that are not negative, one 0 for a row that has none; where each row
-    begins; which rows have none."""
+    """The non-negative values of each row, or one 0; where rows start; which rows have none."""
     arrays = (one.reshape(-1).long().cpu().contiguous().numpy() for one in (rows, values))
     *found, inside = compiled.filled(*arrays, math.prod(sizes))
     if not inside:

@@ -27,7 +27,11 @@ def string_to_number(
 ) -> torch.Tensor:
     """TensorFlow's StringToNumber to int32, int64, float32 or float64.
 
-    where: what is read, for errors. Raises BadInput with the first string that is no such number.
+    Args:
+        where: what is read, for errors.
+
+    Raises:
+        BadInput: a string is no such number; the message has the first.
     """
     if dtype in _MOST:
         numbers, valid = number_text.integers(strings.data, strings.offsets, _MOST[dtype])

@@ -13,7 +13,7 @@ SOURCE = "model.py"
 def read_source(directory: str) -> ModuleType:
     """What `semisync convert --model` wrote into `directory`: its tables in capitals, and `load`.
 
-    It is run again at every call and stays out of sys.modules, so that several models have a place.
+    Each call runs it anew, outside sys.modules, so that several models can be loaded.
 
     Raises:
         BadInput: there is none, or one without these; whatever the file itself raises.

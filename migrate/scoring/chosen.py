@@ -95,7 +95,7 @@ def origin_of(which: Chosen, asked: Asked) -> Dict[str, Any]:
 
 
 def open_model(which: Chosen, asked: Asked, origin: Dict[str, Any]) -> Model:
-    """The model, ready to score. Raises UsageError, BadInput as its class does."""
+    """The model, ready to score; raises UsageError or BadInput as its class does."""
     if isinstance(which, TensorFlowFiles):
         return _in_tensorflow(which, asked, origin)
     if which.torch_model is None:

@@ -21,7 +21,7 @@ def batches(
     """The columns of the data set in batches of at most `size` rows.
 
     Raises:
-        BadInput: a file or a column that is not there, damage, and a data set without rows.
+        BadInput: a missing file or column, damage, or a data set without rows.
     """
     empty = True
     for read in batches_of(path, columns, size, text):

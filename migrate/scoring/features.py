@@ -114,8 +114,7 @@ def _width(wanted: Input, inner: List[int]) -> Optional[int]:
 def _typed(
     array: pa.Array, wanted: Input, kind: Optional[str], fill: Optional[str], at: At
 ) -> _Values:
-    """The values in the input's dtype, none missing; without one, `kind` leaves floats as wide as
-    they are."""
+    """The values in the input's dtype, none missing; with `kind` alone, floats stay as wide."""
     if kind is not None:
         array = cast(array, _ARROW[kind], at)
     dtype = wanted.dtype or _natural(array.type, kind is not None)

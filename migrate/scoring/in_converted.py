@@ -62,8 +62,7 @@ class ConvertedModel:
         return torch_code.scores(found, self._path)
 
     def origin(self) -> Dict[str, Any]:
-        """As `model.Model.origin`, with the share of the look-ups so far that found no row, by
-        table by raw id."""
+        """As `model.Model.origin`, with the share so far of look-ups by raw id without a row."""
         more = {"unknown_ids": self.unknown_ids()} if self.unknown_ids() else {}
         return {**self._origin, **more, "versions": torch_code.versions()}
 

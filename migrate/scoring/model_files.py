@@ -89,8 +89,7 @@ def of_checkpoint(prefix: str, meta: str) -> Dict[str, Any]:
 
 
 def of_conversion(directory: str, factory: Optional[str] = None) -> Dict[str, Any]:
-    """Of what `semisync convert` wrote, and its model.py, or the file of the user's own code; that
-    of a frozen graph has no manifest."""
+    """The origin of a conversion and of the code that scores; a frozen graph has no manifest."""
     manifest, tables, model, constants = (
         os.path.join(directory, name)
         for name in ("manifest.json", "model.json", "model.py", "constants.npz")

@@ -110,7 +110,7 @@ def taking(column: str, name: str, wanted: Any) -> Input:
 
 
 def tensor(name: str, wanted: Any, feature: Feature) -> Any:
-    """What a module takes under one of its names. Raises BadInput where a shape is another."""
+    """What a module takes under one of its names; raises BadInput for another shape."""
     from migrate.runtime import columns
 
     if feature.lengths is None:

@@ -245,8 +245,7 @@ class _Scoring(NamedTuple):
             yield pa.RecordBatch.from_pydict({"inputs": [found] * one.num_rows})
 
     def instability(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the scores of the first batch depend on besides their rows, in JSON; no row where
-        there is nothing."""
+        """What else the scores of the first batch depend on, as a row of JSON, if anything."""
         for whole in batches:
             model = self._opened()
             table = pa.Table.from_batches([whole.slice(0, model.batch)])
@@ -257,8 +256,7 @@ class _Scoring(NamedTuple):
             return
 
     def _opened(self) -> Model:
-        """This process has one, which it opens when it is first asked for it, or for its files as
-        they are now."""
+        """The model in this process, opened anew when its files have changed."""
         origin = origin_of(self.model, self.asked)
         wanted = repr((self.model, self.asked, origin["sha256"]))
         if wanted not in _OPEN:

@@ -53,8 +53,7 @@ class ScoreFile:
         """Appends the batch's rows, and `scores` as columns.
 
         Raises:
-            BadInput: a missing key, a label that is not 0 or 1, and columns of another type than
-                those of the rows before.
+            BadInput: a missing key, a label that is not 0 or 1, or columns of a new type.
         """
         rows = batch.table.num_rows
         columns = {}

@@ -81,9 +81,11 @@ def batches(
 ) -> Iterator[Tuple[Batch, List[Feature]]]:
     """The rows of a data set, each batch with the features of `inputs` in their order.
 
-    others: further columns that a batch has.
+    Args:
+        others: further columns of each batch.
+
     Raises:
-        BadInput: what cannot be read, or is not as an input takes it, with its row.
+        BadInput: a row cannot be read or does not suit an input; the message has its number.
     """
     wanted = [
         (taken, reading.type_of(taken.column), reading.fill_of(taken.column)) for taken in inputs
@@ -135,10 +137,11 @@ def score(
 ) -> Scored:
     """Writes the model's score of every row of a data set to the Parquet file `out`.
 
-    progress: called after each batch with the rows so far and the file they are from.
+    Args:
+        progress: called after each batch with the rows so far and the file they are from.
+
     Raises:
-        BadInput: as `batches`, or scores that are not one finite number per row; nothing is left at
-            `out` then.
+        BadInput: as `batches`, or a score is not one finite number; `out` is not written then.
     """
     reading = reading._replace(size=min(reading.size, model.batch or sys.maxsize))
     others = [name for name in (writing.key, writing.label, *writing.keep) if name]

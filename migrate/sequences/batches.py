@@ -35,8 +35,7 @@ def plan(
 
 
 def shares(batch: numpy.ndarray, lengths: numpy.ndarray, count: int) -> List[numpy.ndarray]:
-    """The sequences of a global batch in `count` shares of about equal numbers of items, each in
-    the batch's order."""
+    """Splits a global batch into shares of about as many items, each in the batch's order."""
     own = lengths[batch]
     least = [(0, share) for share in range(count)]
     owner = numpy.empty(len(batch), numpy.int64)

@@ -42,8 +42,7 @@ def in_catalog(histories: Histories, catalog: numpy.ndarray) -> Tuple[Histories,
 
 
 class Asked(NamedTuple):
-    """Sequences, of each the row that came next, int64 [B], and all rows before it, cut nowhere, as
-    (rows, offsets)."""
+    """Sequences: the next row of each, int64 [B], and all rows before it, as (rows, offsets)."""
 
     packed: Packed
     targets: torch.Tensor

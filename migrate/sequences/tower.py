@@ -39,8 +39,7 @@ class Tower(nn.Module):
         self.norm = nn.LayerNorm(dim)
 
     def forward(self, vectors: Tensor, packed: Packed) -> Tensor:
-        """Raises BadInput for a sequence that is longer than `length`, and for a batch without
-        times where they have an influence."""
+        """Raises BadInput for a sequence beyond `length`, or a batch without the times it needs."""
         if packed.longest > self.length:
             raise BadInput(
                 f"a sequence has {packed.longest} tokens, and the model's longest {self.length}: "

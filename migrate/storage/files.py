@@ -81,7 +81,8 @@ class StoredFile:
     def read_into(self, offset: int, buffer: numpy.ndarray, where: str) -> None:
         """Fills `buffer` (uint8, one-dimensional, contiguous) from byte `offset` on.
 
-        Raises BadInput, which begins with `where`, if the file ends too early or cannot be read.
+        Raises:
+            BadInput: the file ends too early or cannot be read; the message begins with `where`.
         """
         filled = 0
         while filled < buffer.size:

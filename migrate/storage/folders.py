@@ -84,9 +84,10 @@ def below(folder: str, skips: Skips) -> Dict[str, int]:
 
 
 def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
-    """The files that a pattern matches, and their bytes; None for a folder.
+    """The files that a pattern matches, and their sizes in bytes; None for a folder.
 
-    `skips` is asked of names from the first wildcard on.
+    Args:
+        skips: takes names from the first wildcard on.
     """
     if remote.is_remote(pattern):
         fs, inner = remote.file_system(pattern)

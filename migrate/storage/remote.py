@@ -100,8 +100,7 @@ def starting_with(prefix: str) -> List[str]:
 
 
 def sizes_below(folder: str) -> Dict[str, int]:
-    """Every file below the URL `folder`, by its name there, and its bytes; as it is now, whatever
-    was listed before."""
+    """{name: bytes} of every file below the URL `folder`, listed anew."""
     fs, path = file_system(folder)
     try:
         fs.invalidate_cache()

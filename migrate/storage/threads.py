@@ -92,7 +92,7 @@ class PerThread(Generic[R]):
 
 
 def one_ahead(items: Iterator[R]) -> Generator[R, None, None]:
-    """Yields `items`; the next one is made in a thread while the caller works on this one.
+    """Yields `items`; a thread makes the next one while the caller works on this one.
 
     An exception of `items` is raised here, in its place. Two items exist at a time.
     """

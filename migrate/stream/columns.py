@@ -66,8 +66,11 @@ class Column:
         return rows
 
     def fetch(self, wanted: numpy.ndarray, fill: float = 0) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        """Rows that have those with the numbers `wanted` [n] int64 among them, and the place [n] of
-        each; where FREE is wanted, that of a row of `fill`."""
+        """Reads the rows numbered `wanted` int64 [n], or FREE, with those between them.
+
+        Returns:
+            The rows and the place [n] of each in them; FREE has a row of `fill`.
+        """
         gap = max(_GAP_BYTES // self.row_bytes, 1)
         ordered, order = sort(wanted)
         free = int(numpy.searchsorted(ordered, 0))  # FREE is -1
@@ -109,8 +112,10 @@ class Columns:
     def blocks(
         self, origins: Sequence[Origin], first: int, count: int
     ) -> Iterator[Tuple[int, numpy.ndarray]]:
-        """Rows first..first+count of the target, a block at a time: (first row from `first` on,
-        rows). Several origins stand side by side. An array is good until the next one."""
+        """Yields rows [first, first + count) of the target in blocks: (row after `first`, rows).
+
+        Several origins stand side by side. A block is valid until the next one.
+        """
         for begin in range(0, count, FETCH_ROWS):
             some = min(FETCH_ROWS, count - begin)
             for start, rows in self._blocks(origins, first + begin, some):
@@ -151,10 +156,10 @@ class Columns:
 
 
 def taken(rows: numpy.ndarray, order: numpy.ndarray, out: numpy.ndarray) -> numpy.ndarray:
-    """The rows with the numbers `order` [n], in that order, in the first rows of `out`.
+    """The rows numbered `order` [n], in that order, in the first rows of `out`.
 
-    An array that is used again: the kernel clears each page of a new one. mode: as the numbers are
-    right, nothing is clipped; by the default numpy would make a copy first.
+    `out` is reused: the kernel clears each page of a new array. With the default mode numpy would
+    make a copy first; the numbers are right, so nothing is clipped.
     """
     return rows.take(order, axis=0, out=out[: len(order)], mode="clip")
 

@@ -213,8 +213,7 @@ def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[R
 
 
 class _Files:
-    """What one thread has open: the checkpoint, the sorted hash tables, and the target's files when
-    first written to."""
+    """A thread's open files: the checkpoint, the sorted hash tables, and the target's once used."""
 
     def __init__(self, checkpoint: Checkpoint, directory: str, folder: str) -> None:
         self.checkpoint = checkpoint.reopened()

@@ -37,8 +37,7 @@ class Unfinished(SemisyncError):
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether what was done is as good as before `error`, and can be resumed when its reason has
-    gone: a server that does not answer, a full disk."""
+    """Whether the work can be resumed after an error: a server does not answer, a disk is full."""
     full = isinstance(error, OSError) and error.errno in _NO_ROOM
     return full or isinstance(error, (Unfinished, Unreachable))
 
@@ -49,8 +48,7 @@ def cannot_write(out: str, error: OSError) -> str:
 
 
 def partial_path(out: str, scratch: Optional[str] = None) -> str:
-    """The hidden directory that becomes `out`; of a URL it is in `scratch`, by default the current
-    directory."""
+    """The hidden directory that becomes `out`; of a URL, in `scratch` or the current directory."""
     if is_remote(out):
         out = out.rstrip("/")
         name, number = os.path.basename(out), hashlib.sha256(out.encode()).hexdigest()[:12]
@@ -131,7 +129,7 @@ def _move(work: str, out: str) -> None:
 
 @contextmanager
 def locked(work: str, written: str) -> Iterator[None]:
-    """Makes the directory `work`, which LOCK in it keeps from other processes until the block ends.
+    """Makes the directory `work` and locks it, by LOCK in it, until the block ends.
 
     Raises:
         UsageError: another process has it.
@@ -182,7 +180,7 @@ def write_whole(path: str, text: str) -> None:
 
 
 def begin(path: str, description: str, work: str) -> None:
-    """Writes down what is done in `work`, or sees that it is what was begun there.
+    """Records what is done in `work`, or checks that it is what was begun there.
 
     Raises:
         UsageError: `path` has another description.
@@ -199,8 +197,7 @@ def begin(path: str, description: str, work: str) -> None:
 
 
 def refuse_existing(out: str, scratch: Optional[str] = None) -> None:
-    """UsageError where `out` is anything but absent or an empty directory; a URL may have what an
-    interrupted conversion has uploaded, whose job is in `scratch`."""
+    """Raises UsageError unless `out` is absent, empty, or a URL with a job to resume."""
     if is_remote(out):
         there, work = sizes_below(out), partial_path(out, scratch)
         if FILE in there:

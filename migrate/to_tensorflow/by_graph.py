@@ -25,10 +25,10 @@ from semisync.common.errors import BadInput
 
 
 def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] = None) -> Side:
-    """What the DCP in `directory` has of `original`, from whose graph its training was made.
+    """What a DCP has of the checkpoint whose graph its training was built from.
 
     Raises:
-        BadInput: it is not one, or does not have what the graph trains.
+        BadInput: it is not one, or lacks what the graph trains.
     """
     saved = read_dcp(directory)
     found, original = read_meta_graph(original, meta), with_tables(original)

@@ -57,8 +57,7 @@ def _without_original(side: Side, names: Sequence[str]) -> str:
 
 
 def _fits(dtype: str, stored: Tensor) -> bool:
-    """Whether values of torch's type go back to the stored one: ids of a hash table may be int32
-    there."""
+    """Whether values of torch's type fit the stored one, as floats and int64 ids for int32 do."""
     kinds = (dtype, stored.dtype.name)
     in_torch = BY_NAME.get(dtype)
     floating = in_torch is not None and in_torch.is_floating and stored.dtype.is_floating

@@ -25,10 +25,10 @@ Part = Tuple[int, torch.Tensor, Parameter]  # first row, values, and how they st
 
 
 def side_of_module(module: Any, optimizer: Optional[Any] = None) -> Side:
-    """What `module` has, and `optimizer`, which is `build_training`'s or `build_optimizer`'s.
+    """What a module has, and an optimizer of `build_training` or `build_optimizer`.
 
     Raises:
-        UsageError: they are not those, or hold a part of a variable alone.
+        UsageError: they are not those, or have only a part of a variable.
     """
     nodes = getattr(module, "tensorflow_nodes", None)
     if nodes is None:

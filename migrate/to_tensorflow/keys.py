@@ -83,11 +83,10 @@ class Keys:
         return found[0] if found else None
 
     def common_prefix(self, names: Collection[str]) -> Optional[str]:
-        """What stands before each of `names`, which are those of one module; None where some are
-        not there.
+        """The prefix of `names`, all of one module; None if one is missing.
 
         Raises:
-            BadInput: several prefixes do.
+            BadInput: there are several.
         """
         common: Optional[Set[str]] = None
         for name in names:
@@ -117,8 +116,7 @@ def table_names(table: str) -> Iterator[str]:
 
 
 def read_variables(directory: str) -> Dict[str, List[Place]]:
-    """By TensorFlow's name, the attributes that `model.py` of a conversion lists in VARIABLES; none
-    without a model.py."""
+    """VARIABLES of a conversion's model.py, attributes by TensorFlow's name; {} without one."""
     path = os.path.join(directory, "model.py")
     if not os.path.exists(path):
         return {}

@@ -202,8 +202,7 @@ def _check_probes(manifest: Manifest, module: torch.nn.Module) -> None:
 
 
 def _check_lists(wanted: Dict[str, Any]) -> None:
-    """That no MCHManagedCollisionModule is sharded: its ranks send ids by their ranges, and each
-    would need a sorted list of its own."""
+    """Refuses a sharded MCHManagedCollisionModule: each rank would need its own sorted ids."""
     for fqn, tensor in wanted.items():
         if fqn.endswith("._mch_sorted_raw_ids") and hasattr(tensor, "local_shards"):
             parts = len(tensor.metadata().shards_metadata)

@@ -122,7 +122,7 @@ class Checkpoints:
         self._writing = writing
 
     def wait(self) -> None:
-        """Returns once what `save` began is whole.
+        """Waits until what `save` began is whole.
 
         Raises:
             SemisyncError: it could not be written.

@@ -32,8 +32,10 @@ class Shrunk(NamedTuple):
 
 
 class FrozenTable(nn.Module):
-    """In the place of an nn.Embedding, or of an nn.EmbeddingBag with its `mode`. The values are no
-    part of the state dict: they are the checkpoint's that the training begins with."""
+    """Replaces an nn.Embedding, or an nn.EmbeddingBag with its `mode`, by a constant table.
+
+    Its values are those of the checkpoint that the training starts from, and not in the state dict.
+    """
 
     rows: Tensor
 

@@ -131,8 +131,7 @@ def _of_task(task: Task) -> Dict[str, Any]:
 
 
 def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
-    """Makes the slots that an optimizer of torch.optim makes in its first step, and the rows that
-    tables by raw id took in."""
+    """Makes the slots of an optimizer's first step, and the rows that tables by raw id added."""
     if isinstance(task.optimizer, GraphOptimizer):
         for name, module in get_unwrapped_module(task.module).named_modules():
             if isinstance(module, TableById) and f"model.{name}.ids" in sizes:

@@ -60,8 +60,13 @@ class Settings(NamedTuple):
 
 
 class Result(NamedTuple):
-    """step: the last one. metrics: of all processes and steps, those before a restart too.
-    evaluation: None without data for it."""
+    """How a training ended.
+
+    Attributes:
+        step: the last one.
+        metrics: of all processes and steps, those before a restart too.
+        evaluation: None without data for it.
+    """
 
     step: int
     metrics: Metrics

@@ -28,7 +28,7 @@ class Lost(BadInput):
 
 
 class Carried(Checkpoint):
-    """`checkpoint` with the values that the conversion in `directory` has.
+    """A checkpoint with the values of its conversion in `directory`.
 
     Raises:
         BadInput: `directory` is not a conversion, or cannot be read.
@@ -49,8 +49,7 @@ class Carried(Checkpoint):
                 self._written[name] = by_id[made.table.name, made.of]
 
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
-        """As Checkpoint.read. Raises Lost for what was not written, or only its means or in eight
-        bits."""
+        """Reads as `Checkpoint.read`; raises Lost for what is absent or has other values."""
         info = self[name]
         torch_type = BY_NAME[info.dtype].torch
         if torch_type is None:  # text, which stands in files of the model's own

@@ -75,8 +75,7 @@ class Sides:
 
 
 def shares_of(written: Written, result: Verification) -> Iterator[Share]:
-    """What is to be compared of a tensor: the pieces that the manifest has hashes of, or, for a
-    sample, some rows."""
+    """The parts of a tensor to compare: pieces with hashes in the manifest, or sampled rows."""
     rows = written.shape[0] if written.shape else 1
     if result.sample is not None and result.sample < rows:
         result.drew(result.sample)

@@ -9,10 +9,10 @@ _LF, _CR = 10, 13
 
 @compiled
 def count(data, start, stop):
-    """How many rows begin at `start` to before `stop`.
+    """How many rows start in data[start:stop].
 
-    A row begins after a line feed, or at 0, unless the line is empty there; data[stop] and the one
-    after are looked at where they exist.
+    A row starts after a line feed, or at 0, unless the line is empty; that is decided by
+    data[stop] and the byte after it where they exist.
     """
     rows, size, at = 0, len(data), start
     if at == 0 and at < stop:

@@ -143,8 +143,7 @@ def _digits(place):
 
 @inlined
 def _integer(place, negative):
-    """The integer whose digits begin at an address, how many they are, and whether it is one that
-    fits; with no digit 0, 0 and yes."""
+    """The integer at an address, its number of digits, and whether it fits; 0, 0, True if none."""
     digits, stops = _digits(place)
     count = numpy.int64(trailing_zeros(stops) >> u(3))
     number, fits = _number(digits, count), True

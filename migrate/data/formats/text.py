@@ -160,8 +160,7 @@ class Lines:
 
 
 def _block(source: Any, size: int, block: int) -> numpy.ndarray:
-    """The lines that begin in a block; after them 8 more bytes can be read, zeros after the last
-    line of a file."""
+    """The lines that start in a block, then at least 8 readable bytes, zeros at the file's end."""
     start, stop = block * BLOCK, min((block + 1) * BLOCK, size)
     before = min(start, 1)
     source.seek(start - before)

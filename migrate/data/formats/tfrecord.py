@@ -50,8 +50,13 @@ def read(
 ) -> Dict[str, Any]:
     """The columns of a block as Arrow arrays, null where a record has no value.
 
-    bounds: as `survey` found them; first: the block's first row. Raises: Broken for damage;
-    BadInput for a feature whose values are of several types, or are not text where this is due.
+    Args:
+        bounds: as `survey` found them.
+        first: the block's first row.
+
+    Raises:
+        Broken: damage.
+        BadInput: a feature has values of several types, or others where text is due.
     """
     records = _records(path, bounds, block, first)
     features = records.features([column.name for column in wanted])
@@ -59,8 +64,7 @@ def read(
 
 
 def schema(path: str, bounds: Sequence[int]) -> Any:
-    """The Arrow schema that the first block suggests: lists where a record has several values, of a
-    fixed size where all have as many."""
+    """The Arrow schema of the first block: lists for several values, of fixed size if all agree."""
     records = _records(path, bounds, 0, 0)
     found = records.features(records.names())
     return pa.schema([(name, _type(feature)) for name, feature in found.items()])

@@ -97,8 +97,7 @@ class Order:
         return bisect.bisect_right(self._starts, row) - 1
 
     def permutation(self, window: int) -> Optional[numpy.ndarray]:
-        """Which row of the window's blocks stands at each of its places: int64 [rows], or None
-        where each stands at its own."""
+        """Which row of its blocks each place of the window has, int64 [rows]; None: its own."""
         if self._shuffle is None:
             return None
         rows = self.windows[window].rows

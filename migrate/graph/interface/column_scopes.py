@@ -144,8 +144,7 @@ def _keep_apart(names: Dict[Edge, Set[str]]) -> None:
 
 
 def _keep_in_order(names: Dict[Edge, Set[str]]) -> None:
-    """Leaves each tensor the names that are after one of the tensor before, and before one of the
-    tensor after."""
+    """Leaves each tensor the names between one of the tensor before and one of the tensor after."""
     edges = sorted(names)
     for after, order in ((True, edges), (False, edges[::-1])):
         bound: Optional[str] = None

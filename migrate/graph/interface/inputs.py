@@ -95,8 +95,7 @@ class Inputs:
         return self._delivered.get(delivered)
 
     def brought_by(self, node: Node) -> List[Input]:
-        """The features that a node brings; a sparse one once, with its values, in the shape of its
-        rows."""
+        """The features that a node brings; of a sparse one its values, in the shape of its rows."""
         edges = [(node.name, output) for output in range(_outputs(self._graph, node))]
         found = [one for one in map(self.of, edges) if one is not None]
         dense = [one for one in found if one.part is None]
@@ -164,8 +163,7 @@ def _sparse_placeholder(graph: Graph, node: Node) -> Tuple[str, Optional[int]]:
 
 
 def _is_sparse_placeholder(graph: Graph, base: str) -> bool:
-    """Whether tf.sparse_placeholder made indices, values and shape below the name `base`; a shape
-    that was given may be a constant or a default."""
+    """Whether the nodes `base`/... are a tf.sparse_placeholder; its shape may be a constant."""
     return f"{base}/shape" in graph.nodes and all(
         f"{base}/{part}" in graph.nodes
         and graph.nodes[f"{base}/{part}"].op in PLACEHOLDERS | DEFAULTED

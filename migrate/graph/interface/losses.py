@@ -28,8 +28,13 @@ _CLIPPING = ADDS | {"ClipByValue", "Maximum", "Minimum", "Log", "Sub"}
 
 
 class Loss(NamedTuple):
-    """name: of the node that computes it. what: "logits", "probability" or "prediction".
-    scores, labels: the tensors; labels is None if they cannot be told from weights."""
+    """A loss and what it compares.
+
+    Attributes:
+        name: of the node that computes it.
+        what: the scores are "logits", "probability" or "prediction".
+        labels: None if they cannot be told from weights.
+    """
 
     name: str
     what: str

@@ -25,8 +25,7 @@ class Name(NamedTuple):
 
 
 def delivered_names(graph: Graph) -> Dict[Edge, Name]:
-    """The names of the features, by the tensors that deliver them; a sparse feature is the tensor
-    that it is serialized in."""
+    """Feature names by the tensors that deliver them; a sparse one by its serialized tensor."""
     parsed = parsed_names(graph)
     guessed: Dict[Edge, str] = {}
     placeholders: List[str] = []

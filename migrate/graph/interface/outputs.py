@@ -50,9 +50,13 @@ _OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 
 
 class Output(NamedTuple):
-    """tensor: its name. what: "logits", "probability", "prediction" or "end". why: what tells.
-    chosen: whether it is one of those that a model of the graph gives, unless it is told others;
-    the choice holds where there is one."""
+    """A tensor that may be a model's output.
+
+    Attributes:
+        what: "logits", "probability", "prediction" or "end".
+        why: the evidence for that.
+        chosen: a model of the graph returns it by default.
+    """
 
     tensor: str
     dtype: Optional[str]
@@ -141,8 +145,7 @@ def _of_rows(
 
 
 def _is_computed(walks: Walks, edge: Edge) -> bool:
-    """Whether a tensor depends on rows, wherever they are from; by what it waits for too, as that
-    may assign the variable that it reads."""
+    """Whether a tensor depends on rows, directly or by an assignment that it waits for."""
     nodes, still = walks.graph.nodes, {"Const", *VARIABLES}
     behind = reachable(
         [edge[0]], lambda name: [*(one for one, _ in nodes[name].inputs), *nodes[name].controls]

@@ -11,8 +11,11 @@ _INTERNAL = "__saved_model"  # TensorFlow 2 has the op that initialises the mode
 
 
 class Key(NamedTuple):
-    """name: in the signature. part: which of `tensors` it is, the indices, values and dense shape
-    of a sparse input; None: it is dense."""
+    """An input or output of a signature.
+
+    Attributes:
+        part: which of `tensors` it is: the indices, values and shape of a sparse input; or None.
+    """
 
     name: str
     tensors: Tuple[str, ...]

@@ -52,8 +52,8 @@ class Walks:
     ) -> Set[str]:
         """Names of the nodes that are reached from the tensors.
 
-        stop: called with each node and the tensor by which it is reached; if it is true, the walk
-            ends there and leaves the node out.
+        Args:
+            stop: called with each node and the tensor that reaches it; True leaves the node out.
         """
         seen: Set[str] = set()
         waiting = deque(edges)

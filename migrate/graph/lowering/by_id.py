@@ -119,8 +119,7 @@ def rows_written(graph: Graph, nodes: AbstractSet[str]) -> Set[str]:
 
 
 def defaults(graph: Graph) -> Dict[Edge, int]:
-    """What the look-ups of a graph, as TensorFlow has it, give for ids that a table lacks, with the
-    numbers that a row has."""
+    """The default of each look-up in TensorFlow, with the number of values in a row."""
     found = {}
     for node in graph.nodes.values():
         table = graph.nodes.get(node.inputs[0][0]) if _FIND.fullmatch(node.op) else None

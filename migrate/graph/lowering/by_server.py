@@ -136,8 +136,7 @@ def _powers(op: TrainingOp) -> Dict[str, int]:
 
 
 def _node(table: str) -> str:
-    """The variable that a table becomes: a name that no node of TensorFlow's has, as one may be
-    called like the table."""
+    """The variable that a table becomes, under a name that no TensorFlow node can have."""
     return f"{table} table"
 
 

@@ -24,8 +24,7 @@ from semisync.common.errors import BadInput
 
 
 class Loop(NamedTuple):
-    """One tf.while_loop: its LoopCond, and its Merges by name, each with its Enter's input and its
-    NextIteration's input."""
+    """A tf.while_loop: its LoopCond, and its Merges with the inputs of Enter and NextIteration."""
 
     condition: str
     merges: Dict[str, Tuple[Edge, Edge]]
@@ -98,8 +97,7 @@ class Regions:
         return node.inputs
 
     def _before(self, node: Node) -> List[str]:
-        """The nodes whose statements stand before that of `node`: all branches of its cond, or the
-        whole loop that it leaves."""
+        """The nodes whose statements come before a node's: its cond's, or the loop it leaves."""
         if node.name in self._replaced:
             return [edge[0] for edge in self._replaced[node.name]]
         if node.name in self.cond_of:
@@ -167,8 +165,7 @@ class Regions:
 
 
 def _needed(graph: Graph, roots: Iterable[str]) -> List[Node]:
-    """The ancestors of `roots`, inputs first; what a NextIteration brings to a Merge comes after
-    the Merge."""
+    """The ancestors of `roots`, inputs first, but a Merge before its NextIteration."""
     nexts: List[str] = []
 
     def before(node: Node) -> List[str]:

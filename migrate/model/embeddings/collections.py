@@ -91,8 +91,7 @@ def find_groups(
 
 
 def _layer_of(table: str) -> str:
-    """The last of a variable's scopes that is no word for a table: what to call its ids where no
-    input alone names them."""
+    """The innermost of a variable's scopes that is no general word, for ids of several inputs."""
     parts = table.split("/")
     telling = [part for part in parts if not _WORDS.fullmatch(part)] or parts
     return telling[-1]

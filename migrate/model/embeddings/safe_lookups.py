@@ -64,8 +64,7 @@ class SparseIds(NamedTuple):
 def find_sparse_ids(
     subject: Subject, ids: Edge, segments: Edge, weights: Optional[Edge]
 ) -> Optional[SparseIds]:
-    """What the ids, the segments and the weights of bags are computed from; None where that is
-    something else than the steps above."""
+    """What the bags' ids, segments and weights come from, if it is the steps above."""
     filled = _filled(subject, ids)
     default = None if filled is None else subject.constant(filled.inputs[3])
     if filled is None or default is None or not _is_row(subject, segments, filled):
@@ -236,8 +235,7 @@ def _is_true_for_each(subject: Subject, edge: Edge, x: Edge) -> bool:
 
 
 def _before_reshapes(subject: Subject, found: SparseIds) -> SparseIds:
-    """The SparseTensor before all axes but the last one became rows, and before what made a matrix
-    of it that it was."""
+    """The SparseTensor before its leading axes became rows, and before it was made a matrix."""
     while True:
         node = subject.node(found.shape)
         edges = (node.name, 0), (node.name, 1)

@@ -41,15 +41,20 @@ Modules = Dict[str, str]  # attribute -> the expression that makes it
 
 
 class Layer(NamedTuple):
-    """inputs: what the layer computes with, beside its variables. write: its expression, from their
-    values; it adds the layer's parameters and modules. flag: the placeholder that says whether the
-    model trains, where the layer shows that it does. off: tensors of the graph that keep the layer
-    from doing anything where they are fed these values. kernel: the variable node of its matrix,
-    which is therefore not a table, whatever else reads it. same: whether it gives its first input
-    as it is. static: whether it has as many values as its inputs, whatever the op that it ends at.
-    pure: whether its expression says all that it does. constants: by what to call them, arrays
-    whose values follow those of the inputs. inside: nodes whose values are not those of the graph
-    as long as the layer is."""
+    """What a finder recognizes: ops of a graph that become one expression.
+
+    Attributes:
+        inputs: what it computes with, besides its variables.
+        write: makes its expression from their values, and adds its parameters and modules.
+        flag: the placeholder that switches training on, where the layer shows it.
+        off: tensors that disable the layer if they are fed these values.
+        kernel: the variable node of its matrix, which is no table then, whatever else reads it.
+        same: it returns its first input unchanged.
+        static: it has as many values as its inputs, whatever op it ends with.
+        pure: its expression has no other effects.
+        constants: by name, arrays whose values follow those of the inputs.
+        inside: nodes whose values differ from the graph's while the layer replaces them.
+    """
 
     inputs: Tuple[Edge, ...]
     write: Callable[[Parameters, Modules, List[Value]], str]
@@ -156,8 +161,7 @@ class Subject:
         return self._users.get(node.name, [])
 
     def flag(self, merge: Node, training: Edge) -> Optional[str]:
-        """The placeholder that chooses `training` of a Merge's inputs where it is true; None where
-        something else chooses, or it chooses the other."""
+        """The placeholder, if any, that chooses `training` of a Merge's inputs when it is true."""
         cond = self._conds.get(merge.name)
         if cond is None or cond.if_true != training:
             return None

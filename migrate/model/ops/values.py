@@ -212,8 +212,7 @@ def literal(value: Any) -> str:
 
 
 def as_data(value: numpy.ndarray) -> Any:
-    """A constant as JSON has it: numbers, text, nested lists; bytes that are not UTF-8 are escaped
-    as Python's surrogateescape does."""
+    """A constant as JSON: numbers, text, nested lists; invalid UTF-8 becomes surrogate escapes."""
     if value.dtype.kind == "f":
         value = numpy.array([float(str(one)) for one in value.reshape(-1)]).reshape(value.shape)
     if value.dtype == object:

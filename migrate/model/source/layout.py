@@ -89,8 +89,7 @@ def _brackets(code: str) -> List[Tuple[int, int]]:
 
 
 def _bracket(code: str) -> Optional[Tuple[int, int]]:
-    """The bracket that is opened: the last before which and after which the line is short enough;
-    else the longest; None if there is none."""
+    """The last bracket that leaves short lines before and after it, or the longest, if any."""
     found = [(start, end) for start, end in _brackets(code) if code[start + 1 : end].strip()]
     for start, end in reversed(found):
         if start < _WIDTH and len(code) - end < _WIDTH:

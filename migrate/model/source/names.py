@@ -53,8 +53,7 @@ class Names:
 
 
 def local_name(node: str) -> str:
-    """What the value of a node is called in a method: its own name after that of the innermost
-    scope that says what it is."""
+    """A node's name for its value in a method, after its innermost scope that says what it is."""
     *scopes, name = [part for part in node.split("/") if part] or [node]
     telling = [scope for scope in scopes if not _HOW.fullmatch(scope)] or scopes
     return "_".join([*telling[-1:], name])

@@ -123,8 +123,7 @@ def drop_unread(block: Block, results: Sequence[str]) -> None:
 
 
 def unassigned(block: Block, results: Sequence[str], names: Set[str]) -> Set[str]:
-    """Those of `names` that are read, by the statements of `block` or by the expressions `results`
-    after it, where nothing has assigned them."""
+    """Those of `names` that `block`, or `results` after it, reads before they are assigned."""
     missing: Set[str] = set()
 
     def run(statements: Sequence[Statement], known: Set[str]) -> Set[str]:
@@ -184,8 +183,7 @@ def _put(text: str, name: str, other: str) -> str:
 
 
 def _inline(block: Block, uses: Dict[str, int]) -> None:
-    """Puts expressions that are used once where they are used; drops those that are not used, and
-    the names of those that come with others."""
+    """Inlines expressions that are used once; drops unused ones, and unused names of others."""
     kept: List[Statement] = []
     waiting: Dict[str, Assign] = {}
     assigned = _assigned_twice(block)
@@ -227,8 +225,10 @@ def _assigned_twice(block: Block) -> Set[str]:
 
 
 def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
-    """`text` with the waiting expressions that it reads, as far as they fit; what was put in has
-    the text "" from then on. begin: what stands before it in its line."""
+    """Inlines the waiting expressions that `text` reads, as far as the line has room after `begin`.
+
+    Their own text is "" from then on.
+    """
     together = [names for names in waiting if "," in names and _are_given(text, names)]
     for name in dict.fromkeys([*together, *_names(text)]):
         other = waiting.get(name)

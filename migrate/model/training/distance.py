@@ -92,7 +92,6 @@ def relative(got: Any, want: Any, scale: Any) -> float:
 
 
 def _check_shapes(ours: numpy.ndarray, theirs: numpy.ndarray) -> None:
-    """Raises BadInput where they are not."""
     if ours.shape != theirs.shape:
         raise BadInput(f"a value is {list(ours.shape)}, and {list(theirs.shape)} in TensorFlow")
 

@@ -65,7 +65,7 @@ class Gradients:
         self._graph, self._scopes = graph, scopes
 
     def of(self, update: VariableUpdate) -> Slices:
-        """The gradient that `update` gets, in its first form.
+        """The gradient of an update, before anything is applied to it.
 
         Raises:
             BadInput: it is not one tensor of tf.gradients.
@@ -99,8 +99,7 @@ class Gradients:
         return Slices(values, self._source(update, update.indices, indices=True))
 
     def _joined(self, edge: Edge) -> List[Edge]:
-        """The tensors of tf.gradients that are put one after the other in `edge`, those of several
-        look-ups; none where anything else is in it."""
+        """The tensors of tf.gradients that `edge` concatenates, of several look-ups, or []."""
         node = self._graph.nodes[edge[0]]
         if self._scopes.has(node.name):
             return [edge]
@@ -162,8 +161,7 @@ class Gradients:
         )
 
     def _sources(self, edge: Edge, indices: bool, dense: bool) -> Tuple[Set[Edge], List[Node]]:
-        """The tensors of tf.gradients that `edge` comes from without a reduction, and where else
-        it comes from."""
+        """The tensors of tf.gradients that `edge` comes from without reductions, and other ends."""
         found: Set[Edge] = set()
         ends: List[Node] = []
         pending, seen = [edge], {edge}

@@ -127,8 +127,11 @@ class GraphOptimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step_by(self, given: Mapping[str, Slice]) -> None:
-        """One step, with these gradients in the place of the module's own: as tf.gradients gives
-        them, by variable node, `given` whole for a parameter or not at all."""
+        """Takes one step with gradients given, by variable node, instead of the module's own.
+
+        Args:
+            given: as tf.gradients gives them; whole for a parameter or absent.
+        """
         gradients = self._gradients()
         self.give_new_rows_slots()
         now = self._computed()

@@ -35,8 +35,7 @@ class Recipe(NamedTuple):
         return find_loss(graph, self.scopes, self.gradients.values())
 
     def others(self) -> Set[str]:
-        """The variable nodes that a step changes and that are neither trained, nor slots, nor
-        counters."""
+        """The variable nodes that a step changes besides trained ones, slots and counters."""
         known = set(self.updates) | set(self.changes.counters)
         known.update(slot for update in self.updates.values() for slot in update.slots)
         return set(self.changes.written) - known
@@ -46,7 +45,7 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
     """How a step of `train_op` trains; by default one of all training ops.
 
     Raises:
-        BadInput: the graph does not train, or does so in a way that cannot be carried over.
+        BadInput: the graph does not train, or in a way that cannot be carried over.
     """
     changes = find_changes(graph, train_op)
     updates: Dict[str, VariableUpdate] = {}

@@ -118,7 +118,7 @@ class StepReport(NamedTuple):
 def compare_steps(
     training: Training, steps: Iterable[BegunStep], tolerance: float = TOLERANCE
 ) -> StepReport:
-    """Takes the recorded steps in torch, from the state that `training` is in, and compares.
+    """Repeats the recorded steps in torch, from the present state of `training`, and compares.
 
     Raises:
         BadInput: a step lacks a value.
@@ -281,8 +281,7 @@ def _wanted(values: Values, name: str) -> numpy.ndarray:
 
 
 def _statistics(training: Training) -> List[Tuple[str, Any, Parameter]]:
-    """The moving statistics of the module, and tables that are not trained: name, a function to its
-    value, and what it is."""
+    """The name, a getter and the kind of each moving statistic and table that is not trained."""
 
     def value_of(attribute: str, parameter: Parameter) -> Any:
         return lambda: as_stored(parameter, operator.attrgetter(attribute)(training.module))

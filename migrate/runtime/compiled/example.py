@@ -102,10 +102,11 @@ def _number_of(start, length, names, offsets, guess):
 
 @compiled
 def _next(data, at, stop, end):
-    """The next entry of an Example that ends at `end`, of the Features that end at `stop`.
+    """The next entry of an Example that ends at `end`, of its Features, which end at `stop`.
 
-    The spans of its name and its Feature, the position after it, and where its Features end. The
-    name is BROKEN where the Example is, and AT_END behind the last entry.
+    Returns:
+        The spans of its name and its Feature, the position after it, and where its Features end.
+        The name is BROKEN if the Example is, and AT_END after the last entry.
     """
     while at >= stop:
         if at >= end:
@@ -266,8 +267,7 @@ def find(data, starts, ends, names, name_offsets, keeps_empty):
 
 @compiled
 def names(data, starts, ends):
-    """Where the names of all features lie, each once, int64 [features, 2]; and the first Example
-    that is broken, or -1."""
+    """Spans of the distinct feature names, int64 [names, 2]; the first broken Example, or -1."""
     known, count, first = numpy.empty((64, 2), numpy.int64), 0, address(data)
     for row in range(len(starts)):
         at, end, guess = starts[row], ends[row], 0

@@ -161,10 +161,11 @@ def _read(data, places, kinds):
 def values(
     data: numpy.ndarray, found: Found, kinds: numpy.ndarray
 ) -> Iterator[Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]]:
-    """The values of each feature that `example.find` has found, of these kinds, or 0.
+    """The values of each feature that `example.find` found, of these kinds, or 0.
 
-    Counts, int64 [examples], MISSING, BROKEN or OTHER_KIND where there are none; the bits of all
-    values, uint64, of strings where they begin in `data`; and where strings end, int64.
+    Yields:
+        Counts, int64 [examples], or MISSING, BROKEN or OTHER_KIND; the bits of all values, uint64,
+        for strings where they start in `data`; and where strings end, int64.
     """
     alone = found.alone & (found.kinds == kinds)
     one = numpy.ones(found.places.shape[1], numpy.int64)

@@ -63,10 +63,9 @@ def find_integers(slots, missing, wanted):
 
 @compiled
 def add_integers(slots, keys, row):
-    """Gives each of int64 [n] keys the row after the last one's, from `row` on.
+    """Adds int64 keys [n] as the rows from `row` on, up to one that has a row; returns how many.
 
-    At least half of the slots stay free. Returns how many keys were new; they stop at one that has
-    a row.
+    At least half of the slots stay free.
     """
     for i in range(len(keys)):
         at = _find_integer(slots, keys[i])
@@ -79,8 +78,7 @@ def add_integers(slots, keys, row):
 
 @compiled
 def unique_integers(keys):
-    """Each of int64 [n] keys once, as it first occurs; the number of each key among them [n]; how
-    often each occurs."""
+    """The distinct int64 keys as they first occur; their number for each key [n]; their counts."""
     slots = _free(len(keys), 2)
     unique, numbers = numpy.empty(len(keys), numpy.int64), numpy.empty(len(keys), numpy.int64)
     counts = numpy.zeros(len(keys), numpy.int64)

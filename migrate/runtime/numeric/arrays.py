@@ -23,8 +23,7 @@ def squeeze(x: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def split(x: Any, sizes: Union[int, Sequence[int]], axis: int) -> List[Any]:
-    """The parts of x along an axis: a number of equal parts, or parts of these sizes, one of which
-    may be -1: the rest."""
+    """Splits x along an axis into equal parts, or parts of these sizes, one of which may be -1."""
     axis = listed(axis, len(x.shape))[0]
     whole = x.shape[axis]
     if isinstance(sizes, int):
@@ -82,8 +81,7 @@ def one_hot(
 
 
 def band_part(x: Tensor, below: int, above: int) -> Tensor:
-    """Matrices with 0 outside of a band: so many diagonals below the main one, and above; a
-    negative number: all."""
+    """Matrices with 0 outside a band of so many lower and upper diagonals; negative: all."""
     x = x.tril(above) if above >= 0 else x
     return x.triu(-below) if below >= 0 else x
 
@@ -101,8 +99,7 @@ def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
 
 
 def mirror_pad(x: Tensor, paddings: Any, mode: str) -> Tensor:
-    """x with its mirror image around it; "reflect" leaves the edge itself out, "symmetric" has
-    it."""
+    """x with its mirror image around it, "symmetric" with the edge itself, "reflect" without."""
     skip = 1 if mode == "reflect" else 0
     pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
     for axis, (before, after) in enumerate(pairs):

@@ -20,8 +20,7 @@ from semisync.common.errors import BadInput
 def matrix_diag(
     band: Tensor, k: Any, rows: int, columns: int, beside: Any, align: str = "RIGHT_LEFT"
 ) -> Tensor:
-    """Matrices with these diagonals, and `beside` elsewhere; -1 rows or columns: as many as the
-    diagonals need, in a square where both are -1."""
+    """Matrices with these diagonals, and `beside` elsewhere; -1 rows or columns: as few as fit."""
     low, high = _ends(k)
     longest = band.shape[-1]
     least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
@@ -85,8 +84,7 @@ def _longest(low: int, high: int, rows: int, columns: int) -> int:
 def _places(
     low: int, high: int, rows: int, columns: int, longest: int, align: str, device: torch.device
 ) -> Tuple[Tensor, Tensor]:
-    """Of each place of a matrix, whether it is on one of the diagonals, and where in the flattened
-    band it is; 0 of others."""
+    """Which places of a matrix are on the diagonals, and where in the flattened band, or 0."""
     row = torch.arange(rows, device=device).unsqueeze(1)
     column = torch.arange(columns, device=device)
     which = column - row

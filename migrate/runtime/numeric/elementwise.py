@@ -11,8 +11,7 @@ from migrate.runtime.strings import Strings
 
 
 def maximum(x: Tensor, y: Tensor) -> Tensor:
-    """The larger one of x and y. Where they are equal, x gets the whole gradient; torch.maximum
-    gives each half of it."""
+    """The larger one of x and y; if equal, x gets the gradient, which torch.maximum splits."""
     return torch.where((x >= y) | x.isnan(), x, y)
 
 

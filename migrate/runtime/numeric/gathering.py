@@ -88,8 +88,7 @@ def dynamic_partition(x: Any, partitions: Tensor, count: int) -> Sequence[Any]:
 
 
 def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
-    """The inverse of a partition: row k of parts[i] becomes row indices[i][k]. Of two for one place
-    the last."""
+    """The inverse of a partition: row k of parts[i] becomes row indices[i][k]; the last wins."""
     together = torch.cat([index.reshape(-1).long() for index in indices])
     size = int(together.max()) + 1 if together.numel() else 0
     rank = indices[0].ndim
@@ -121,8 +120,7 @@ def places_of(indices: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _last(places: Tensor, size: int) -> Tensor:
-    """For each of `size` places, `size` + the number of the last row that is for it; the place's
-    own number where there is none."""
+    """For each place, `size` + the number of the last row for it, or the place itself."""
     rows = torch.arange(places.numel(), device=places.device) + size
     return torch.arange(size, device=places.device).scatter_reduce(0, places, rows, "amax")
 

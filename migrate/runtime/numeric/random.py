@@ -40,8 +40,8 @@ def dropout_where(x: Tensor, drawn: Tensor, rate: float, training: bool) -> Tens
 def log_uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int) -> Sampled:
     """Samples `count` classes of 0..limit-1: P(k) = log((k + 2) / (k + 1)) / log(limit + 1).
 
-    Returns the sampled classes [count], int64, and how often each of `classes` and each of them is
-    expected, float32.
+    Returns:
+        The sampled classes [count], int64; expected counts of `classes` and of these, float32.
     """
     log_limit = math.log(limit + 1)
 

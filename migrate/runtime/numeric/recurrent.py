@@ -46,10 +46,7 @@ def lstm_cell(
 def lstm(
     length: Tensor, x: Tensor, cs: Tensor, h: Tensor, *weights: Any, **settings: Any
 ) -> Tuple[Tensor, ...]:
-    """As `lstm_cell` at each of `length` steps, [time, batch, units]; 0 at those that follow.
-
-    weights, settings: those of `lstm_cell`.
-    """
+    """As `lstm_cell` at each of `length` steps, [time, batch, units]; 0 at those that follow."""
     steps: List[Tuple[Tensor, ...]] = []
     for step in x[: int(length)]:
         found = lstm_cell(step, cs, h, *weights, **settings)

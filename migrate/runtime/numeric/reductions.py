@@ -114,8 +114,7 @@ def in_top_k(predictions: Tensor, targets: Tensor, k: int) -> Tensor:
 
 
 def bincount(x: Tensor, size: int, weights: Tensor) -> Tensor:
-    """How often, or with which total weight, each of 0 ... size - 1 is in x; others are left out.
-    No weights: each counts as 1."""
+    """How often, or with which total weight, each of 0 ... size - 1 occurs in x."""
     if (x < 0).any():
         raise BadInput("a negative number was to be counted")
     values = weights.reshape(-1) if weights.numel() else torch.ones(x.numel(), dtype=weights.dtype)

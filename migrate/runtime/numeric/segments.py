@@ -120,8 +120,7 @@ def _or_zero(result: Tensor, segments: Tensor) -> Tensor:
 
 
 def _flat(x: Tensor, segments: Tensor, count: int) -> tuple:
-    """One row for each number: [numbers, values]. A negative number becomes `count`, one that is
-    too large stays too large."""
+    """The values as [numbers, values]; a negative number becomes `count`, a large one stays."""
     rows = segments.numel()
     flat = x.reshape(rows, math.prod(x.shape[segments.ndim :]))
     places = segments.reshape(-1).long()

@@ -25,8 +25,7 @@ _CHOSEN = {
 
 
 def dense_sets(first: Tensor, second: Tensor, operation: str) -> Sparse:
-    """(indices, values, shape) of the sets that `operation` makes of each two rows, in ascending
-    order."""
+    """(indices, values, shape) of each two rows' sets after `operation`, in ascending order."""
     return _operate(_of_dense(first), _of_dense(second), first, operation)
 
 

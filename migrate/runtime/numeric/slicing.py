@@ -22,8 +22,7 @@ def strided_slice(
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> Any:
-    """TensorFlow's StridedSlice, of bounds that are computed. Bit k of a mask is of number k of
-    begin, end and strides."""
+    """TensorFlow's StridedSlice with computed bounds; bit k of a mask belongs to their number k."""
     key: List[Any] = []
     bounds = zip(integers(begin), integers(end), integers(strides))
     for axis, (first, last, step) in enumerate(bounds):
@@ -62,8 +61,11 @@ def sliced(x: Any, key: Sequence[Any]) -> Any:
 
 
 def checked_slice(x: Any, begin: Any, size: Any) -> Any:
-    """`size` values from `begin` on, along each axis; -1: all that follow. BadInput where there are
-    not as many."""
+    """`size` values from `begin` on, along each axis, or -1 for the rest.
+
+    Raises:
+        BadInput: there are fewer.
+    """
     key = []
     for axis, (first, count) in enumerate(zip(integers(begin), integers(size))):
         last = x.shape[axis] if count == -1 else first + count

@@ -48,8 +48,7 @@ def sparse_to_dense(
 def sparse_fill_empty_rows(
     indices: Tensor, values: Any, dense_shape: Any, default: Any
 ) -> Tuple[Tensor, Any, Tensor, Tensor]:
-    """(indices, values) with `default` in column 0 of each row that has none; whether each row had
-    none; where each value went."""
+    """(indices, values) with `default` in column 0 of empty rows; which were empty; new places."""
     count, row = int(dense_shape[0]), indices[:, 0]
     if len(row) and not 0 <= int(row.min()) <= int(row.max()) < count:
         raise BadInput(f"a sparse tensor has an index outside of its {count} rows")
@@ -111,8 +110,10 @@ def sparse_concat(
 
 
 def sparse_split(axis: Any, indices: Tensor, values: Any, shape: Any, count: int) -> Sequence:
-    """The indices of `count` parts along an axis, then their values, then their shapes. Parts are
-    of one size; the first ones have one more where it does not divide."""
+    """The indices of `count` parts along an axis, then their values, then their shapes.
+
+    The parts are of one size; the first ones have one more where it does not divide.
+    """
     shape = torch.as_tensor(shape)
     place = listed(axis, len(shape))[0]
     size, more = divmod(int(shape[place]), count)

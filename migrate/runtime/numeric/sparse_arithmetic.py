@@ -69,8 +69,7 @@ def sparse_add(
     other_shape: Any,
     least: Any,
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    """The sum of two sparse tensors, without the sums that are smaller than `least`; a value that
-    only one of them has stays."""
+    """Adds two sparse tensors and drops sums below `least`; a value that only one has stays."""
     sizes = integers(shape)
     places = places_of(torch.cat([indices, other_indices]), sizes)
     met, inverse, counts = torch.unique(places, return_inverse=True, return_counts=True)

@@ -14,12 +14,12 @@ torch.serialization.add_safe_globals([Bags])  # torch.export.save keeps an examp
 
 
 class NumericPart(nn.Module):
-    """`model.numeric` as a module.
+    """The numeric part of a model as a module.
 
         part = runtime.NumericPart(model)
         program = torch.export.export(part, (model.transform(batch),))
 
-    model: of a model.py that has the two parts; one without is exported itself.
+    A model without the two parts is exported itself.
     """
 
     def __init__(self, model: Any) -> None:

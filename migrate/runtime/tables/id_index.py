@@ -8,9 +8,11 @@ from migrate.runtime.compiled.table import add_integers, find_integers
 
 
 class IdIndex:
-    """Row i is that of `ids`[i]; of an id that stands twice, the first one.
+    """Row i is that of ids[i]; of an id that occurs twice, the first one.
 
-    ids: int64 [n]. room: for how many ids, at least.
+    Args:
+        ids: int64 [n].
+        room: the least capacity.
     """
 
     def __init__(self, ids: numpy.ndarray, room: int = 0) -> None:
@@ -26,6 +28,5 @@ class IdIndex:
         return found
 
     def add(self, ids: numpy.ndarray, first: int) -> int:
-        """Gives `ids` the rows from `first` on, up to one that has a row; returns how many. There
-        must be room for them."""
+        """Adds `ids` as the rows from `first` on, up to one that has a row; returns how many."""
         return int(add_integers(self._slots, ids, first))

@@ -105,8 +105,7 @@ class LookupTable:
         return values.take(found)
 
     def find_or_hash(self, keys: Column, default: Any, buckets: int) -> torch.Tensor:
-        """As `find`; a key whose value is the default has the number of a bucket by its hash, after
-        those of the keys."""
+        """As `find`, but with a hash bucket, numbered after the keys, for the default."""
         found = self.find(keys, default)
         if not isinstance(found, torch.Tensor):
             raise UsageError("the buckets of a vocabulary are numbers, and its values are strings")

@@ -17,10 +17,7 @@ class Room:
         self._larger: Dict[Any, Tensor] = {}
 
     def resized(self, name: Any, tensor: Tensor, rows: int, room: int = 0) -> Tensor:
-        """The tensor [n, ...] with so many rows: its own, and then any values.
-
-        room: for how many rows there is to be room.
-        """
+        """The tensor [n, ...] with `rows`, any values in new ones, and room for `room`."""
         larger, room = self._larger.get(name), max(rows, room)
         own = tensor[:rows]
         if larger is None or len(larger) < room or not _is_first(own, larger):

@@ -41,12 +41,7 @@ def open_model(tf, spec):
 
 
 def refuse_unfed(output, fed):
-    """Raises Refused where `output` depends on rows of the graph's own.
-
-    Args:
-        output: a tensor.
-        fed: the tensors that are fed.
-    """
+    """Raises Refused if the tensor `output` depends on rows that the graph itself reads."""
     found = [(_kind(tensor.op), tensor) for tensor in _behind(output, fed)]
     own = [(kind, tensor.op.name, tensor.name) for kind, tensor in found if kind is not None]
     if own:
@@ -66,8 +61,10 @@ def depends_on(output, tensors, fed):
 
 
 def makes_rows(output, rows, fed):
-    """Whether a reshape before `output` makes so many rows of a tensor of any number of them; the
-    same question as in `migrate.graph.interface.rows`."""
+    """Whether a reshape before `output` turns any number of rows into `rows`.
+
+    The same question as in `migrate.graph.interface.rows`.
+    """
     from tensorflow.python.framework.tensor_util import constant_value
 
     for tensor in _behind(output, fed):
@@ -80,8 +77,7 @@ def makes_rows(output, rows, fed):
 
 
 def unfed_placeholders(output, fed):
-    """(name, whether it is a tf.sparse_placeholder) of those that `output` depends on and that
-    neither `fed` nor a default gives a value, in order."""
+    """(name, whether it is sparse) of the placeholders that `output` needs and nothing feeds."""
     names = {t.op.name for t in _behind(output, fed) if t.op.type in _PLACEHOLDERS}
     known = {op.name for op in output.graph.get_operations() if op.type in _PLACEHOLDERS}
     known -= {tensor.op.name for tensor in fed}

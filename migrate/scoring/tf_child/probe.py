@@ -11,21 +11,24 @@ from .rounding import Rounding
 
 
 class Probe(Opened):
-    """The graph that `spec` describes, see `Opened`, with
+    """A graph whose tensors and training steps are asked for.
 
-    fetches     names of tensors that will be asked for
-    weights     nodes of the variables that the model computes with
-    steps       None, or how it trains, a dict with
-      loss        name of the loss
-      ops         nodes that make a step
-      drawn       tensors that the graph draws at random; a step draws them once, and feeds them
-      gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices: None
-                  of a dense one
-      variables   {name: nodes}: those to tell of, each with the nodes of its parts, in order
-      tables      {name: shards}: the same of tables by raw id, each with the names of the tensors
-                  of each shard's ids and rows
-      moved       nodes of the variables that computing the loss changes
-      begun       nodes that initialise what the checkpoint lacks
+    Args:
+        spec: as of `Opened`, with
+
+            fetches     names of tensors that will be asked for
+            weights     nodes of the variables that the model computes with
+            steps       None, or how it trains, a dict with
+              loss        name of the loss
+              ops         nodes that make a step
+              drawn       tensors drawn at random; a step draws them once, and feeds them
+              gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices
+                          are None if it is dense
+              variables   {name: nodes}: those to report, each with the nodes of its parts, in order
+              tables      {name: shards}: the same of tables by raw id, each with the names of the
+                          tensors of each shard's ids and rows
+              moved       nodes of the variables that computing the loss changes
+              begun       nodes that initialise what the checkpoint lacks
 
     Raises:
         Refused, Exception: what cannot be done here, and whatever TensorFlow raises.

@@ -8,12 +8,13 @@ from .opened import Opened
 
 
 class Scorer(Opened):
-    """The model that `spec` describes, see `Opened`, with
+    """A model that scores.
 
-    output      name of the output; None for the only one of the signature
+    Besides `inputs` it takes what the output depends on and nothing feeds, inputs of the signature
+    and placeholders, each from the column of its name.
 
-    Beside `inputs` it takes what the output depends on and nothing feeds, each the column of its
-    name: inputs of the signature, and placeholders.
+    Args:
+        spec: as of `Opened`, with `output`, its name; None for the only one of the signature.
 
     Raises:
         Refused, Exception: what cannot be done here, and whatever TensorFlow raises.

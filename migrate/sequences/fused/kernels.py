@@ -118,8 +118,7 @@ def backward_biases(
     HEADS: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
     BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
-    """Adds what the blocks of queries that are so far from their blocks of keys give the biases, of
-    all heads."""
+    """Adds the bias gradients of all heads from query blocks at one distance from their keys."""
     start, size = _sequence(offsets, tl.program_id(0))
     apart = tl.program_id(1) * BLOCK
     if apart < size:

@@ -85,8 +85,7 @@ class Logits(NamedTuple):
 
 @torch.no_grad()
 def logits(model: RankingModel, of: Measured) -> Logits:
-    """Of every event that is asked for, from all that its user did before it; the same for every
-    process, which all call it."""
+    """The logits of every event asked for, from its user's earlier ones; all processes call it."""
     names = model.task.labels
     events, found = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, len(names))]
     of = of._replace(ends=_pieces(of.ends, max(1, of.source.length // 2)))

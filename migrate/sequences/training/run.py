@@ -115,8 +115,7 @@ def _refuse_others(settings: Settings, out: str) -> None:
 
 
 class Trained(NamedTuple):
-    """A model that was trained, the ids of its items, the settings, the step's number, and the
-    items as the files have them, a pyarrow array."""
+    """A trained model, its items' ids, the settings, the step, and the items as read (pyarrow)."""
 
     model: Model
     catalog: numpy.ndarray
@@ -203,8 +202,7 @@ def evaluate(
 
 
 def _write_scores(trained: Trained, histories: Histories, found: Logits, path: str) -> None:
-    """A row per event, for `semisync parity`: user, item, time, and of each label LABEL and
-    LABEL_logit."""
+    """Writes a row per event for `semisync parity`: user, item, time, LABEL and LABEL_logit."""
     events = found.events
     users = numpy.searchsorted(histories.offsets, events, "right") - 1
     columns = {

@@ -61,10 +61,16 @@ class Loss:
 
 @dataclass
 class Training:
-    """tokens: events of a global batch, about. accumulate: in so many parts, one after the other.
-    rate: of Adam; table_rate: of the tables, by default the same. warm_up: steps. patience: epochs
-    without a better `metric` after which it ends; by
-    default the first one of METRICS. precision: one of PRECISIONS."""
+    """How a training runs.
+
+    Attributes:
+        tokens: about how many events a global batch has.
+        accumulate: in how many parts it is processed, one after the other.
+        rate, table_rate: learning rates of Adam and, if it is another, of the tables.
+        warm_up: steps.
+        patience: epochs without a better `metric` before it ends.
+        metric, precision: of METRICS, by default the first, and of PRECISIONS.
+    """
 
     epochs: int = 50
     tokens: int = 16384

@@ -24,17 +24,18 @@ _CHUNK = 1 << 16  # rows
 def warm(
     table: Any, kind: str, wanted: numpy.ndarray, dim: int, directory: str, name: str
 ) -> float:
-    """Gives a new `table`, of `migrate.sequences.training.tables`, the vectors that are there;
-    every process calls it.
-
-    Returns the share of the wanted ids that were found.
+    """Copies a converted table's vectors into a new `table`; every process calls it.
 
     Args:
+        table: of `migrate.sequences.training.tables`.
         kind: "item" or "user".
         wanted: their raw ids, all different.
         dim: of the table.
         directory: of a converted checkpoint.
         name: its table's.
+
+    Returns:
+        The share of the wanted ids that it has.
 
     Raises:
         UsageError: there is no such table, or it does not fit.

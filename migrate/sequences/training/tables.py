@@ -52,8 +52,7 @@ class ById(nn.Module):
         )
 
     def forward(self, rows: Tensor) -> Tensor:
-        """On the device of `rows`; the tables stay in the memory of the CPU. All processes call
-        it."""
+        """Vectors on the device of `rows`, of tables in CPU memory; all processes call it."""
         return self._found(rows.cpu()).to(rows.device)
 
     def _found(self, rows: Tensor) -> Tensor:

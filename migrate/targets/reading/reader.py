@@ -45,8 +45,7 @@ class Reader(Protocol):
 
 
 class FileReader:
-    """The tensor `written` that is a file of its own; `tensors` lacks it where the file does not
-    have its size."""
+    """A tensor that is a file of its own; `tensors` is empty if the file has another size."""
 
     def __init__(self, directory: str, written: Written) -> None:
         self.tensors: Dict[str, Stored] = {}

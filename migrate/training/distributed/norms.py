@@ -18,8 +18,7 @@ from migrate.runtime import BatchNorm
 
 
 def over_processes(module: nn.Module) -> None:
-    """Makes every BatchNorm of `module` take its statistics over all processes, whose shares of a
-    batch are of one size."""
+    """Has every BatchNorm take its statistics over all processes, with shares of equal size."""
     for inner in module.modules():
         if isinstance(inner, BatchNorm):
             inner._statistics = MethodType(_statistics, inner)

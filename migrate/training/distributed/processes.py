@@ -129,10 +129,13 @@ def is_to_launch(processes: Optional[int]) -> bool:
 
 
 def launch(arguments: List[str], processes: int, restarts: int) -> int:
-    """Runs `semisync` with `arguments`, a subcommand first, in several processes of this machine,
-    under torchrun's agent.
+    """Runs a subcommand of `semisync` in several local processes under torchrun's agent.
 
-    Returns the exit code: of a process that failed, its own.
+    Args:
+        arguments: the subcommand first.
+
+    Returns:
+        The exit code; of a process that failed, its own.
 
     Raises:
         SemisyncError: one was killed more often than `restarts` allows.

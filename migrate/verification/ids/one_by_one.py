@@ -52,8 +52,7 @@ def _last_of(ids: numpy.ndarray) -> numpy.ndarray:
 
 
 def _kept(source: SourceRows, winners: SourceRows, contested: numpy.ndarray) -> numpy.ndarray:
-    """Which rows count: of an id that comes twice, here or in the table itself (`contested`), that
-    of the partition whose version won."""
+    """Which rows count: for an id that is there twice or `contested`, the winning partition's."""
     if not len(winners.ids):
         return numpy.zeros(len(source.ids), bool)
     at = numpy.searchsorted(winners.ids, source.ids).clip(max=len(winners.ids) - 1)

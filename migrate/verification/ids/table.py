@@ -62,8 +62,11 @@ def compare_table(
 def _take_in_target(
     sides: BothSides, sums: List[ClassSums], differs: Differs
 ) -> Tuple[numpy.ndarray, int]:
-    """Takes the target into `sums`, and sees that its ids and free rows are where and as they must
-    be; returns the ids of each class, int64 [CLASSES], and how many free rows differ."""
+    """Adds the target to `sums`, and checks its ids and free rows.
+
+    Returns:
+        How many ids each class has, int64 [CLASSES], and how many free rows differ.
+    """
     standing, free = Standing(sides.table, differs), FreeRows(sides, differs)
     count = numpy.zeros(CLASSES, numpy.int64)
     for first, ids, there, rows in sides.target():
