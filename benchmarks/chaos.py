@@ -33,19 +33,22 @@ UNDISTURBED = 600  # global steps, after which the regressions only fluctuate
 
 
 def run(folder, python, faults, seed, with_links, steps=0, pause=0.05, said=print):
-    """Does faults to a job and checks everything; returns what was found.
+    """Injects faults into a job and checks everything.
 
     Args:
-      folder: an empty pathlib directory.
-      python: an interpreter with TensorFlow, kazoo and psutil.
-      faults: their number; 0: an undisturbed job. Ctrl-C ends them early.
-      with_links: True: every process has a machine, with a link, of its own.
-      steps: how many global steps it trains at least.
-      said: called with what happened, a sentence each.
+        folder: an empty pathlib directory.
+        python: an interpreter with TensorFlow, kazoo and psutil.
+        faults: their number; 0: an undisturbed job. Ctrl-C ends them early.
+        with_links: True: every process has a machine, with a link, of its own.
+        steps: how many global steps it trains at least.
+        said: called with what happened, a sentence each.
+
+    Returns:
+        A dict of what was found.
 
     Raises:
-      Stuck: something hung.
-      AssertionError, BadInput: something was lost or torn, or two led.
+        Stuck: something hung.
+        AssertionError, BadInput: something was lost or torn, or there were two leaders.
     """
     with Cluster(folder, python, with_links, seed, pause) as cluster:
         cluster.launch_all()

@@ -9,10 +9,15 @@ TFRA = ".venv-tfra/bin/python"
 class Benchmark(NamedTuple):
     """A command: `python benchmarks/SCRIPT` with the words `full`, or `short`.
 
-    name: of its result. tables: names of the tables that it prints, in their order. takes: about
-    how long in full, on two processors. interpreter: another Python. needs_files: where the script
-    itself looks for data. In the words {tf1} is TensorFlow 1.15's interpreter, {tfra} that which
-    has TFRA, {data} the data set of ASSISTments, {to} the folder of the results.
+    In these, {tf1} is TensorFlow 1.15's interpreter, {tfra} the one with TFRA, {data} the data set
+    of ASSISTments, and {to} the folder of the results.
+
+    Attributes:
+        name: of its result.
+        tables: names of the tables that it prints, in order.
+        takes: about how long in full, on two processors.
+        interpreter: another Python.
+        needs_files: where the script itself looks for data.
     """
 
     name: str

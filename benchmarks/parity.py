@@ -117,7 +117,8 @@ def measure(call, repeats):
 def tables(sizes, repeats, missing):
     """Yields Markdown rows: case, rows, implementation, seconds, ratio to parity.
 
-    missing: a list to which the implementations are added that cannot be imported.
+    Args:
+        missing: a list that gets the implementations that cannot be imported.
     """
     slow = set()
     for rows in sizes:

@@ -151,8 +151,8 @@ def rare(
 ) -> List[float]:
     """How often a fault that moves the AUC by the margin passes: now, and by the interval alone.
 
-    There are as many negatives; the baseline ranks all rows right, and a hit moves a positive below
-    the share `reach` of the negatives.
+    There are as many negatives; the baseline ranks all rows correctly, and a hit moves a positive
+    below a share `reach` of the negatives.
     """
     random = np.random.default_rng([seed, positives, int(1000 * reach)])
     positive = np.arange(2 * positives) % 2 == 0

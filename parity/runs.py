@@ -156,8 +156,7 @@ def compare_runs(
 def _rows_to_settle(
     evidence: Evidence, by_rows: Spread, decision: Dict[str, Any], rows: Rows, margin: float
 ) -> Optional[int]:
-    """Rows where only they are missing; None where runs may be. What the interval owes to the
-    seeds does not fall with the rows."""
+    """How many rows would decide; None if runs are missing, whose share rows do not reduce."""
     if decision["reason"] not in (Reason.OBSERVATIONS, Reason.CARRIERS, Reason.RARE_FAULTS):
         return None
     by_rows_alone = student_interval(evidence.delta, by_rows.standard_error, by_rows.freedom)
@@ -234,8 +233,7 @@ def _variances(old: _Side, new: _Side) -> List[float]:
 
 
 def _shares(old: _Side, new: _Side) -> List[Tuple[float, float]]:
-    """What the seeds of either side add to the variance of the difference, with the degrees of
-    freedom of its estimate."""
+    """What each side's seeds add to the variance of the difference, and its degrees of freedom."""
     most = max(old.runs, new.runs)
     return [
         (variance / side.runs, (side.runs if side.runs > 1 else most) - 1)

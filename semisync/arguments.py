@@ -117,7 +117,7 @@ def gradients(grads_and_vars):
 
 
 def shared(variables, own, counted):
-    """Raises UsageError where one of the variables is this process's own, and not the job's.
+    """Raises UsageError if a variable is this process's own instead of the job's.
 
     Args:
         own: the device of this process.

@@ -42,10 +42,10 @@ def checked(
     repeated_ids="sum",
     name="GlobalBatch",
 ):
-    """Returns the `Options`.
+    """Makes `Options` of checked arguments.
 
     Raises:
-        UsageError: an argument is not what it should be.
+        UsageError: one is wrong.
     """
     paced, in_flight = arguments.pace(paced, in_flight)
     return Options(

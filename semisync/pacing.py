@@ -82,7 +82,7 @@ class MeanStaleness(NamedTuple):
 
 
 def checked(paced):
-    """`paced`: True, False, `PacedSteps` or `MeanStaleness`, which an imported graph has as a dict.
+    """Checks `paced`: True, False, `PacedSteps` or `MeanStaleness`, a dict in an imported graph.
 
     Raises:
         UsageError: it is something else.

@@ -189,7 +189,7 @@ def _own_device():
 
 
 def _check_the_queues(queue, global_step):
-    """Raises UsageError where each worker would have queues of its own instead of the PS's."""
+    """Raises UsageError if each worker would have queues of its own instead of the PS's."""
 
     def task(op):
         return re.sub("/(device|cpu|gpu):.*", "", op.device, flags=re.IGNORECASE)

@@ -38,7 +38,7 @@ def weights_at_probes(staleness_policy):
 
 
 def check(weights):
-    """Raises UsageError unless `weights`, at PROBES, are those of a staleness policy."""
+    """Raises UsageError unless `weights`, at PROBES, are a staleness policy's."""
     rejected = None
     for staleness, weight in zip(PROBES, weights.tolist()):
         if not 0 <= weight <= 1:

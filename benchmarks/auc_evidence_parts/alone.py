@@ -26,10 +26,10 @@ class Alone:
     """Trains in this process.
 
     Args:
-      run: {"seed", "learning_rate", "delay"}.
-      settings: plan.Settings.
-      answers: data.Answers.
-      rows, held_out: the slices to train on and to score.
+        run: {"seed", "learning_rate", "delay"}.
+        settings: plan.Settings.
+        answers: data.Answers.
+        rows, held_out: the slices to train on and to score.
     """
 
     def __init__(self, run, settings, answers, rows, held_out):

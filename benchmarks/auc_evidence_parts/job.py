@@ -29,8 +29,8 @@ def main(training=Training, leave=leave_scores):
     """The process.
 
     Args:
-      training: Training, or a class with the same constructor and `run`.
-      leave: called by the chief after each run, with the arguments of `leave_scores`.
+        training: Training, or a class with the same constructor and `run`.
+        leave: called by the chief after each run, with the arguments of `leave_scores`.
     """
     spec, server, place = join_cluster(tf.logging.ERROR)
     task = spec["task"]

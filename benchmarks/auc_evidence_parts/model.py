@@ -17,13 +17,15 @@ def logits(fields, bags, about, seed, normalise=None):
     """Builds the model under the variable names `fields`, `bag` and `tower...`.
 
     Args:
-      fields: int [batch, fields]; bags: int [batch, BAG]; both as in `data`.
-      about: the sizes, as in `data`.
-      seed: of the initial values; equal seeds give equal values in every process.
-      normalise: (layer [batch, units], its name) -> the same shape, called for each hidden layer
-        before its ReLU; None: no normalisation.
+        fields: int [batch, fields], as in `data`.
+        bags: int [batch, BAG], as in `data`.
+        about: the sizes, as in `data`.
+        seed: of the initial values; equal seeds give equal values in every process.
+        normalise: (layer [batch, units], its name) -> the same shape, called for each hidden layer
+            before its ReLU; None: no normalisation.
 
-    Returns: float32 [batch].
+    Returns:
+        float32 [batch].
     """
     sizes = list(about["fields"].values())
     offsets = np.concatenate([[0], np.cumsum(sizes[:-1])])

@@ -56,10 +56,7 @@ SPLITS = {  # days first <= day < last: to train on, to score
 
 
 def changed(changes, settings=CHOSEN):
-    """Settings with other values, given as a list of "NAME=VALUE".
-
-    Raises: ValueError, which names the unknown setting or the bad number.
-    """
+    """Settings changed by a list of "NAME=VALUE"; raises ValueError for a bad name or number."""
     values = {}
     for change in changes:
         name, _, value = change.partition("=")
@@ -86,7 +83,7 @@ def batches(rows, settings, seed):
     Every epoch is shuffled anew. Rows at the end that fill no whole global batch are left out.
 
     Args:
-      rows: the slice to train on.
+        rows: the slice to train on.
     """
     random = np.random.RandomState(seed)
     count = rows.stop - rows.start
@@ -114,11 +111,11 @@ def optimizer(name, learning_rate, global_step, steps, beta1):
     at one rate.
 
     Args:
-      name: "adam" or "adagrad".
-      learning_rate: at the beginning.
-      global_step: the variable.
-      steps: how many global steps the run has; asynchronous, one for each local batch.
-      beta1: how much of the mean gradient Adam keeps.
+        name: "adam" or "adagrad".
+        learning_rate: at the beginning.
+        global_step: the variable.
+        steps: how many global steps the run has; asynchronous, one for each local batch.
+        beta1: how much of the mean gradient Adam keeps.
     """
     if name == "adagrad":
         return tf.train.AdagradOptimizer(learning_rate, initial_accumulator_value=1e-6)

@@ -55,11 +55,11 @@ class Experiment(NamedTuple):
     """What all runs share.
 
     Attributes:
-      data: the folder of `data.prepare`.
-      out: the folder below which the runs write.
-      python: the interpreter of the processes.
-      settings: `plan.Settings`.
-      split: a key of `plan.SPLITS`.
+        data: the folder of `data.prepare`.
+        out: the folder below which the runs write.
+        python: the interpreter of the processes.
+        settings: `plan.Settings`.
+        split: a key of `plan.SPLITS`.
     """
 
     data: str
@@ -80,8 +80,7 @@ class Experiment(NamedTuple):
 
 
 def cluster(experiment, seed, modes):
-    """Trains one seed in each of `modes`, keys of MODES or OTHERS; yields one dict of figures
-    per run."""
+    """Trains one seed in each of `modes`, keys of MODES or OTHERS; yields each run's figures."""
     runs = []
     for name in modes:
         mode = {**MODES, **OTHERS}[name]
@@ -102,8 +101,8 @@ def train(experiment, runs, module, logs):
     """Trains `runs`, one after another, on one cluster of processes of `module`.
 
     Args:
-      runs: dicts as the module takes them; a run writes into the folder of its "name".
-      logs: the folder of the processes' logs. All folders are made below the experiment's `out`.
+        runs: dicts as the module takes them; a run writes into the folder of its "name".
+        logs: the folder of the processes' logs. All folders are made below the experiment's `out`.
     """
     for folder in [logs] + [run["name"] for run in runs]:
         os.makedirs(os.path.join(experiment.out, folder))

@@ -59,12 +59,12 @@ class Training:
     """Builds a run's graph in the default graph; `run` trains it.
 
     Args:
-      run: {"mode", "seed", "learning_rate"}; mode "sync", "semi-sync", "native-sync" or "async".
-      settings: plan.Settings.
-      answers: data.Answers.
-      rows: the slice to train on.
-      task: of this worker.
-      out: the run's folder.
+        run: {"mode", "seed", "learning_rate"}; mode "sync", "semi-sync", "native-sync" or "async".
+        settings: plan.Settings.
+        answers: data.Answers.
+        rows: the slice to train on.
+        task: of this worker.
+        out: the run's folder.
     """
 
     def __init__(self, run, settings, answers, rows, task, out):

@@ -32,7 +32,7 @@ class Norms:
     """The BatchNorms of one model; `model.logits` calls it for each hidden layer.
 
     Args:
-      training: True normalises by the batch, False by the moving statistics.
+        training: True normalises by the batch, False by the moving statistics.
     """
 
     def __init__(self, training):
@@ -86,7 +86,7 @@ def keep(form, layer, statistics, momentum):
     """Makes moving variables of a layer beside its own, moved in one of FORMS.
 
     Args:
-      statistics: the batch's (mean, variance).
+        statistics: the batch's (mean, variance).
 
     Returns: (the variables, the ops that move them).
     """

@@ -30,7 +30,7 @@ class Scorer:
     """The model of OUT/model in the current session.
 
     Args:
-      by_batch: True normalises by the batch, False by moving statistics, which `take` sets.
+        by_batch: True normalises by the batch, False by moving statistics, which `take` sets.
     """
 
     def __init__(self, session, out, answers, by_batch):

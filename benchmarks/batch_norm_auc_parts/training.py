@@ -33,9 +33,9 @@ TIMEOUT = 600.0  # seconds that a worker hangs at most
 
 
 class NormTraining(Training):
-    """As Training; `run` has also "batch_norm", "momentum", "hangs", and "rate".
+    """As Training, but `run` also has "batch_norm", "momentum", "hangs" (a bool), and "rate".
 
-    The rate is "constant" or "falling"; "hangs" is True or False.
+    The rate is "constant" or "falling".
     """
 
     def __init__(self, run, settings, answers, rows, task, out):
@@ -102,10 +102,7 @@ def part_batches(answers, rows, settings, seed, task):
 
 
 def wait_for(paths):
-    """Returns when all files exist.
-
-    Raises: SemisyncError after TIMEOUT, which names the missing ones.
-    """
+    """Waits until all files exist; raises SemisyncError after TIMEOUT."""
     deadline = time.monotonic() + TIMEOUT
     while True:
         missing = [path for path in paths if not os.path.exists(path)]

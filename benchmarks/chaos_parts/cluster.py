@@ -43,15 +43,15 @@ class Cluster:
     """Everything that runs, and the means to harm it.
 
     Args:
-      folder: a pathlib directory that this one may write to.
-      python: an interpreter with TensorFlow, for the launchers and their commands.
-      with_links: True where every process is to have a machine, with a link, of its own.
-      seed: of the data.
-      pause: seconds between two batches of a worker.
+        folder: a pathlib directory that this one may write to.
+        python: an interpreter with TensorFlow, for the launchers and their commands.
+        with_links: True where every process is to have a machine, with a link, of its own.
+        seed: of the data.
+        pause: seconds between two batches of a worker.
 
     Attributes:
-      steps: the `Steps` of the training.
-      has_disk: whether the checkpoints have a disk of their own, which can be filled.
+        steps: the `Steps` of the training.
+        has_disk: whether the checkpoints have a disk of their own, which can be filled.
     """
 
     def __init__(self, folder, python, with_links, seed, pause):

@@ -23,10 +23,10 @@ class Kind(NamedTuple):
     """A kind of fault.
 
     Attributes:
-      name: for people.
-      weight: how often it comes, against the others.
-      within: seconds for which the training may stand still.
-      act: the name of a method of `Faults`, and whom it may hit.
+        name: for people.
+        weight: how often it comes, against the others.
+        within: seconds for which the training may stand still.
+        act: the name of a method of `Faults`, and whom it may hit.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Faults:
     """Does faults to a `Cluster`, one after the other.
 
     Attributes:
-      seen: a list of (name of the kind, seconds without a global step).
+        seen: a list of (name of the kind, seconds without a global step).
     """
 
     def __init__(self, cluster, seed):
@@ -108,11 +108,10 @@ class Faults:
                 )
 
     def one(self):
-        """Does one fault, and waits until the training goes on.
+        """Injects one fault, and waits until the training continues; returns what it was.
 
-        Returns: what it was, in words.
-
-        Raises: Stuck, if that takes too long.
+        Raises:
+            Stuck: that takes too long.
         """
         kind, whom = self._choice()
         seconds = self._length(kind)

@@ -60,7 +60,7 @@ def machines(count, megabits, seen=False):
     """Yields `count` machines with links of `megabits` per second; 0: all on the loopback.
 
     Args:
-      seen: True where processes outside of all namespaces are to reach the machines.
+        seen: True where processes outside of all namespaces are to reach the machines.
     """
     if not megabits:
         yield [Here() for _ in range(count)]

@@ -88,8 +88,7 @@ def _transposed_slot(training: Training) -> bool:
 
 
 def _gradient_of_one_id(training: Training) -> List[Any]:
-    """Too much by 5e-4, of the id that has most; that of others may be rounding alone. [] while no
-    table has any: a tower may be dead."""
+    """5e-4 too much for the most frequent id; [] while all gradients are 0, as of a dead tower."""
     chosen: List[Any] = []
 
     def more_of_one(table: Any) -> None:

@@ -41,12 +41,12 @@ class Rows(NamedTuple):
     """A data set.
 
     Attributes:
-      ids: int32 [rows, fields], rows of the table.
-      bags: int32 [rows, bag], rows of the table; `padding` where there are fewer.
-      labels: float32 [rows].
-      table: how many rows the table has.
-      padding: the row of the table that stands for none.
-      splits: {"test" | "validation": (slice to train on, slice to score)}.
+        ids: int32 [rows, fields], rows of the table.
+        bags: int32 [rows, bag], rows of the table; `padding` where there are fewer.
+        labels: float32 [rows].
+        table: how many rows the table has.
+        padding: the row of the table that stands for none.
+        splits: {"test" | "validation": (slice to train on, slice to score)}.
     """
 
     ids: np.ndarray

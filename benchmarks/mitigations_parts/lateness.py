@@ -27,8 +27,8 @@ class Trace(NamedTuple):
     """How late batches are.
 
     Attributes:
-      staleness: list of int [M], one per global step; or int [batches] for asynchronous training.
-      batches_per_second: the pace.
+        staleness: list of int [M], one per global step; or int [batches] for asynchronous training.
+        batches_per_second: the pace.
     """
 
     staleness: List[np.ndarray]

@@ -19,10 +19,10 @@ class Shape(NamedTuple):
     """Where the parameters are.
 
     Attributes:
-      table: rows of the table.
-      width: of the tower's input.
-      layers: (first, inputs, units) of each layer: its kernel starts at `first`, its bias follows.
-      size: of all.
+        table: rows of the table.
+        width: of the tower's input.
+        layers: (first, inputs, units) of each layer: the kernel at `first`, then the bias.
+        size: of all.
     """
 
     table: int
@@ -61,13 +61,13 @@ def gradients(shape, rows, chosen, versions, version, slot, into, counts=None):
     """Adds the gradients of local batches of equal size to `into`; returns their mean log loss.
 
     Args:
-      shape, rows: the `Shape` and the data set.
-      chosen: int [batches, local batch], rows.
-      versions: float32 [H, size].
-      version: int [batches], the row of `versions` that each batch read.
-      slot: int [batches], the row of `into`, float32 [slots, size], to add each batch's mean
-        gradient to.
-      counts: int32 [table], to which the occurrences of each row are added, or None.
+        shape, rows: the `Shape` and the data set.
+        chosen: int [batches, local batch], rows.
+        versions: float32 [H, size].
+        version: int [batches], the row of `versions` that each batch read.
+        slot: int [batches], the row of `into`, float32 [slots, size], to add each batch's mean
+            gradient to.
+        counts: int32 [table], to which the occurrences of each row are added, or None.
     """
     batches, local = chosen.shape
     flat = chosen.reshape(-1)

@@ -15,8 +15,8 @@ class Adam:
     """tf.compat.v1.train.AdamOptimizer.
 
     Attributes:
-      moment, square: its slots.
-      steps: how many it has made.
+        moment, square: its slots.
+        steps: how many it has made.
     """
 
     def __init__(self, size, beta1=BETA1):
@@ -38,8 +38,8 @@ class Adagrad:
     """tf.compat.v1.train.AdagradOptimizer.
 
     Attributes:
-      square: its slot, the sum of squares.
-      steps: how many it has made.
+        square: its slot, the sum of squares.
+        steps: how many it has made.
     """
 
     def __init__(self, size):

@@ -13,9 +13,9 @@ class Runs:
     """Runs of one data set, optimizer and M.
 
     Args:
-      path: the file of JSON lines, which may be there.
-      name, rows: the data set.
-      optimizer, size: "adam" or "adagrad"; M.
+        path: the file of JSON lines, which may be there.
+        name, rows: the data set.
+        optimizer, size: "adam" or "adagrad"; M.
     """
 
     def __init__(self, path, name, rows, optimizer, size):

@@ -20,10 +20,7 @@ RATES = {  # at M = 8; with M they grow as its root, as with asynchronous traini
 
 
 def settings(runs, mode, trials):
-    """Returns (rate, strength or None) for a `methods.Mode`; `trials` is 3, 4 or 5 runs.
-
-    Without any, the middle rate and the first strength.
-    """
+    """(rate, strength or None) for a `methods.Mode`, after 3, 4 or 5 trials, or the middle rate."""
     block = runs.block
     batches = 1 if mode.method.late == "async" else block["size"]
     factor = (batches / 8) ** 0.5

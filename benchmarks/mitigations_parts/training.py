@@ -21,15 +21,15 @@ class Training:
     """Trains one run in this process.
 
     Args:
-      rows: `data.Rows`.
-      data: its name.
-      split: "test" or "validation".
-      optimizer: "adam" or "adagrad"; its rate falls to 0 with Adam and stays with Adagrad, as in
-        `benchmarks.auc_evidence_parts.plan`.
-      batches_per_step: M.
-      method: `methods.Method`.
-      rate: the learning rate.
-      seed: of the initial values, the order of the rows and the trace.
+        rows: `data.Rows`.
+        data: its name.
+        split: "test" or "validation".
+        optimizer: "adam" or "adagrad"; its rate falls to 0 with Adam and stays with Adagrad, as in
+            `benchmarks.auc_evidence_parts.plan`.
+        batches_per_step: M.
+        method: `methods.Method`.
+        rate: the learning rate.
+        seed: of the initial values, the order of the rows and the trace.
     """
 
     def __init__(self, rows, data, split, optimizer, batches_per_step, method, rate, seed):

@@ -36,8 +36,7 @@ def _true_auc(signal: float) -> float:
 
 
 def kept(design: Tuple[int, int], samples: int, seed: int) -> np.ndarray:
-    """float64 (3,): shares of the intervals that hold the truth, of equal pipelines and of others,
-    and of others found EQUIVALENT."""
+    """float64 (3,): coverage of equal pipelines, of others, and the others' share of EQUIVALENT."""
     random = np.random.default_rng([seed, *design])
     gap = _true_auc(WEAKER) - _true_auc(1.0)
     found = np.zeros(3)

@@ -31,13 +31,13 @@ def run_repeat(python, case, modes, seconds, folder, say=lambda text: None):
     """Trains the modes in this order; returns a list of `Record`.
 
     Args:
-      python: the interpreter of the cluster's processes.
-      seconds: of each measurement window.
-      folder: an empty one, for signals and logs.
-      say: called with progress messages.
+        python: the interpreter of the cluster's processes.
+        seconds: of each measurement window.
+        folder: an empty one, for signals and logs.
+        say: called with progress messages.
 
     Raises:
-      SemisyncError: a process failed, or was not ready in time.
+        SemisyncError: a process failed, or was not ready in time.
     """
     for mode in modes:
         os.mkdir(os.path.join(folder, mode))
@@ -57,7 +57,7 @@ class Conductor:
     """Leads the workers through the modes; see `run_repeat` for the arguments.
 
     Attributes:
-      records: a list of `Record`, one per finished mode.
+        records: a list of `Record`, one per finished mode.
     """
 
     def __init__(self, cluster, case, seconds, folder, say):

@@ -13,8 +13,8 @@ def loss(model, seed):
     """Mean cross-entropy of one batch, float32 scalar.
 
     Args:
-      model: a `cases.Model`.
-      seed: of the ids; the worker's own.
+        model: a `cases.Model`.
+        seed: of the ids; the worker's own.
     """
     means = []
     for number in range(model.tables):
@@ -45,8 +45,8 @@ def placed(cluster, task, first_ps, ps):
     """A device function: variables in turn on `ps` parameter servers from `first_ps` on.
 
     Args:
-      cluster: a tf.train.ClusterSpec.
-      task: of this worker.
+        cluster: a tf.train.ClusterSpec.
+        task: of this worker.
     """
     turn = itertools.count()
     return tf.train.replica_device_setter(

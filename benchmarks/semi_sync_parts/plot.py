@@ -14,9 +14,9 @@ def draw(cases, base, path):
     """Writes an SVG whose text is text.
 
     Args:
-      cases: list of `summary.of_case`.
-      base: the mode that is 1.
-      path: of the SVG.
+        cases: list of `summary.of_case`.
+        base: the mode that is 1.
+        path: of the SVG.
     """
     import io
 

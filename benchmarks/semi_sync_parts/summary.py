@@ -20,13 +20,14 @@ def of_case(case, repeats):
     """The JSON object of one case.
 
     Args:
-      case: a `cases.Case`.
-      repeats: a list of dicts, mode -> `measures.figures`, one per repeat; the order of the keys
-        is the order of the training.
+        case: a `cases.Case`.
+        repeats: a list of dicts, mode -> `measures.figures`, one per repeat; the order of the keys
+            is the order of the training.
 
-    Returns: a dict: `name`, `title`, `cluster`, `modes`, `ratios`. A mode has the median of each
-    figure, `spread` with its smallest and largest, and `repeats`, the raw figures; a ratio has
-    `median`, `min`, `max` and `repeats`.
+    Returns:
+        A dict: `name`, `title`, `cluster`, `modes`, `ratios`. A mode has the median of each figure,
+        `spread` with its smallest and largest, and `repeats`, the raw figures; a ratio has
+        `median`, `min`, `max` and `repeats`.
     """
     modes = {mode: _of_mode([repeat[mode] for repeat in repeats]) for mode in sorted(repeats[0])}
     ratios = {}

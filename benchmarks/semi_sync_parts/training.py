@@ -26,9 +26,9 @@ class Training:
     """Builds the mode's graph in the default graph; `run` trains it.
 
     Args:
-      mode: one of `cases.MODES`.
-      case: a `cases.Case`.
-      task: of this worker; 0 is the chief.
+        mode: one of `cases.MODES`.
+        case: a `cases.Case`.
+        task: of this worker; 0 is the chief.
     """
 
     def __init__(self, mode, case, task):

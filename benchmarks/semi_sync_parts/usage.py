@@ -17,9 +17,9 @@ def sample(ps, workers, cluster):
     """A `Sample`.
 
     Args:
-      ps: ids of the parameter servers' processes.
-      workers: ids of the workers' processes, the chief's first.
-      cluster: ids of all processes of the cluster, these among them.
+        ps: ids of the parameter servers' processes.
+        workers: ids of the workers' processes, the chief's first.
+        cluster: ids of all processes of the cluster, these among them.
     """
     used = {pid: _cpu(pid) for pid in cluster}
     return Sample(

@@ -16,8 +16,10 @@ TOWERS = {"HSTU": Hstu, "SASRec": SasRec}
 
 
 class Setting(NamedTuple):
-    """tokens: items of a batch, about. patience: epochs without a better NDCG@10 of the validation,
-    after which it ends."""
+    """How a tower is trained, with batches of about `tokens` items.
+
+    Training ends after `patience` epochs without a better NDCG@10 of the validation.
+    """
 
     dim: int = 64
     heads: int = 2

@@ -55,8 +55,9 @@ def _by_fbgemm(packed, vectors):
 
 
 def speeds(histories, tower, setting, batches, repeats):
-    """Items a second by way: the tower's steps forward and back, of what is no padding. The ways
-    take turns; the median of the repeats."""
+    """Items per second of the tower's forward and backward, without padding, by way; medians of
+    repeats that take turns.
+    """
     torch.manual_seed(0)
     made = TOWERS[tower](
         setting.dim, setting.heads, setting.layers, setting.length, dropout=setting.dropout

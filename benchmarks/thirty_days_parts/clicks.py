@@ -79,8 +79,7 @@ class Kind:
 
 
 def _before(clicked, user, film, label):
-    """What each user had clicked on before each row, [rows, BEFORE]; `clicked` has it by user, and
-    goes on."""
+    """What each user clicked before each row, [rows, BEFORE]; updates `clicked`, by user."""
     found = np.empty((len(user), BEFORE), np.int64)
     for row, (who, what, did) in enumerate(zip(user, film, label)):
         found[row] = clicked[who]

@@ -77,8 +77,12 @@ def read(path):
 
 
 def compared(name, sides, users, verified):
-    """Found of [(baseline, candidate) of each seed], paths. users: by key, for the clusters.
-    verified: the record of each seed's conversion, or None."""
+    """Compares the (baseline, candidate) paths of each seed; returns a `Found`.
+
+    Args:
+        users: by key, for the clusters.
+        verified: the record of each seed's conversion, or None.
+    """
     found = Found(name, [], [], [], [], [])
     for (old, new), record in zip(sides, verified):
         baseline, candidate = read(old), read(new)

@@ -2,8 +2,11 @@
 
 
 def draw(semi, found, margin, path):
-    """semi: {day: AUC} of the semi-synchronous job, means over the seeds, all days. found: the
-    comparisons. The ending of `path` decides the format."""
+    """Plots comparisons to `path`, whose extension is the format.
+
+    Args:
+        semi: {day: AUC} of the semi-synchronous job, means over the seeds, all days.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

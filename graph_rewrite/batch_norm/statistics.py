@@ -76,10 +76,7 @@ def statistics(view, tensor):
 
 
 def variables(view, tensor):
-    """The variables whose value a tensor may be, a set.
-
-    A partitioned one by what its parts share.
-    """
+    """The variables whose value a tensor may be; partitions have one name, what theirs share."""
     names = set()
     for end, _ in view.routes(tensor, HOPS | READ):
         name = split(end)[0]

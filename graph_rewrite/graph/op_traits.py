@@ -135,9 +135,10 @@ class OpTraits:
         return any(self._any_inside(self.trains, name) for name in self._called(node))
 
     def values_of(self, node, cut=()):
-        """The names of the nodes that take a node's value; `cut` as for `flow`.
+        """The names of the nodes that take a node's value, or read what it has written.
 
-        A resource that it writes is read again behind a control edge.
+        Args:
+            cut: as for `flow`.
         """
         uses = self._nodes.uses(node.name)
         takers = [use.node.name for use in uses if (use.node.name, use.input) not in cut]

@@ -40,10 +40,7 @@ class View:
         self.whole = self.trains and not hasattr(graph, "as_graph_def")
 
     def users(self, name):
-        """The names of the nodes at the top level that take or wait for a node, a tuple.
-
-        Those of a node inside a function are those of the outermost call.
-        """
+        """The names of the top-level nodes that take or wait for a node or its outermost call."""
         name = top(name)
         if not self.nodes.uses(name) and not self._inside:
             return self.nodes.waiting(name)
@@ -65,8 +62,7 @@ class View:
     def routes(self, tensor, hops):
         """(end, guards) of every way upstream from a tensor over `hops`.
 
-        An end is a tensor that no hop leads on from; its guards are the branches that this way
-        passes and `tensor` itself does not lie in.
+        No hop leads on from an end; its guards are the branches on the way that `tensor` is not in.
         """
         own = self.guards.branches(tensor)
         routes = []

@@ -173,7 +173,7 @@ def _name_and_number(text):
 
 
 def _check_outputs(args):
-    """Raises UsageError where what the command makes has no place to go to."""
+    """Raises UsageError if the output is missing or cannot be written."""
     if args.out is None and not args.dry_run:
         raise UsageError("OUT.meta is missing: say where to write the graph, or pass --dry-run")
     for path in (None if args.dry_run else args.out, args.json):

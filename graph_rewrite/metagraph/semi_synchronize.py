@@ -140,7 +140,7 @@ def semi_synchronize(
 
 
 def _refuse_idle_rules(mode_of, training):
-    """Raises UsageError where a regex of the policy finds no trained variable."""
+    """Raises UsageError if a regex of the policy matches no trained variable."""
     trained = [each.node.name for each in training.trained + training.asynchronous]
     idle = arguments.idle_rules(mode_of, trained)
     if idle:
@@ -202,7 +202,7 @@ def _collect(meta, training, built):
 
 
 def _refuse_hash_tables(graph_def):
-    """Raises BadInput where TFRA trains a table: rows are not variables to a graph."""
+    """Raises BadInput if TFRA trains a table: its rows are no variables of the graph."""
     for node in graph_def.node:
         if node.op.startswith("TFRA>") and node.op.endswith(("Insert", "Accum")):
             raise BadInput(

@@ -89,7 +89,7 @@ class TrainingGraph:
         self.counted_elsewhere = self._counted_elsewhere(counters)
 
     def _refuse_broken(self, graph_def, trainable):
-        """Raises BadInput where an op or a variable is missing, or two ops have one name."""
+        """Raises BadInput if an op or a variable is missing, or two ops have one name."""
         for name in self.nodes.missing():
             raise BadInput("the graph has no op {!r}, which others need".format(name))
         for name in trainable:
@@ -177,7 +177,7 @@ class TrainingGraph:
             )
 
     def _refuse_several_ways(self):
-        """Raises BadInput where the ends of the training have no variable in common."""
+        """Raises BadInput if the ends of the training have no variable in common."""
         takers = {taken.node for trained in self.trained for taken in trained.inputs}
         ways: List[_Way] = []
         for name in self.chief.last:

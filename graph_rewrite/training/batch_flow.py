@@ -39,10 +39,7 @@ class BatchFlow:
         return self.written.get(name) in self.trainable
 
     def step_input(self, name):
-        """The number of the input by which a batch reaches a plain step, such as ScatterSub.
-
-        None for any other op.
-        """
+        """The number of a plain step's input, as ScatterSub's, that a batch arrives by, if any."""
         node = self.nodes[name]
         if not PLAIN_STEP.match(node.op) or not self.trains(name):
             return None

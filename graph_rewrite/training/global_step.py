@@ -52,7 +52,7 @@ def counters(meta, nodes, traits):
 
 
 def check_named(name, meta, nodes, counted):
-    """Raises UsageError where a name is not a global variable of one whole number.
+    """Raises UsageError unless a name is a global variable of one integer.
 
     Args:
         counted: of `counters`.

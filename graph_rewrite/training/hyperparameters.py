@@ -46,7 +46,7 @@ def find_fed(nodes, traits, trainable):
 
 
 def _gradients(nodes, traits, trainable, batch):
-    """(op that trains, names of the ops that make its gradient) for above; `batch` depends on one.
+    """(op that trains, names of the ops that make its gradient), all that depend on a batch.
 
     What only scales a gradient, by something else than a batch, belongs to the training.
     """

@@ -39,7 +39,7 @@ def check_steps(flow, others, steps):
 
 
 def check(flow, trained):
-    """Raises BadInput where a variable is trained in a way that is not known.
+    """Raises BadInput if a variable is trained in an unknown way.
 
     Args:
         flow: the `BatchFlow`.
@@ -108,7 +108,7 @@ def _refuse_slots(flow, steps):
 
 
 def _refuse_conditional(flow, claimed):
-    """Raises BadInput where a batch does not always reach a training op."""
+    """Raises BadInput if a batch does not always reach a training op."""
     inside = [name for name in claimed if flow.traits.is_conditional(flow.nodes[name])]
     calls = [node for node in flow.nodes if not TRAINING_OP.match(node.op)]
     inside += [node.name for node in calls if flow.traits.trains(node)]
@@ -120,9 +120,9 @@ def _refuse_conditional(flow, claimed):
 
 
 def _refuse_made_of_itself(flow, trained, replacing):
-    """Raises BadInput where a trainable variable gets a value made of itself and a batch.
+    """Raises BadInput if a trainable variable gets a value computed from itself and a batch.
 
-    What is trained may be read again, and changed: by a constraint, or a decay.
+    A trained one may be read and changed again: by a constraint, or a decay.
     """
     made = [name for name in replacing if _is_made_of_itself(flow, name)]
     inputs = {(taken.node, taken.number) for variable in trained for taken in variable.inputs}

@@ -8,7 +8,7 @@ from parity.stats.equivalence import Verdict
 
 
 def check_models(args: argparse.Namespace) -> None:
-    """Raises BadInput for a model that certainly cannot be read, before any scores are read."""
+    """Raises BadInput for a model that is certainly unreadable, before any scores are read."""
     for path in filter(None, (args.baseline_model, args.candidate_model)):
         from migrate.facts.read import check_source
 

@@ -123,7 +123,7 @@ class Apart(NamedTuple):
         return min(max(0.0, excess), 1.0) * min(1.0, differs / self.total)
 
     def mended(self, rows: np.ndarray) -> np.ndarray:
-        """float64 (n,): the candidate's scores with the baseline's in `rows`, bool (n,).
+        """float64 (n,): the candidate's scores, with the baseline's in `rows`, bool (n,).
 
         The baseline's are put on the candidate's scale, by the other rows.
         """

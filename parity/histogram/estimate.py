@@ -69,16 +69,12 @@ class Estimate:
         self.observations = self._effective_rows()
 
     def own_errors(self) -> List[float]:
-        """Of the two AUCs, for rows that stand alone; no upper values, as they tell an AUC from 0.5
-        alone."""
+        """The errors of the two AUCs, for independent rows; not upper values."""
         pulls = self._of_cells()
         return [math.sqrt(sum(self._parts(pull))) for pull in (pulls.baseline, pulls.candidate)]
 
     def spread(self) -> Counted:
-        """For rows that stand alone.
-
-        Of weighted rows the cells hold no sum of w^4; rows of one cell are taken to weigh alike.
-        """
+        """For independent rows; weighted rows of one cell count as equal, without a sum of w^4."""
         pulls, cells = self._of_cells(), self.summary.joint.cells()
         parts = [self._parts(pull) for pull in (pulls.delta, pulls.doubt)]
         upper = upper_parts(*parts)
@@ -163,8 +159,7 @@ class Estimate:
 
 
 def upper_parts(parts: Sequence[float], doubts: Sequence[float]) -> List[float]:
-    """By class what a variance is at most, by Minkowski's inequality, from that of the pulls and
-    that of how far off these may be."""
+    """By class the most that a variance is, by Minkowski's inequality, given the pulls' doubts."""
     return [(math.sqrt(part) + math.sqrt(doubt)) ** 2 for part, doubt in zip(parts, doubts)]
 
 

@@ -44,9 +44,9 @@ def difference_of(sums: np.ndarray, reach: float) -> MeanDifference:
 def from_squares(
     sums: np.ndarray, delta: float, squares: float, mass: float, reach: float
 ) -> MeanDifference:
-    """From the sum of squares about the difference; all is over `mass` then.
+    """The difference from the sum of squares about it; all is divided by `mass`.
 
-    The allowance holds about, as the sums of powers are not about the difference.
+    The allowance is approximate, as the sums of powers are not about the difference.
     """
     rows = float(sums[COUNT])
     error = math.sqrt(max(0.0, squares) * rows / (rows - 1)) / mass

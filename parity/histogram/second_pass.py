@@ -65,8 +65,7 @@ class GroupSums:
         return MeanDifference.of(delta, sums.error_of_total(), self._effective()[2], step, reach)
 
     def error(self) -> float:
-        """Of the difference: by Minkowski's inequality that of `delta` and of its `doubt`, as the
-        variance is a sum of squares."""
+        """That of `delta` plus that of `doubt`, by Minkowski's inequality."""
         return self.of["delta"].standard_error() + self.of["doubt"].standard_error()
 
     def spread(self, independent: float) -> Counted:
@@ -169,8 +168,7 @@ class Groups:
         return estimate.evidence(sums.spread(0.0))
 
     def mean_day(self) -> Tuple[float, float]:
-        """Of the mean of the days' differences the standard error and its observations; a group
-        may come on several days."""
+        """Standard error and observations of the mean over days; a group may have several days."""
         check_holding(self._of_days.of["delta"].held, "group")
         return self._of_days.error(), min(self._of_days.observations)
 

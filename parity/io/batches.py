@@ -170,7 +170,8 @@ def _of_file(
 ) -> Iterator[Batch]:
     """The rows of a file, with the columns of its path; at least one batch, all from row 0.
 
-    several: whether it is one of several; Hive writes such files without rows, and without columns.
+    Args:
+        several: it is one of several; Hive writes such files without rows and columns.
     """
     with explained(path):
         file = open_file(path, text)

@@ -22,7 +22,8 @@ _TEXTS = {
 class At(NamedTuple):
     """Where flat values came from: of a column, and of lists in it.
 
-    lengths: int64, how many values each list has, of the outermost first.
+    Attributes:
+        lengths: int64, how many values each list has, of the outermost first.
     """
 
     column: Column
@@ -75,8 +76,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def in_lists(array: pa.Array) -> pa.Array:
-    """Lists of text, where all values are text as Python or numpy prints a list of numbers, such
-    as "[0.1, 0.9]"; other values as they are."""
+    """Text as lists if every value is a list as Python or numpy prints it, such as "[0.1, 0.9]"."""
     if not is_text(array.type) or not len(array) or str(array[0].as_py())[:1] != "[":
         return array
     words = array.cast(pa.large_string())
@@ -102,9 +102,10 @@ def first_null(array: pa.Array) -> int:
 
 
 def in_dtype(array: pa.Array, dtype: Any, at: At) -> np.ndarray:
-    """Plain values as numbers of a numpy dtype; for floats a missing one is nan.
+    """Plain values as numbers of a numpy dtype; missing floats are nan, too large ones infinite.
 
-    A number beyond a narrower float is infinite. Raises: BadInput as `cast`.
+    Raises:
+        BadInput: as `cast`.
     """
     target, kind = np.dtype(dtype), array.type
     if kind == pa.from_numpy_dtype(target):
@@ -165,8 +166,10 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
 def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:
     """bool, integer or floating (n,) in the column's own width; anything else as float64.
 
-    A list of one value is read as that value, others as `in_dtype` does. Raises BadInput for a
-    missing value and for anything that is not a number.
+    A list of one value is read as that value, others as `in_dtype` does.
+
+    Raises:
+        BadInput: a missing value, or anything that is not a number.
     """
     refuse_missing(values, column)
     array = _of_one(plain(values), column)
@@ -180,7 +183,7 @@ FILL = ", unless --fill COL=VALUE gives one"
 
 
 def filled(values: Any, fill: Any, column: Column) -> Any:
-    """The array, or chunked array, with `fill` for missing values, of the type that it has.
+    """The array, or chunked array, with `fill` for missing values, in its own type.
 
     Raises:
         UsageError: a `fill` of another type.
@@ -197,8 +200,7 @@ def filled(values: Any, fill: Any, column: Column) -> Any:
 def with_fills(
     table: pa.Table, fills: Mapping[str, str], column: Callable[[str], Column]
 ) -> pa.Table:
-    """The table with what stands for missing values and nan in some of its columns, by name;
-    `column` names one in messages."""
+    """The table with the given fills for missing values and nan; `column` names one in messages."""
     for name, fill in fills.items():
         values = _plain_chunks(table[name])
         if pa.types.is_floating(values.type):
@@ -209,11 +211,11 @@ def with_fills(
 
 
 def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.ChunkedArray:
-    """What names a row or a part of the rows, none missing; `instead` says what could be done.
+    """Values that name rows or parts of the rows; a missing one is refused, and `instead` advised.
 
-    Whole numbers are int64 (uint64 stays uint64), text is large strings, and so are dates and
-    times: in UTC where they have a time zone, without trailing zeros of a second, so that one
-    moment has one name in every unit. Other plain types stay as they are.
+    Integers are int64 (uint64 stays), text is large strings, and so are dates and times: in UTC if
+    they have a time zone, without trailing zeros of a second, so that one moment has one name in
+    every unit. Other plain types stay as they are.
     """
     refuse_missing(values, column, instead)
     values = _plain_chunks(values)

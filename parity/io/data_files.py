@@ -52,10 +52,11 @@ def files_of(path: str, written: bool = False) -> List[str]:
 def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
     """The files that a path stands for, sorted, and the bytes of each.
 
-    written: whether it is known how text files are written, whatever their names.
+    Args:
+        written: whether it is known how text files are written, whatever their names.
 
     Raises:
-        BadInput: there is none, or one in a folder that cannot be told to be data.
+        BadInput: there is none, or a file in a folder that may not be data.
     """
     try:
         if folders.is_file(path):
@@ -82,7 +83,8 @@ def is_hidden(name: str) -> bool:
 def format_of(path: str, written: bool = False) -> str:
     """Which of parity.io.formats a file has: by its first bytes, else by its name.
 
-    written: whether it is known how text files are written, whatever their names; "text" then.
+    Args:
+        written: whether it is known how text files are written; then "text", whatever the name.
 
     Raises:
         BadInput: a file of no known format.

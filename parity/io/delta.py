@@ -54,7 +54,8 @@ def live_files(table: str) -> List[str]:
 def in_last_version(files: Iterable[str], whole: Optional[str] = None) -> List[str]:
     """Those of the files that are in no table, or in the last version of theirs.
 
-    whole: the folder of which these are all files; a live one that is missing there is refused.
+    Args:
+        whole: the folder that these are all files of; it must have every live one.
 
     Raises:
         BadInput: as `live_files`, or a file of a Hudi table, whose log is not read.

@@ -110,7 +110,7 @@ def refuse_misses(only_baseline: int, only_candidate: int, columns: Tuple[Column
 def refuse_disagreement(
     count: int, ours: Tuple[Column, int, bool], theirs: Tuple[Column, int, bool]
 ) -> None:
-    """Raises: BadInput where labels disagree.
+    """Raises BadInput if labels disagree.
 
     Args:
         count: of how many joined rows.

@@ -43,9 +43,10 @@ def completed(
 
 
 def refuse_contradiction(file: str, name: str, values: Any) -> None:
-    """BadInput where a folder such as day=2024-01-31 says otherwise than the file's own column.
+    """Raises BadInput if a folder such as day=2024-01-31 contradicts the file's own column.
 
-    values: of the column, a pyarrow.Array or ChunkedArray; lists of one value count as these.
+    Args:
+        values: of the column, a pyarrow.Array or ChunkedArray; lists of one value count as values.
     """
     said = in_path(file)
     if name in said and not _all_are(said[name], values):

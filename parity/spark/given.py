@@ -90,8 +90,7 @@ LOGITS_APART = F.log(F.col("new") / F.col("old")) - (
 
 @contextlib.contextmanager
 def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Within it the rows are computed once, and lie on the executors' disks, since a single large
-    partition may fill their memory."""
+    """Computes rows once, and keeps them on the executors' disks: one partition may fill memory."""
     held = frame.persist(StorageLevel.DISK_ONLY)
     try:
         yield held

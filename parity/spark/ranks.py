@@ -36,10 +36,9 @@ def cumulated(
     within: Sequence[str] = (),
     edges: Sequence[float] = (),
 ) -> DataFrame:
-    """With columns `score`_`name`_below and _tied of each amount.
+    """The rows with columns {score}_{name}_below and {score}_{name}_tied for each amount.
 
-    They are its sum over the rows, of equal values in the columns `within`, of lower score, and of
-    the same.
+    They are its sum over rows of a lower and of the same score, within equal values of `within`.
     """
     held = {name: f"_{name}" for name in amounts}
     rows = rows.withColumns({held[name]: amount for name, amount in amounts.items()})

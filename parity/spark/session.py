@@ -51,8 +51,7 @@ def start(master: str, **settings: str) -> Any:
 
 @contextlib.contextmanager
 def tasks_for(session: Any, rows: int) -> Iterator[int]:
-    """Yields in how many tasks rows are shuffled within the block: as the session has it, or more,
-    so that no task has many of them."""
+    """Yields how many tasks a shuffle has, the session's number or, for many rows, more."""
     before = int(str(session.conf.get(_TASKS)))
     tasks = max(before, rows // _ROWS_PER_TASK)
     session.conf.set(_TASKS, str(tasks))
@@ -64,7 +63,7 @@ def tasks_for(session: Any, rows: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def explained(what: str) -> Iterator[None]:
-    """Within it an error of Spark's is one sentence, after `what`.
+    """A context in which an error of Spark's becomes one sentence, after `what`.
 
     Raises:
         BadInput: Spark raised one.

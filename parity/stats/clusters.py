@@ -98,8 +98,7 @@ class ClusterSums(NamedTuple):
         ]
 
     def standard_error(self) -> float:
-        """Obuchowski's; the variance is no less than 0, as the first two factors are no smaller
-        than the third."""
+        """Obuchowski's; no variance is negative: the first two factors bound the third."""
         shared = 2 * self.across * self.held.either / (self.held.either - 1)
         return math.sqrt(max(0.0, sum(self.parts()) + shared))
 

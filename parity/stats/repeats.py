@@ -121,8 +121,7 @@ def repeats_of(
 
 
 def are_copies(within: float, between: float) -> bool:
-    """Whether the labels of two rows differ too rarely within groups, which are as many as pairs of
-    groups."""
+    """Whether two labels differ too rarely in groups, compared to as many pairs of groups."""
     sure = between - within > SURE * math.sqrt(between + within)
     return 2 * within <= between and sure
 

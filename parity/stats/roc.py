@@ -75,7 +75,8 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
 class Ranking(NamedTuple):
     """Each row's level, and how much of each class lies before each level's lower edge.
 
-    `positives` and `negatives` are int64 counts, or float64 sums of weights, (levels + 1,).
+    Attributes:
+        positives, negatives: int64 counts, or float64 sums of weights, (levels + 1,).
     """
 
     level: np.ndarray  # int32 or int64 (n,): rises with the score

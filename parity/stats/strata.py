@@ -237,8 +237,7 @@ def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
 
 
 def _error_of_mean(usable: Sequence[Tuple[Part, _Pulled]], rows: Rows) -> Tuple[float, float]:
-    """Of the mean over days, and its observations; clusters that come on several days are summed
-    over them."""
+    """Error and observations of the mean over days; clusters are summed over their days."""
     if rows.clusters is None:
         fewest = min(pulled.spread.observations for _, pulled in usable)
         return error_of_alike([part.standard_error or 0.0 for part, _ in usable], fewest)

@@ -26,10 +26,10 @@ _EPSILON = 1e-6  # added to every denominator, and to the true positives
 
 
 def tf1_compat_auc(labels: Any, scores: Any, weights: Any = None) -> float:
-    """What `tf.metrics.auc` returns by default (ROC, trapezoidal), to its float32 rounding.
+    """`tf.metrics.auc` with its defaults (ROC, trapezoidal), to its float32 rounding.
 
-    TensorFlow sums in float32, which above 2^24 rows loses whole rows, by how they were batched;
-    that part of its error is left out here.
+    TensorFlow sums in float32 and so drops whole rows above 2^24, depending on the batches; that
+    part of its error is left out here.
 
     Args:
         labels, weights: as for `parity.auc`.

@@ -134,7 +134,7 @@ class Aggregation:
 
 
 def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
-    """Returns the `OpenOps`, which throw away what an earlier run left on the PS.
+    """The `OpenOps`, which discard what an earlier run left on the PS.
 
     The claim comes first, and wakes an earlier chief that still runs, so that it ends. What it is
     taking from staging at that moment must be taken before staging is cleared: it would wait for
@@ -165,7 +165,7 @@ def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
 
 
 def build_payload_ops(areas, job_state, device):
-    """Returns the `PayloadOps`.
+    """The `PayloadOps`.
 
     Args:
         areas: list of `Staging`.
@@ -218,7 +218,7 @@ def _nothing(staging):
 
 
 def build_step_ops(applied, aggregation, mailbox, job_state, staleness_policy, own_device):
-    """Returns the `StepOps`: once a global batch is applied, the clock and the fates follow.
+    """The `StepOps`: once a global batch is applied, the clock and the fates follow.
 
     Args:
         applied: the ops that apply the global batch.

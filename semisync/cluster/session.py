@@ -37,7 +37,7 @@ def worker_config(task, job="worker"):
 
 
 def wait_until_initialised(target, config, timeout=120.0):
-    """Returns once every global variable of the default graph is initialised on the PS.
+    """Waits until every global variable of the default graph is initialised on the PS.
 
     Args:
         target, config: of the session, e.g. `server.target` and `worker_config(task)`.

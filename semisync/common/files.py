@@ -13,8 +13,7 @@ from semisync.common.errors import BadInput, UsageError
 
 
 def check_writable(path):
-    """Raises UsageError where nothing can be written at `path` on disk: a file, or a folder to be
-    made.
+    """Raises UsageError if no file or folder can be written at `path` on disk.
 
     Neither `path` nor the folders above it need to exist; they are not made.
     """

@@ -19,10 +19,7 @@ _CLEAR = "\r\033[K"
 
 
 class Progress:
-    """Writes to `stream`; a line is rewritten only on a terminal.
-
-    live: whether `stream` is one.
-    """
+    """Writes to `stream`; a line is rewritten only on a terminal, for which `live` is True."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -57,9 +54,11 @@ class Progress:
 
 
 class ByteProgress:
-    """How many bytes are done and how fast, at most once per second, only where it takes long.
+    """Shows how many bytes are done and how fast, at most once per second, if it takes long.
 
-    stream: stderr by default. clock: seconds that only go up.
+    Args:
+        stream: stderr by default.
+        clock: monotonic seconds.
     """
 
     def __init__(self, stream=None, clock=time.monotonic):

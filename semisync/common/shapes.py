@@ -8,11 +8,10 @@ Shape = Sequence[Optional[int]]  # rows first; None: any size
 
 
 def fitted(shape: Optional[Shape], size: Tuple[int, ...]) -> Optional[Tuple[int, ...]]:
-    """The size that rows of `size` have in an input of `shape` (None: of any); None where they do
-    not fit.
+    """The size that rows of `size` have in an input of `shape`; None if they do not fit.
 
-    As they are, or with one dimension more, of size 1, or as the flat lists, row-major, of an input
-    of three dimensions or more.
+    Rows fit as they are, with one more dimension of size 1, or, if the input has three dimensions
+    or more, as flat row-major lists. A `shape` of None fits all.
     """
     if shape is None:
         return size

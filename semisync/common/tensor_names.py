@@ -17,7 +17,8 @@ CONTROL = -1  # the output of a control edge
 def split(tensor: str) -> Tuple[str, int]:
     """("op", output) of either form; the output of "^op" is CONTROL.
 
-    Raises UsageError for a name whose output is not a number.
+    Raises:
+        UsageError: the output is not a number.
     """
     if tensor.startswith("^"):
         return tensor[1:], CONTROL

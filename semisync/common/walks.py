@@ -9,7 +9,7 @@ T = TypeVar("T", bound=Hashable)
 def reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> Iterator[T]:
     """The starts, and what follows them and one another: each once, the nearest first.
 
-    `following` is asked of each after it was given, so that whoever has found enough may stop.
+    `following` is called lazily, so that a caller that has found enough may stop.
     """
     seen: Set[T] = set()
     waiting: Deque[T] = collections.deque(starts)

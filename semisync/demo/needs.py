@@ -13,8 +13,12 @@ _HAS_TENSORFLOW = (
 
 
 def look(tf_python: str) -> None:
-    """Raises ModuleNotFoundError for a package that this interpreter lacks, UsageError where
-    `tf_python` is another one and cannot be run, or has no TensorFlow."""
+    """Looks for the packages that the demo needs.
+
+    Raises:
+        ModuleNotFoundError: this interpreter lacks one.
+        UsageError: `tf_python` is another one and cannot be run, or has no TensorFlow.
+    """
     here = tf_python == sys.executable
     for name in (*_OWN, *(["tensorflow"] if here else [])):
         if importlib.util.find_spec(name) is None:

@@ -18,8 +18,10 @@ def convert(
 ) -> Dict[str, Any]:
     """Writes the values and model.py; returns what they carry.
 
-    resume: go on with a conversion of the same that was interrupted. progress: is called with the
-    bytes done and those in all.
+    Args:
+        resume: continue the same conversion if it was interrupted.
+        progress: called with the bytes done and the total.
+
     Raises:
         BadInput, UsageError: what cannot be converted.
     """
@@ -61,8 +63,7 @@ def _write(
     resume: bool,
     progress: Callable[[int, int], None],
 ) -> Any:
-    """Writes the folder; returns its manifest, or what one would say of a frozen graph, which has
-    no plan."""
+    """Writes the folder; returns its manifest or, for a frozen graph without a plan, the like."""
     import migrate
     from migrate.conversion.model_names import add_model_names
     from migrate.manifest.manifest import Manifest
@@ -139,7 +140,7 @@ def features(settings: Settings) -> List[Dict[str, Any]]:
 
 
 def refuse_unknown_inputs(settings: Settings) -> None:
-    """Raises UsageError where --input or --sparse names what neither model.py nor the graph has."""
+    """Raises UsageError if --input or --sparse names what neither model.py nor the graph has."""
     from migrate.graph.metagraph import read_graph
     from migrate.runtime.source import read_source
 
@@ -154,8 +155,7 @@ def refuse_unknown_inputs(settings: Settings) -> None:
 
 
 def all_inputs(meta: str, named: Sequence[Tuple[str, str, bool]]) -> Dict[str, str]:
-    """The graph's own inputs and the tensors of `named` that it would compute, by their names; {}
-    where it would compute none of these."""
+    """The graph's own inputs and the computed tensors in `named`, by name; {} if there are none."""
     from migrate.graph.interface.inputs import Inputs
     from migrate.graph.lowering import lower
     from migrate.graph.metagraph import read_graph

@@ -29,8 +29,7 @@ COMPARED = {
 
 
 class Identities(NamedTuple):
-    """SHA-256 of what parts are made from: the checkpoint with its graph, the data, model.py with
-    its weights, and the version of semisync."""
+    """SHA-256 of checkpoint with graph, data, model.py with weights, and semisync's version."""
 
     checkpoint: str
     data: List[str]

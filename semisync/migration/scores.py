@@ -50,7 +50,9 @@ def score(
 ) -> Dict[str, Any]:
     """Scores all rows of the data with one side, BASELINE or CANDIDATE, into its file.
 
-    sigmoid: the output is a logit.
+    Args:
+        sigmoid: the output is a logit.
+
     Raises:
         BadInput, UsageError: what cannot be scored.
     """
@@ -76,7 +78,9 @@ def score(
 def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict[str, Any]]:
     """The comparison of both files, and what it rests on.
 
-    sigmoid: as the scores were written. verified: the record of the values' verification, or None.
+    Args:
+        sigmoid: as the scores were written.
+        verified: the record of the values' verification, or None.
     """
     import parity
     from parity.io.logits import ROLES

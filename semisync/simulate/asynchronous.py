@@ -15,7 +15,7 @@ class AsyncJob(Job):
 
 
 class SspJob(Job):
-    """Stale synchronous parallel (Ho et al. 2013, as XDL has it).
+    """Stale synchronous parallel (Ho et al. 2013, as in XDL).
 
     A worker that is `bound` batches ahead of the slowest waits until that one has caught up.
     """

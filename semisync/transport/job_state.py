@@ -85,7 +85,7 @@ class JobState:
             self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
     def claim(self, epoch):
-        """Makes the process of `epoch` the chief.
+        """Makes a process the chief, with `epoch`.
 
         Returns:
             The epoch of an earlier chief, 0 if there was none, and the op that claims.
@@ -133,7 +133,7 @@ class JobState:
             return self._clock.read_value()
 
     def ask_clock(self, question):
-        """Returns the clock once `question`, a tensor of this process, is there.
+        """The clock, read once `question`, a tensor of this process, is there.
 
         A call of its own: in a branch that is not taken it costs no message, as a read would.
         """
@@ -154,7 +154,7 @@ class JobState:
         return tf.reshape(answer, [])
 
     def own(self, epoch, value):
-        """Returns `value` in the run of the chief of `epoch`; fails in that of an earlier one.
+        """`value` in the run of the chief with `epoch`; fails in an earlier one's.
 
         The next chief clears staging: an earlier one that took from it would wait for ever, and
         with it every thread of the PS.

@@ -102,7 +102,7 @@ class Mailbox:
             return self._tickets.enqueue_many([tickets], name="issue")
 
     def wake(self, size):
-        """Returns the op that ends any wait for messages, of a chief of global batches of `size`.
+        """The op that ends a chief's wait for messages, at global batches of `size`.
 
         No chief waits for more than two messages per batch, see `Ledger.lacking`.
         """
@@ -123,7 +123,7 @@ class Mailbox:
             return self._messages.dequeue_many(self._messages.size(), name="take")
 
     def chief_ops(self, size, job_state):
-        """Returns the `MailboxOps`.
+        """The `MailboxOps`.
 
         Args:
             size: M.
@@ -155,7 +155,7 @@ class Mailbox:
                 return ticket, tf.cast((tf.timestamp() - before) * 1e6, tf.int64)
 
     def send(self, member, batch, drawn=NEVER_DRAWN):
-        """Returns the op that sends one message to the chief.
+        """The op that sends one message to the chief.
 
         Args:
             member: the sender, a string.

@@ -183,7 +183,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._may_be_empty = True
 
     def _refuse_what_has_no_effect(self, fed):
-        """Raises UsageError where a run feeds what the chief's step takes from no batch."""
+        """Raises UsageError if a run feeds what the chief's step takes from no batch."""
         for key in fed or ():
             name = getattr(key, "name", key)
             if name in self._unfed:
@@ -249,7 +249,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             return None
 
     def _agree(self, session):
-        """Raises UsageError, and has the chief stop the job, where the settings differ."""
+        """Raises UsageError, and has the chief stop the job, if the settings differ."""
         worker = self._handles.worker
         weights, chiefs = session.run([worker.weights, worker.chief_settings])
         sentence = settings.difference(self._described(weights), chiefs.decode())

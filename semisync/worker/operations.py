@@ -102,12 +102,11 @@ class Member:
             return self.mailbox.send(self.name, batch)
 
     def draw(self, batch, since, sent=()):
-        """Returns the op that draws a ticket, tells the chief, and then stores it with its token.
+        """The op that draws a ticket, tells the chief, and then stores it with its token.
 
         Args:
-            batch: what the message says besides: kind, the ticket of the last batch, token, waited:
-                int64 [4].
-            since: from when on the new ticket ages, see `semisync.worker.state.now`.
+            batch: int64 [4] for the message: kind, ticket of the last batch, token, waited.
+            since: when the new ticket starts to age, see `semisync.worker.state.now`.
             sent: what comes before.
         """
         with tf.device(self.mailbox.device):
@@ -146,12 +145,12 @@ def build_worker_ops(member, weights, pings):
 
 
 def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, rationed):
-    """Returns the op of one batch: spend the ticket, send, draw the next ticket, tell the chief.
+    """The op of one batch: spend the ticket, send, draw the next ticket, tell the chief.
 
     Args:
         member: the `Member`.
         ready: tensors that are there once the batch's gradients are.
-        guarded: the gradients that withhold a batch where they are not finite.
+        guarded: the gradients that withhold a batch if they are not finite.
         early: a tensor that is there when most of the batch's work is done, at the latest with
             them.
         staleness_policy: withholds a batch that is too stale; None sends every batch.
@@ -160,7 +159,7 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
             the PS. `gate` is a function that every tensor passes through before it is sent; it
             stops those of a batch that is withheld.
         draw: False leaves the worker without a ticket; `first_draw` draws one then.
-        rationed: True where the next ticket may be issued only once the chief knows of this batch.
+        rationed: True if the next ticket may be issued only once the chief knows of this batch.
     """
     state = member.state
     with tf.device(state.device):

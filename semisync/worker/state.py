@@ -71,7 +71,7 @@ class WorkerState:
         return tf.where(self.empty, self.ticket, self._before)
 
     def spend(self, values, ready):
-        """Uses the ticket; returns kind, ticket, token and waited, int64 [BATCH].
+        """Uses the ticket.
 
         A run that fails before its gradients are there keeps its ticket. One that fails later has
         spent it, since part of its payload may be staged: the hook draws another one then.
@@ -79,6 +79,9 @@ class WorkerState:
         Args:
             values: the vector, or the same of another kind.
             ready: tensors that are there once the batch's gradients are.
+
+        Returns:
+            Kind, ticket, token and waited, int64 [BATCH].
         """
         has_ticket = tf.Assert(
             self._usable,
@@ -98,11 +101,11 @@ class WorkerState:
             return sealed(batch)
 
     def hold(self, drawn, since):
-        """Returns the op that stores a ticket.
+        """The op that stores a ticket.
 
         Args:
             drawn: the vector, but for `due`: how long the ticket is surely not too stale, in us.
-            since: from when on, as `now` tells it.
+            since: the start of that time, as `now` tells it.
         """
         with tf.device(self.device):
             return self.variable.assign(drawn + numbers(0, 0, 0, 0, since, 0), read_value=False)

@@ -54,7 +54,7 @@ def found_finite(values, tensors):
 
 
 def send_unless(withheld, send, batch, mailbox):
-    """Returns a tensor that is there once the batch is sent, or is found not to be sent.
+    """A tensor that is there once the batch is sent, or is found not to be sent.
 
     Switch and Merge rather than tf.cond: a branch of tf.cond may be a function of its own, and what
     the optimizer does to reference variables cannot be put into one. The Merge is on the device of

@@ -43,10 +43,7 @@ def count(step):
 
 
 def is_changed(step, before):
-    """Whether an op of the graph whose name is not in `before` changes a variable.
-
-    Perhaps inside a tf.cond, or a function.
-    """
+    """Whether an op whose name is not in `before` changes a variable, perhaps in a function."""
     waiting = [step.op]
     while waiting:
         users = [user for tensor in waiting.pop().outputs for user in tensor.consumers()]

@@ -128,8 +128,7 @@ def wrappers(pairs):
 
 
 def without(variables):
-    """Those of a list of variables that are no `Shard`s, whose slots TFRA makes, nor tables that
-    the job trains by hand."""
+    """The variables but `Shard`s, whose slots TFRA makes, and tables that the job trains itself."""
     return [each for each in variables if not isinstance(each, (Shard, RowTable))]
 
 

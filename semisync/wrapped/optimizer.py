@@ -41,15 +41,16 @@ class WrappedOptimizer:
         return self._own_numbers
 
     def apply_global_batch(self, pairs, global_step, after):
-        """Returns the op of the chief's step, its `Hyperparameters`, and whether it counts.
-
-        An optimizer may leave the global step to the job, as BERT's does.
+        """Builds the chief's step; the optimizer may leave the global step to the job, as BERT's.
 
         Args:
-            pairs: (gradient, variable or RowTable), each id of a sparse gradient once; empty where
+            pairs: (gradient, variable or RowTable), each id of a sparse gradient once; empty if
                 every variable is "async".
             global_step: a variable that the step adds 1 to, or None.
             after: ops to wait for before the global step grows.
+
+        Returns:
+            Its op, its `Hyperparameters`, and whether it counts.
         """
         before = {op.name for op in tf.get_default_graph().get_operations()}
         tables, variables = row_table.divided(pairs)

@@ -37,15 +37,12 @@ _siblings = PerGraph(list)  # of Sibling. No collection: those are saved with th
 
 
 def join(name, global_step, limited):
-    """Adds an optimizer to those of the default graph; returns its `Place`.
+    """Adds an optimizer, a `Sibling`, to those of the default graph; returns its `Place`.
 
     A worker takes the tickets of two optimizers that may have it wait in one order, or two workers
     could each hold the ticket that the other waits for: those of the first within its run, those
     of the others between runs that train them, and of one run in the order in which the optimizers
     were built.
-
-    Args:
-        See `Sibling`.
     """
     known = _siblings.of()
     draws_between_runs = limited and any(other.limited for other in known)

@@ -12,9 +12,9 @@ class Candidates:
     """Starts candidates and follows who leads.
 
     Args:
-      hosts: of ZooKeeper, with a chroot.
-      folder: a pathlib directory.
-      session_timeout: seconds.
+        hosts: of ZooKeeper, with a chroot.
+        folder: a pathlib directory.
+        session_timeout: seconds.
     """
 
     def __init__(self, hosts, folder, session_timeout):

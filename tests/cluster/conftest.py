@@ -41,7 +41,7 @@ class Store:
     """Makes clients of one tree, and ends them.
 
     Attributes:
-      root: a path in it, which nobody else uses.
+        root: a path in it, which nobody else uses.
     """
 
     root = "/job"

@@ -34,9 +34,10 @@ def blocks(page):
 
 
 def check(page, folder, python):
-    """Runs every block of `page` in `folder`; AssertionError where one fails or prints otherwise.
+    """Runs every block of `page` in `folder`; AssertionError if one fails or prints otherwise.
 
-    python: the interpreter; its folder comes first in PATH.
+    Args:
+        python: the interpreter; its folder comes first in PATH.
     """
     page = pathlib.Path(page)
     before = _CONTINUES.search(page.read_text(encoding="utf-8"))

@@ -35,10 +35,7 @@ def build_wheel(folder):
 
 
 def make(folder, wheel=None, packages=REQUIRED):
-    """A new environment with a wheel and some distributions; returns the folder of its programs.
-
-    wheel: None for an environment without this project.
-    """
+    """A new environment with a wheel, or None, and some distributions; returns its `bin` folder."""
     venv.create(str(folder), with_pip=False, symlinks=True)
     (site,) = folder.glob("lib/python*/site-packages")
     python = str(folder / "bin" / "python")

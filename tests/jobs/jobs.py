@@ -16,13 +16,13 @@ class Job(collections.namedtuple("Job", "name ps arguments alone synchronous aud
     """One job.
 
     Attributes:
-      name: of the script.
-      ps: how many parameter servers.
-      arguments: of the command line, a list of templates.
-      alone: more arguments, with which a single worker trains with the plain optimizer.
-      synchronous: True where the unchanged job aggregates the batches of its workers.
-      audits: the audit logs that the changed job writes, one per optimizer.
-      graph: the script that exports the graph that the job imports, or None.
+        name: of the script.
+        ps: how many parameter servers.
+        arguments: of the command line, a list of templates.
+        alone: more arguments, with which a single worker trains with the plain optimizer.
+        synchronous: True where the unchanged job aggregates the batches of its workers.
+        audits: the audit logs that the changed job writes, one per optimizer.
+        graph: the script that exports the graph that the job imports, or None.
     """
 
     @property

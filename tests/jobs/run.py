@@ -29,12 +29,12 @@ class Run:
     """Starts every process; `wait` for their end, as often as you like, and then `stop`.
 
     Args:
-      job: a `Job`.
-      script: its text.
-      directory: a new one, a pathlib.Path: the processes run there.
-      data: paths of the workers' files.
-      batch_size: rows.
-      steps: how many global steps to train, for jobs that are told.
+        job: a `Job`.
+        script: its text.
+        directory: a new one, a pathlib.Path: the processes run there.
+        data: paths of the workers' files.
+        batch_size: rows.
+        steps: how many global steps to train, for jobs that are told.
     """
 
     def __init__(self, job, script, directory, data, batch_size, steps):
@@ -73,7 +73,7 @@ class Run:
         """Waits until every worker has ended well, or the chief alone.
 
         Raises:
-          AssertionError: one did not; with the last lines of every log.
+            AssertionError: one did not; with the last lines of every log.
         """
         chief = self._cluster.processes["worker", 0]
 

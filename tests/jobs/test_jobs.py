@@ -80,10 +80,11 @@ class Trained:
         """Trains the unchanged script alone from where the changed one began.
 
         Args:
-          name: of a new directory.
-          steps: of `global_batches`.
+            name: of a new directory.
+            steps: of `global_batches`.
 
-        Returns: the variables after the last step.
+        Returns:
+            The variables after the last step.
         """
         place = self._place(name)
         model = place / "model"

@@ -32,8 +32,8 @@ def _worker(member, has_chief):
 def rows_of(steps, size):
     """The rows of the global batches, one after another.
 
-    A last, smaller global batch is repeated until it has `size` local batches. That leaves the mean
-    over its rows as it is, and a job that starts its data over cannot fill it with other rows.
+    A last, smaller global batch is repeated until it has `size` local batches. That keeps the mean
+    over its rows, and a job that starts its data over cannot fill it with other rows.
     """
     whole = [batches * (size // len(batches)) for batches in steps]
     return [row for step in whole for worker, number in step for row in batch(worker, number)]

@@ -8,10 +8,7 @@ from torchrec.distributed.types import ShardingEnv, ShardingPlan
 
 
 def distributed(model, shardings, sharder, ranks):
-    """`model`, whose collection `model.ebc` is shared out over as many `ranks`.
-
-    shardings: by table, such as row_wise().
-    """
+    """Shards the collection `model.ebc` over `ranks`, with shardings by table, as row_wise()."""
     plan = construct_module_sharding_plan(
         model.ebc,
         shardings,

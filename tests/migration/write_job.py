@@ -50,7 +50,8 @@ def logits(training):
 def job(wrap=lambda optimizer: optimizer, always=False, before=lambda: None):
     """(function of a batch of rows -> what is fed, the training op), in the default graph.
 
-    before: is called before the training op is built.
+    Args:
+        before: called before the training op is built.
     """
     tf.set_random_seed(1)
     training = always or tf.placeholder_with_default(False, [], name="training")

@@ -36,8 +36,8 @@ def train(exported, batches=one_process.inputs, steps=STEPS, fetch=(), hooks=())
     """Trains M batches a global step; returns the variables before and after, and the ledger.
 
     Args:
-      exported: rewritten.
-      fetch: names of what is fetched with each batch; their values are appended to `fetched`.
+        exported: rewritten.
+        fetch: names of what is fetched with each batch; their values are appended to `fetched`.
     """
     with tf.Graph().as_default():
         tf.train.import_meta_graph(exported.meta)

@@ -18,7 +18,7 @@ class Model:
     """One of the zoo.
 
     Attributes:
-      normalised: list of (name of a BatchNorm, its input), of every tower.
+        normalised: list of (name of a BatchNorm, its input), of every tower.
     """
 
     training = True  # of every BatchNorm

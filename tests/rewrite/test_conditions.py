@@ -27,7 +27,7 @@ def copying(resource, end):
     """A job that copies its kernel every DUE global steps, as the target network of a DQN.
 
     Args:
-      end: (what tf.cond gives, the loss) -> the train op.
+        end: (what tf.cond gives, the loss) -> the train op.
     """
 
     def build(model, wrap):
@@ -78,7 +78,7 @@ def counting(write):
     """A job that counts behind the training.
 
     Args:
-      write: (function that counts and hands a value on, global step, loss) -> the train op.
+        write: (function that counts and hands a value on, global step, loss) -> the train op.
     """
 
     def build(model, wrap):

@@ -13,12 +13,13 @@ WIDTH = 4
 
 
 def trained_after(otherwise):
-    """A graph's parts: an update in a tf.cond, for whose value a train op waits.
+    """A graph with an update in a tf.cond, for whose value a train op waits.
 
     Args:
-      otherwise: function (moving, counter) -> what the other branch of the tf.cond gives.
+        otherwise: function (moving, counter) -> what the other branch of the tf.cond gives.
 
-    Returns: the predicate, the counter, the op of the tf.cond's value, the train op.
+    Returns:
+        The predicate, the counter, the op of the tf.cond's value, the train op.
     """
     moving, counter = zoo.variable("moving"), zoo.variable("counter")
     predicate = tf.placeholder_with_default(True, [])

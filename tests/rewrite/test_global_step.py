@@ -28,8 +28,8 @@ def own_step(count, names=("batches",), resource=False):
     """The MetaGraphDef of a job without a global step.
 
     Args:
-      count: function (loss, [variable]) -> train op.
-      names: of its variables of one whole number.
+        count: function (loss, [variable]) -> train op.
+        names: of its variables of one whole number.
     """
     with tf.Graph().as_default(), tf.variable_scope("", use_resource=resource):
         steps = [tf.Variable(0, name=name, trainable=False) for name in names]

@@ -68,10 +68,10 @@ class Job:
     """A small job: BatchNorm, then a dense layer.
 
     Args:
-      build: (x, training) -> normalized.
-      wrap: optimizer -> optimizer.
-      updates: how the job runs UPDATE_OPS: "before" its train op, in one "group" with it, or "by
-        name".
+        build: (x, training) -> normalized.
+        wrap: optimizer -> optimizer.
+        updates: how the job runs UPDATE_OPS: "before" its train op, in one "group" with it, or "by
+            name".
     """
 
     def __init__(self, build, wrap, updates="before", resource=False, training=True):

@@ -15,8 +15,8 @@ def deep(towers=1, run=True, training=True):
     """The MetaGraphDef of a job with LAYERS BatchNorms in each of its towers, which share them.
 
     Args:
-      run: whether the train op waits for UPDATE_OPS.
-      training: of the BatchNorms.
+        run: whether the train op waits for UPDATE_OPS.
+        training: of the BatchNorms.
     """
     with zoo.graph():
         tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.no_op("checked"))

@@ -17,7 +17,7 @@ class Job:
     """loss = w * x, and beside it what `build(x)` updates before each train op.
 
     Attributes:
-      after: {name: value} of every variable at the end.
+        after: {name: value} of every variable at the end.
     """
 
     def __init__(self, build, batches_per_step=3, resource=False, **options):

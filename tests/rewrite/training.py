@@ -48,8 +48,8 @@ def train(exported, steps):
     """Trains a rewritten job in this process, paced; returns every variable before and after.
 
     Args:
-      exported: an `Exported` whose `meta` is rewritten.
-      steps: as for `trained_by_tensorflow`.
+        exported: an `Exported` whose `meta` is rewritten.
+        steps: as for `trained_by_tensorflow`.
     """
     with tf.Graph().as_default():
         tf.train.import_meta_graph(exported.meta)
@@ -74,10 +74,10 @@ def trained_by_tensorflow(kind, before, steps, resource=False, scope=""):
     that is what a global batch is where each batch is normalised by its own statistics.
 
     Args:
-      kind: the class of the `Model`.
-      before: {name within the scope: value} of every variable.
-      steps: a list of batches for each global step, all as long; see `Model.batch`.
-      resource, scope: as the job was exported with.
+        kind: the class of the `Model`.
+        before: {name within the scope: value} of every variable.
+        steps: a list of batches for each global step, all as long; see `Model.batch`.
+        resource, scope: as the job was exported with.
     """
     model = kind()
     size = len(steps[0])

@@ -46,15 +46,15 @@ class Job:
     """A manifest's pods, as processes; use it as a context manager.
 
     Args:
-      manifest: of a TFJob or a PyTorchJob, as YAML reads it.
-      folder: a pathlib directory, in which the processes run and their volumes and logs are.
-      programs: the folder in which the interpreter is, first in PATH.
-      more: variables that the image has.
+        manifest: of a TFJob or a PyTorchJob, as YAML reads it.
+        folder: a pathlib directory, in which the processes run and their volumes and logs are.
+        programs: the folder in which the interpreter is, first in PATH.
+        more: variables that the image has.
 
     Attributes:
-      running: {(role, index): Popen}.
-      ends: a list of `Ended`.
-      state: None, "Succeeded" or "Failed".
+        running: {(role, index): Popen}.
+        ends: a list of `Ended`.
+        state: None, "Succeeded" or "Failed".
     """
 
     def __init__(self, manifest, folder, programs, **more):
@@ -181,8 +181,8 @@ class _Kind:
     """What differs between the operator's kinds of job.
 
     Args:
-      spec: of the manifest.
-      ports: {(role, index): number}.
+        spec: of the manifest.
+        ports: {(role, index): number}.
     """
 
     def __init__(self, spec, ports):

@@ -20,9 +20,10 @@ _PLACES = {
 
 
 def complaints(value, kind, place="manifest"):
-    """What is wrong with a value of the type `kind`, a list of sentences.
+    """What is wrong with a value, a list of sentences.
 
-    kind: such as "KubeflowOrgV1TFJob", "list[V1Container]" or "dict(str, str)".
+    Args:
+        kind: its type, such as "KubeflowOrgV1TFJob", "list[V1Container]" or "dict(str, str)".
     """
     several = re.fullmatch(r"(list\[|dict\(str, )(.+)[\])]", kind)
     if several:

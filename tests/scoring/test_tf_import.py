@@ -10,8 +10,10 @@ from semisync.cli import main
 
 
 def through_the_resampler(meta):
-    """The MetaGraph `meta` with an output "resampled": logits by way of an op of tf.contrib, which
-    at place (0, 0) of an image of one point gives that point."""
+    """A MetaGraph with an output "resampled", the logits by way of an op of tf.contrib.
+
+    At place (0, 0) of an image of one point the op returns that point.
+    """
     import tensorflow
     from tensorflow.core.framework.attr_value_pb2 import AttrValue
     from tensorflow.core.protobuf.meta_graph_pb2 import MetaGraphDef

@@ -90,7 +90,7 @@ def interpreters(python):
     """Yields a folder with `python` and `semisync` that run as forks; ends every fork.
 
     Args:
-      python: path of the interpreter, in a virtual environment.
+        python: path of the interpreter, in a virtual environment.
     """
     python = pathlib.Path(python)
     with tempfile.TemporaryDirectory() as environment:
@@ -226,10 +226,7 @@ def run(argv, executable, directory, environment):
 
 
 def end(code):
-    """Ends a fork without the interpreter's teardown, which takes seconds after a fork.
-
-    code: as for sys.exit.
-    """
+    """Ends a fork, as sys.exit, but without the interpreter's teardown, which takes seconds."""
     if isinstance(code, str):
         print(code, file=sys.stderr)
     threading._shutdown()

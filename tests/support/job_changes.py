@@ -25,7 +25,7 @@ def blocks(text):
     """The blocks of a .change file.
 
     Raises:
-      ValueError: a line is of none of the kinds above, or a block has no old line.
+        ValueError: a line is of none of the kinds above, or a block has no old line.
     """
     found, fresh = [], True
     for number, line in enumerate(text.splitlines(), 1):
@@ -49,7 +49,7 @@ def apply(script, change):
     """The script after the change, both strings.
 
     Raises:
-      ValueError: the old lines of a block are not in the script, or more than once.
+        ValueError: the old lines of a block are not in the script, or more than once.
     """
     lines = script.splitlines()
     for old, new in blocks(change):

@@ -11,8 +11,10 @@ from migrate.targets.reading import open_target
 
 
 def lose(directory, fqn, rows=0, reason=None):
-    """Takes a tensor out of a conversion, or its last `rows` rows, in the data and in the manifest,
-    which stays intact. reason: as which the manifest says that it is dropped; None: it is silent.
+    """Takes a tensor, or its last `rows` rows, out of a conversion's data and its manifest.
+
+    Args:
+        reason: why it is dropped, in the manifest; None: it does not say.
     """
     directory = pathlib.Path(directory)
     manifest = migrate.read_manifest(directory)

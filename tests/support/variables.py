@@ -6,10 +6,7 @@ runs: with a model's variables and slots, that takes longer than the training th
 
 
 def load(session, values):
-    """Gives variables their values, as `variable.load` does.
-
-    values: {variable: array}.
-    """
+    """Loads {variable: array}, as `variable.load` does."""
     fed = {variable.initializer.inputs[1]: value for variable, value in values.items()}
     assert len(fed) == len(values), "two variables have one initial value"
     session.run([variable.initializer for variable in values], fed)

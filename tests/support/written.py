@@ -24,11 +24,11 @@ def written(python, writer, *options, beside=(), given=None):
     """The folder that a writer has written.
 
     Args:
-      python: the interpreter that has TensorFlow.
-      writer: path of the script.
-      options: of its command line, after the folder.
-      beside: names of the files beside it that it imports.
-      given: {name: bytes} of files to put into the folder first.
+        python: the interpreter that has TensorFlow.
+        writer: path of the script.
+        options: of its command line, after the folder.
+        beside: names of the files beside it that it imports.
+        given: {name: bytes} of files to put into the folder first.
     """
     given = given or {}
     writer = pathlib.Path(writer)

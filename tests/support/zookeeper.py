@@ -46,11 +46,11 @@ class ZooKeeper:
     """Servers that run; `hosts` is how to reach them.
 
     Args:
-      folder: a pathlib directory for their data and logs.
-      servers: 1 or 3.
-      keystore: a PEM file with a key and its certificate, to speak TLS at `secure_hosts`; or None.
-      machines: where each server runs, objects with `address` and `prefix`, the words in front of
-        a command that runs there; None: all on this machine's loopback.
+        folder: a pathlib directory for their data and logs.
+        servers: 1 or 3.
+        keystore: a PEM file with a key and its certificate, for TLS at `secure_hosts`; or None.
+        machines: where each server runs, objects with `address` and `prefix`, the words in front
+            of a command that runs there; None: all on this machine's loopback.
     """
 
     def __init__(self, folder, servers=1, keystore=None, machines=None):

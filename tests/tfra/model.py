@@ -50,8 +50,8 @@ class Model:
     """The model in the default graph.
 
     Args:
-      look_up: function (table, ids) -> vectors, as a job has it; None: each id once.
-      more: arguments of `de.get_variable`.
+        look_up: function (table, ids) -> vectors, as a job has it; None: each id once.
+        more: arguments of `de.get_variable`.
     """
 
     def __init__(self, look_up=None, **more):

@@ -16,9 +16,9 @@ class Job:
     """Each batch adds RATE / M to each row that it has looked up, once per occurrence.
 
     Args:
-      optimizer: that TFRA wraps.
-      restricted: to how many rows, at the end; None: to any number.
-      more: arguments of `de.get_variable`.
+        optimizer: that TFRA wraps.
+        restricted: to how many rows, at the end; None: to any number.
+        more: arguments of `de.get_variable`.
     """
 
     def __init__(self, optimizer=None, staleness=None, restricted=None, options=None, **more):
@@ -37,7 +37,7 @@ class Job:
         """Trains batches of ids; returns {table: {id: row}}.
 
         Args:
-          before: {number of a batch: an op that is run before it}.
+            before: {number of a batch: an op that is run before it}.
         """
         hook = self.optimizer.make_session_run_hook(True)
         found = {}

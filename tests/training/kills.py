@@ -50,8 +50,11 @@ def whole(python, job, out, steps=STEPS):
 
 
 def killed(python, job, out, kills, seconds, draw, steps=STEPS):
-    """Kills a training so often, and lets it end. Returns the newest checkpoint's step each time.
-    seconds: of an uninterrupted one; each life lasts up to twice its share of them."""
+    """Kills a training so often, and lets it end; returns the newest checkpoint's step each time.
+
+    Args:
+        seconds: of an uninterrupted one; each life lasts up to twice its share of them.
+    """
     reached = []
     arguments = command(python, job, out, "--resume", steps=steps)
     begun = out / "begun.0"

@@ -21,9 +21,9 @@ class Job(ForkedCluster):
     """Two PS and some workers, of which task 0 is the chief.
 
     Args:
-      out: a pathlib directory.
-      workers: how many.
-      more: changes to the spec, see `tests.wrap.fault_job`.
+        out: a pathlib directory.
+        workers: how many.
+        more: changes to the spec, see `tests.wrap.fault_job`.
     """
 
     def __init__(self, out, workers, **more):
@@ -191,7 +191,7 @@ def check_checkpoints(job, read=_whole_table):
     """Each checkpoint, the last one too, holds exactly the audited batches in every variable.
 
     Args:
-      read: function of a checkpoint's reader that returns the table's rows [ROWS].
+        read: function of a checkpoint's reader that returns the table's rows [ROWS].
     """
     steps = lineage(audit.read(job.audit))
     tables = table_after(steps)
@@ -208,9 +208,10 @@ def check_checkpoints(job, read=_whole_table):
 
 
 def rows_by_id(reader, shards, free=()):
-    """The rows of a hash table in a checkpoint, those of both shards; 0 for an id that it lacks.
+    """The rows of both shards of a hash table in a checkpoint; 0 for an id that it lacks.
 
-    free: keys that stand for none.
+    Args:
+        free: keys of no id.
     """
     found = {}
     for shard in shards:
@@ -234,7 +235,7 @@ def check_kills(job, rows):
     """Trains while a worker and the chief are killed: each batch counts once and whole.
 
     Args:
-      rows: as for `check_checkpoints`.
+        rows: as for `check_checkpoints`.
     """
     job.start_all()
     progress = Progress(job.audit)

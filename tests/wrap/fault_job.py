@@ -111,8 +111,7 @@ def descend(table, ids, gradient):
 
 
 def minimize(opt, value, place, hash_table, step):
-    """The train op of a loss whose negative gradient is `value` in `left`, `right` and row `place`
-    of the table."""
+    """The train op of a loss with the negative gradient `value` in left, right and a table row."""
     if hash_table != "by hand":
         return opt.minimize(build(value, tf.reduce_sum(look_up(place, hash_table))), step)
     table = ByHand(place)

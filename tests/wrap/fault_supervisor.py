@@ -16,10 +16,10 @@ class Supervisor:
     """Injects faults into a job, and keeps it running.
 
     Args:
-      job: a `fault_cluster.Job`, started.
-      progress: a `fault_cluster.Progress` of its audit log.
-      patience: of its optimizer, in seconds.
-      seed: decides the faults and when they happen, as far as the machine lets it.
+        job: a `fault_cluster.Job`, started.
+        progress: a `fault_cluster.Progress` of its audit log.
+        patience: of its optimizer, in seconds.
+        seed: decides the faults and when they happen, as far as the machine lets it.
     """
 
     def __init__(self, job, progress, patience, seed):

@@ -84,10 +84,10 @@ def in_batches(build, resource=False, batches=inputs, steps=STEPS, observe=None,
     """Trains M batches per global step, paced; returns the variables before and after.
 
     Args:
-      build: function (model, wrap) -> train op.
-      batches: function of the step -> its M batches.
-      observe: function of the list of optimizers and their hooks, before the session is made.
-      options: of GlobalBatchOptimizer.
+        build: function (model, wrap) -> train op.
+        batches: function of the step -> its M batches.
+        observe: function of the list of optimizers and their hooks, before the session is made.
+        options: of GlobalBatchOptimizer.
     """
     wrapped = []
 
@@ -114,7 +114,7 @@ def on_unions(build, before, resource=False, unions=union, steps=STEPS, fetch=No
     """Trains the plain optimizers on one batch per step, from `before`; returns the variables.
 
     Args:
-      fetch: None, or function model -> fetches; then also returns their values before each step.
+        fetch: None, or function model -> fetches; then also returns their values before each step.
     """
     with tf.Graph().as_default(), tf.Session() as session:
         model = Model(resource)
@@ -152,7 +152,7 @@ class Job:
     """A small paced or unpaced job: loss = w * x + b, one worker that is the chief.
 
     Attributes:
-      after: w after the last global step, once the session is closed.
+        after: w after the last global step, once the session is closed.
     """
 
     def __init__(self, batches_per_step=2, optimizer=None, scope=None, extras=None, **options):

@@ -9,10 +9,10 @@ from tests.wrap.estimator_job import M
 
 
 def train(tmp_path, late=False, **spec):
-    """Trains until every process has ended by itself; returns the global step and the audit log.
+    """Trains until every process has ended alone; returns the global step and the audit log.
 
     Args:
-      late: True has a worker start again after the end, and waits until it has ended, too.
+        late: a worker starts again after the end, and ends, too.
     """
     if not hasattr(tf, "estimator"):
         pytest.skip("TensorFlow 2.x has no Estimator any more")

@@ -215,7 +215,8 @@ def admitted_sums(run, forgotten=()):
 
     The loss is linear, so a batch moves each variable by the same amount whenever it is applied.
 
-    Returns: a list of len(run.steps) + 1 dicts, names to values in float64.
+    Returns:
+        A list of len(run.steps) + 1 dicts, names to values in float64.
     """
     with tf.Graph().as_default(), tf.Session() as session:
         ids = tf.placeholder(tf.int64, [None, 4])

@@ -18,8 +18,8 @@ class Rates(Job):
     """A job with gradient descent of a rate that `make` builds.
 
     Args:
-      make: function without arguments; returns the rate that the optimizer is given, and the tensor
-        that is fed for each batch.
+        make: function without arguments; returns the rate that the optimizer is given, and the
+            tensor that is fed for each batch.
     """
 
     def __init__(

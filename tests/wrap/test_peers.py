@@ -39,11 +39,11 @@ class Workers:
     """Workers 0 to n - 1 of one job, of which 0 is the chief.
 
     Args:
-      targets: see the fixture.
-      name: of the job, which keeps its variables apart from other jobs'.
-      wrap: function of an optimizer -> the `GlobalBatchOptimizer`.
-      count: n.
-      observer: of the chief's global steps, see `GlobalBatchHook.observe`.
+        targets: see the fixture.
+        name: of the job, which keeps its variables apart from other jobs'.
+        wrap: function of an optimizer -> the `GlobalBatchOptimizer`.
+        count: n.
+        observer: of the chief's global steps, see `GlobalBatchHook.observe`.
     """
 
     def __init__(self, targets, name, wrap, count, observer=None):

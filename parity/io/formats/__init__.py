@@ -34,10 +34,11 @@ FORMATS: Dict[str, Callable[[str], Any]] = {
 def open_file(path: str, text: Optional[TextFormat] = None) -> Any:
     """The reader of a file; use within `explained`.
 
-    text: how text files are written, whatever their names.
+    Args:
+        text: how text files are written, whatever their names.
 
     Raises:
-        BadInput: a file that is not there, is empty, or of no known format.
+        BadInput: a file that does not exist, is empty, or has no known format.
     """
     kind = format_of(path, text is not None)
     return Text(path, of_kind(kind, text)) if kind in SEPARATORS else FORMATS[kind](path)

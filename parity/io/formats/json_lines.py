@@ -39,8 +39,7 @@ class JsonLines:
                 yield pa.Table.from_batches([part]).select(names)
 
     def _kind(self, name: str, wanted: Optional[pa.DataType]) -> pa.DataType:
-        """The type of the first block; the wanted one of whole numbers, which 0.5 may follow, and
-        of text that looks like a moment."""
+        """The first block's type, or the wanted one of integers, and of text like a moment."""
         found = self._schema.field(name).type
         if wanted is None:
             return found

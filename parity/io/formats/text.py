@@ -35,10 +35,7 @@ _TELLING = 4  # lines, so that one is shorter than all others
 
 
 class Text:
-    """A file of separated values.
-
-    written: how, of `parity.io.text_format.of_kind`.
-    """
+    """A file of separated values, `written` as `parity.io.text_format.of_kind` says."""
 
     rows: Optional[int] = None  # only reading it tells
 

@@ -36,7 +36,10 @@ _TOGETHER = 1 << 16  # records in a table
 class Records(NamedTuple):
     """Examples of a file: record i is data[starts[i] : ends[i]].
 
-    path: of the file; first: the number of the first in it, from 1; data: uint8; the others: int64.
+    Attributes:
+        path: of the file.
+        first: the number of the first record in it, from 1.
+        data: uint8; the others are int64.
     """
 
     path: str
@@ -91,7 +94,9 @@ class Records(NamedTuple):
 class Feature:
     """One feature of many records.
 
-    kind: of feature_lists, 0 where no record has a value; counts: int64, values of each record.
+    Args:
+        kind: of feature_lists, 0 if no record has a value.
+        counts: int64, values of each record.
     """
 
     def __init__(
@@ -155,7 +160,9 @@ def records_in(
 ) -> Iterator[Records]:
     """The records of a file by `size`.
 
-    read: gives the next bytes, fewer than asked for only at the end; first: the first one's number.
+    Args:
+        read: gives the next bytes, fewer than asked for only at the end.
+        first: the number of the first record.
 
     Raises:
         BadInput: damage; the message names file and record.
@@ -247,13 +254,12 @@ def tables_of_lists(
 ) -> Iterator[pa.Table]:
     """The named features, a row per record, in tables of `size` records; at least one table.
 
-    A feature with one value at most in every record of a table is a plain column, any other a
-    column of lists; a record that lacks it has a missing value there. A table lacks the column of
-    an optional feature that none of its records has.
+    A feature with at most one value in every record of a table is a plain column, any other a
+    column of lists; a record without it has a missing value. A table lacks the column of an
+    optional feature that none of its records has.
 
     Raises:
-        BadInput: as `read_records`.
-        BadInput: a feature that no record has.
+        BadInput: as `read_records`, or no record has a feature.
     """
     due = [name for name in names if name not in optional]
     some = False
@@ -273,10 +279,7 @@ def tables_of_lists(
 
 
 def _refuse_absent(path: str, first: Records, names: Sequence[str]) -> None:
-    """Raises BadInput where no record has one of these features, which the first ones lack.
-
-    A reader of the first table would call its values missing, as if others had some.
-    """
+    """Raises BadInput if no record has one of these features, which the first table lacks."""
     lacking = list(names)
     for records in read_records(path) if lacking else ():
         lacking = [name for name, one in records.features(lacking).items() if not one.kind]

@@ -25,15 +25,15 @@ def download(
     deadline: float,
     tls: Optional[Tls] = None,
 ) -> None:
-    """Returns once every file of the manifest lies in `into`, checked and flushed to disk.
+    """Downloads the files of a manifest into a folder, checked and flushed to disk.
 
     Args:
         key: the job's, see `semisync.cluster.files.read_key`.
         digest: of the manifest, from a place that you trust.
         sources: URLs of nodes that publish it.
-        into: a folder, made where it is not there. An older file of the same path is replaced.
+        into: a folder, made if it does not exist. An older file of the same path is replaced.
         deadline: seconds.
-        tls: a `Tls`, where the nodes have one.
+        tls: a `Tls`, if the nodes have one.
 
     Raises:
         UsageError: the digest or a source is malformed, or another process downloads the same

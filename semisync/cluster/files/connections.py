@@ -189,7 +189,7 @@ class Connection(web.RequestHandler):
         self._set_timer(self.limits.answer_seconds)
 
     async def within_limit(self, work: Any, size: int) -> Any:
-        """What a coroutine returns that sends `size` bytes.
+        """Awaits `work`, a coroutine that sends `size` bytes, and returns its result.
 
         A connection must not be cut while asyncio sends a file through it.
 

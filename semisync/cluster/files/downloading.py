@@ -86,7 +86,7 @@ class Download:
         self._missing: Deque[Chunk] = collections.deque()
 
     async def run(self) -> None:
-        """Returns when every file is in its place.
+        """Downloads every file into its place.
 
         Raises:
             BadInput: see the module.

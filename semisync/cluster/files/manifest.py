@@ -244,7 +244,7 @@ def _check(manifest: Manifest, where: str) -> None:
 
 
 def checked_path(path: Any, where: str) -> str:
-    """`path`, if it names a file below a folder on every system, and nothing else.
+    """Checks that a path names a file below a folder on every system, and returns it.
 
     Raises:
         BadInput: it is absolute, has "..", an empty part, a control character or a backslash, is

@@ -195,10 +195,7 @@ def _check_place(order):
 
 
 def _until_signal(run, stop):
-    """What `run` returns; a signal has `stop` called with its number.
-
-    The handler itself takes no lock, which the thread that it interrupts might hold.
-    """
+    """Calls `run`, and `stop` with the number of a signal; the handler itself takes no lock."""
     came = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it

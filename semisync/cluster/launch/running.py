@@ -45,11 +45,14 @@ class Running:
         self.report = ReportFile()
 
     def follow(self, name: str, generation: Generation) -> Optional[End]:
-        """Starts, restarts or replaces the command; returns its end when it has ended for good.
+        """Starts, restarts or replaces the command.
 
         Args:
             name: of the place.
             generation: the newest, which has this launcher in it.
+
+        Returns:
+            The command's end, once it has ended for good.
 
         Raises:
             UsageError: the others cannot reach this process where it is.

@@ -79,7 +79,8 @@ Operation = Union[Check, Create, Put, Delete]
 class Client(abc.ABC):
     """A connection to a tree of nodes. The same callback watches a node once, however often given.
 
-    Raises, in every method but `listen` and `close`: Unavailable, Forbidden.
+    Raises:
+        Unavailable, Forbidden: in every method but `listen` and `close`.
     """
 
     @property

@@ -72,7 +72,7 @@ def is_readable(kind: Any) -> bool:
 
 
 def column_of(table: Any, name: str, where: Where) -> Column:
-    """A column of a pyarrow.Table. Raises BadInput for a type that `is_readable` excludes."""
+    """A column of a pyarrow.Table; raises BadInput for a type that `is_readable` excludes."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -104,9 +104,10 @@ def column_of(table: Any, name: str, where: Where) -> Column:
 
 
 def as_numbers(column: Column, where: Where) -> Column:
-    """The rule for text files: `column` with its numbers, if it holds such.
+    """The column as numbers, if it holds numbers by the rule for text files.
 
-    Raises BadInput, naming the line of a value that is not a number where 99% of the others are.
+    Raises:
+        BadInput: 99% of the values are numbers and one is not; the message has its line.
     """
     present = [code for code, text in enumerate(column.texts) if text.lower() not in _MISSING]
     numeric = [code for code in present if _NUMBER.fullmatch(column.texts[code])]
@@ -127,7 +128,7 @@ def as_numbers(column: Column, where: Where) -> Column:
 
 
 def labels_of(column: Column, where: Where) -> np.ndarray:
-    """float32 [rows], 0 or 1. Raises BadInput, naming the first row whose label is neither."""
+    """float32 [rows], 0 or 1; raises BadInput, with the row, for any other label."""
     values = np.array([_LABELS.get(text.lower(), math.nan) for text in column.texts])
     labels = values[column.codes] if len(column.codes) else np.zeros(0)
     if np.isnan(labels).any():
@@ -137,10 +138,7 @@ def labels_of(column: Column, where: Where) -> np.ndarray:
 
 
 def count_buckets(column: Column, where: Where) -> List[str]:
-    """Criteo's transform of each distinct value; "" where missing.
-
-    Raises BadInput, naming the first row whose value is not a whole number.
-    """
+    """Criteo's transform of each distinct value, "" if missing; raises BadInput for no integer."""
     whole = [text[:-2] if text.endswith(".0") else text for text in column.texts]  # pandas' 260.0
     wrong = [code for code, text in enumerate(whole) if text and not _WHOLE.fullmatch(text)]
     if wrong:

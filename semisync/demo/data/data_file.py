@@ -56,7 +56,7 @@ class DataFile(NamedTuple):
         return self.written is None
 
     def table(self) -> Any:
-        """All rows, as a pyarrow.Table. Raises BadInput, naming the first malformed row."""
+        """All rows, as a pyarrow.Table; raises BadInput, with the row, for a malformed one."""
         repeated = [name for name in self.names if self.names.count(name) > 1]
         if repeated:
             raise BadInput(f"{self.path}: two columns are named {repeated[0]!r}; names must differ")
@@ -84,7 +84,7 @@ class DataFile(NamedTuple):
 
 
 def open_file(path: pathlib.Path) -> DataFile:
-    """Tells the format by the content, else by the name. Raises BadInput where there is none."""
+    """Tells the format by the content, else by the name; raises BadInput for an unknown one."""
     from migrate.data.listing import file_of  # which needs pyarrow
 
     name = str(path)

@@ -48,7 +48,8 @@ class Choices(NamedTuple):
 def files_of(path: pathlib.Path, choices: Choices, note: Callable[[str], None]) -> List[DataFile]:
     """The files that a path means, in order; each has the label.
 
-    Raises BadInput where there is no such path, or nothing in it that is a click log.
+    Raises:
+        BadInput: there is no such path, or no click log in it.
     """
     if not path.exists():
         raise BadInput(f"{path} does not exist; name a file or a folder of a click log")
@@ -128,7 +129,7 @@ def label_of(file: DataFile, choices: Choices) -> str:
 
 
 def _label(file: DataFile, choices: Choices) -> Optional[str]:
-    """The label's column, or None. Raises BadInput where two columns could be it."""
+    """The label's column, or None; raises BadInput if two columns could be it."""
     if choices.label is not None:
         return choices.label if choices.label in file.names else None
     usual = [name for name in file.names if name.lower() in LABELS and name not in choices.drop]

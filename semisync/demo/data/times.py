@@ -52,7 +52,8 @@ def is_avazu_hour(column: Column) -> bool:
 def times_of(table: Any, name: str, where: Where) -> Times:
     """Reads the time column of a pyarrow.Table that has rows.
 
-    Raises BadInput, naming the first row whose time is missing or cannot be read.
+    Raises:
+        BadInput: a time is missing or unreadable; the message has the first such row.
     """
     import pyarrow as pa
 

@@ -70,13 +70,16 @@ def score(session, log, partitions, checkpoint=None, size=4096):
 
 
 def logits(ids, fields, numeric, partitions, training):
-    """Builds the model; returns logits, float32 [batch].
+    """Builds the model.
 
     Args:
         ids: int64 [batch, fields], hashed.
         fields, numeric, partitions: see `architecture.tables`.
         training: a Python bool or a tensor; True normalises by the batch's own statistics and adds
             the updates of the moving ones to UPDATE_OPS.
+
+    Returns:
+        The logits, float32 [batch].
     """
     vectors = []
     start = 0

@@ -43,9 +43,9 @@ class Hostile:
     """One hostile client: what it sends in a turn, by kind.
 
     Args:
-      node: the `Node`.
-      digest: of what it publishes.
-      valid: the paths of requests that it serves.
+        node: the `Node`.
+        digest: of what it publishes.
+        valid: the paths of requests that it serves.
     """
 
     def __init__(self, node, digest, valid):

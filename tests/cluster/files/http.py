@@ -15,8 +15,8 @@ def ask(url, path, method="GET", key=KEY, sign=None, **headers):
     """(status, headers, body) of one request on a connection of its own.
 
     Args:
-      sign: what to sign in place of what is asked, a dict of `Request`'s fields; False: nothing.
-      headers: with "_" for "-".
+        sign: what to sign in place of what is asked, a dict of `Request`'s fields; False: nothing.
+        headers: with "_" for "-".
     """
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     if sign is not False:

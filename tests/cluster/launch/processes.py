@@ -11,9 +11,9 @@ class Launchers:
     """Starts launchers of one job; use `stop` at the end.
 
     Args:
-      folder: a pathlib directory, in which they run and where their logs are.
-      options: of all of them, a list.
-      python: the interpreter.
+        folder: a pathlib directory, in which they run and where their logs are.
+        options: of all of them, a list.
+        python: the interpreter.
     """
 
     def __init__(self, folder, options, python=sys.executable):

@@ -13,10 +13,10 @@ FEEDS = [([0.5, -1.0, 2.0], 3), ([-0.3, 0.1, -0.2], 1)]  # the vector, and the r
 def keep(program, folder):
     """Writes a program's graph and values, and what TensorFlow computes, into `folder`.
 
-    model.* or frozen.pb; program.json; expected.npz: by number of the feed, outputs NUMBER/OUTPUT
-    and gradients of their sum, NUMBER/d/x and NUMBER/d/w; the variable after each step of training,
-    w/NUMBER. The gradients of a resource that a branch
-    or a loop reads are left out of all three with 1.15, which ends with a TypeError or aborts.
+    The files are model.* or frozen.pb; program.json; and expected.npz: by number of the feed,
+    outputs NUMBER/OUTPUT and gradients of their sum, NUMBER/d/x and NUMBER/d/w; the variable after
+    each step of training, w/NUMBER. With 1.15, which ends with a TypeError or aborts, the gradients
+    of a resource that a branch or a loop reads are left out of all three.
     """
     if tf.__version__.startswith("1.") and program["resource"]:
         kept = {"trained": "model"}.get(program["kept"], program["kept"])

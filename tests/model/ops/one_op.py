@@ -32,11 +32,12 @@ INITIALIZERS = "initializers"
 class Program:
     """A graph of `build`, and the Python for it.
 
-    build: takes as many tensors as there are `inputs`, gives a tensor or a list of them
-    inputs: arrays, for their types and shapes
-    shapes: what the graph knows of the inputs: "all", "ranks", or "none"
-    objects: what stands in Python for the op of a table or a variable, by its type; ops in the
-    collection INITIALIZERS run first
+    Args:
+        build: takes as many tensors as there are `inputs`, returns a tensor or a list of them.
+        inputs: arrays, for their types and shapes.
+        shapes: what the graph knows of the inputs: "all", "ranks", or "none".
+        objects: what replaces the op of a table or a variable in Python, by its type; ops in the
+            collection INITIALIZERS run first.
     """
 
     def __init__(self, build, inputs, shapes="all", objects=None):

@@ -19,8 +19,9 @@ FED = {"x:0": X, "y:0": Y, "ids:0": IDS}
 class Job:
     """A job that has saved a checkpoint, `prefix`, after two steps.
 
-    build: (loss) -> the training op. saved: () -> what the Saver saves; None: all that there is
-    before the training op is built.
+    Args:
+        build: (loss) -> the training op.
+        saved: () -> what the Saver saves; None: what exists before the training op is built.
     """
 
     def __init__(self, folder, build, saved=None):

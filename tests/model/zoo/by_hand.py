@@ -15,11 +15,11 @@ class ByHand:
     """One of the models written by hand.
 
     Args:
-      build: `build(mode)`, see `model`.
-      modes: whether the graph depends on the mode.
-      functional: whether tf.cond makes one op with two functions, as in TensorFlow 2.x.
-      exports: ["simple"] for a SavedModel, too.
-      parsed: what tf.parse_example takes, where the feature "example" is fed.
+        build: `build(mode)`, see `model`.
+        modes: whether the graph depends on the mode.
+        functional: whether tf.cond makes one op with two functions, as in TensorFlow 2.x.
+        exports: ["simple"] for a SavedModel, too.
+        parsed: what tf.parse_example takes, where the feature "example" is fed.
     """
 
     def __init__(self, build, modes=False, functional=False, exports=(), parsed=None):

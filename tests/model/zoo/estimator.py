@@ -18,11 +18,11 @@ class Canned:
     """One of the canned models.
 
     Args:
-      make: (vocabulary, mode, config) -> Estimator, and its optimizers by the scope of the
-        variables that each trains; vocabulary: path of a file.
-      label: feature of the log.
-      noisy: whether it has dropout.
-      exports: {"parsed" or "raw": the columns that it reads, a function of the vocabulary}.
+        make: (vocabulary, mode, config) -> Estimator, and its optimizers by the scope of the
+            variables that each trains; vocabulary: path of a file.
+        label: feature of the log.
+        noisy: whether it has dropout.
+        exports: {"parsed" or "raw": the columns that it reads, a function of the vocabulary}.
     """
 
     modes = True

@@ -8,7 +8,8 @@ SEED = 3
 class Graphs:
     """Builds the graph of a mode when it is first asked for.
 
-    entry: a model of the registry, whose `like(mode)` names the mode with the same graph.
+    Args:
+        entry: a model of the registry, whose `like(mode)` names the mode with the same graph.
     """
 
     def __init__(self, entry):
@@ -27,8 +28,9 @@ class Graphs:
 def session(rewritten=True):
     """A session of one thread, so that sums have one order.
 
-    rewritten: whether TensorFlow's optimizer of graphs is at work, as in a job. It rewrites the
-    graph anew for each set of fetches, which takes longer than the few steps that are trained.
+    Args:
+        rewritten: TensorFlow's graph optimizer is at work, as in a job. It rewrites the graph for
+            each new set of fetches, which takes longer than the few steps that are trained.
     """
     config = tf.ConfigProto(inter_op_parallelism_threads=1, intra_op_parallelism_threads=1)
     config.graph_options.rewrite_options.disable_meta_optimizer = not rewritten

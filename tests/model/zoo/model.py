@@ -43,10 +43,10 @@ class Model(NamedTuple):
     """A model in the default graph.
 
     Attributes:
-      inputs: {feature of the log: tensor or SparseTensor, where it is fed}.
-      labels: the same for what only the loss needs.
-      outputs: {"logits" or "probabilities", with the task's name before: tensor}.
-      drawn: tensors that the loss draws at random; `steps.npz` holds their values.
+        inputs: {feature of the log: tensor or SparseTensor, where it is fed}.
+        labels: the same for what only the loss needs.
+        outputs: {"logits" or "probabilities", with the task's name before: tensor}.
+        drawn: tensors that the loss draws at random; `steps.npz` holds their values.
     """
 
     inputs: Dict[str, Any]

@@ -11,9 +11,9 @@ class Written:
     """One model of the zoo on disk.
 
     Attributes:
-      folder: its folder.
-      said: model.json; see `recording.describe`.
-      prefix, meta: paths of the checkpoint and of its MetaGraph, as strings.
+        folder: its folder.
+        said: model.json; see `recording.describe`.
+        prefix, meta: paths of the checkpoint and of its MetaGraph, as strings.
     """
 
     def __init__(self, folder):
