@@ -51,7 +51,6 @@ def main():
 
 
 def _profile(options, mode):
-    """What the worker of a new cluster wrote."""
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "profile.json")
         with LocalCluster(

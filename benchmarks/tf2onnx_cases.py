@@ -175,7 +175,6 @@ def _end(path):
 
 
 def _array(value):
-    """A result as TensorFlow gives it."""
     import numpy
 
     return value.numpy() if hasattr(value, "numpy") else numpy.asarray(value)

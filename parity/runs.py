@@ -197,7 +197,6 @@ def _noise(
 
 
 def _side(runs: Sequence[Any], name: str, rows: Rows) -> _Side:
-    """Ranks each run's scores."""
     aucs: List[float] = []
     tied_pairs = 0
     total = np.zeros(len(rows.positive))

@@ -277,7 +277,6 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         )
 
     def _handles_here(self):
-        """The `Handles` of the default graph."""
         built = self._in_graph.of().built
         if built is None:
             raise UsageError(

@@ -22,8 +22,11 @@ TIMEOUT = 900.0  # seconds per run, far more than one needs
 
 
 class Mode(NamedTuple):
-    """How a mode trains, see `training.Training`. mean_staleness: global steps; the others name
-    settings with its numbers."""
+    """How a mode trains, see `training.Training`; numbers are named by their settings.
+
+    Attributes:
+        mean_staleness: in global steps.
+    """
 
     way: str
     learning_rate: str = "learning_rate"

@@ -96,7 +96,6 @@ def compared(found, expected):
 
 
 def _step(task, batch):
-    """One step; its loss."""
     task.optimizer.zero_grad()
     loss, _ = task.module(batch.inputs)
     loss.backward()

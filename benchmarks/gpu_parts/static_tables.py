@@ -27,7 +27,6 @@ KINDS = {
 
 
 def _config(rows, dtype, optimizer):
-    """A model.json of one table."""
     static = {"float32": None, "float16": "fp16", "int8": "int8"}[dtype]
     table = {
         "name": "table", "rows": rows, "dim": DIM, "dtype": dtype, "features": ["item"],

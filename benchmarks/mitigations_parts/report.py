@@ -150,7 +150,6 @@ def _difference(modes, mode, value):
 
 
 def _diverged(seeds):
-    """How many of the runs."""
     return sum(line["auc"] is None for line in seeds.values())
 
 

@@ -53,7 +53,6 @@ def mean(aucs):
 
 
 def _more(rates, best):
-    """Two more rates."""
     if best == rates[0]:
         factors = (1 / 1.5, 1 / 2.25)
     elif best == rates[-1]:

@@ -43,9 +43,13 @@ TRIALS = [{"rate": rate, "dropout": dropout} for rate in (1e-3, 2e-3) for dropou
 
 
 class Run(NamedTuple):
-    """figures: of the test, "seen" and "unseen" to what is measured. items_trained, seconds: of the
-    training alone; items_ranked, ranking_seconds: of one ranking of the test. Seconds are the
-    processor's, of a training on a GPU those that passed."""
+    """A training and its test; seconds are of the processor, or elapsed on a GPU.
+
+    Attributes:
+        figures: what is measured on the test, for "seen" and "unseen" items.
+        items_trained, seconds: of the training alone.
+        items_ranked, ranking_seconds: of one ranking of the test.
+    """
 
     figures: dict
     epochs: int
@@ -122,7 +126,6 @@ def ranked(model, histories, held, setting, seen):
 
 
 def _clock(device):
-    """Seconds."""
     if device.type == "cpu":
         return time.process_time()
     torch.cuda.synchronize()

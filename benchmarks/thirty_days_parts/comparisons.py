@@ -21,8 +21,13 @@ MARGIN = 5e-4
 
 
 class Found(NamedTuple):
-    """Of one comparison, a value per seed. deltas: candidate minus baseline; verdicts: of
-    `parity.compare`, by user; days: parity's tables; slopes: AUC per day."""
+    """A comparison, with a value per seed.
+
+    Attributes:
+        deltas: candidate minus baseline.
+        verdicts: of `parity.compare`, by user.
+        days: parity's tables.
+    """
 
     name: str
     baseline: List[float]

@@ -17,11 +17,17 @@ _PARTS = {"declared": ("answers", "model"), "hash": ("clicks", "hash_model")}
 
 
 class Plan(NamedTuple):
-    """rate, accumulator: Adagrad's. deviation: of the vectors of new ids, in hash tables. bound: of
-    the staleness, in global steps. switch: the first day of which TorchRec trains, too. most:
-    global batches per day, if fewer than the day has. whole: whether TensorFlow also trains all
-    days synchronously, without a switch. start: how many global steps the semi-synchronous job
-    begins with that are synchronous."""
+    """How the thirty days are trained.
+
+    Attributes:
+        rate, accumulator: Adagrad's.
+        deviation: of the vectors of new ids, in hash tables.
+        bound: of the staleness, in global steps.
+        switch: the first day that TorchRec trains, too.
+        most: global batches per day, if fewer than the day has.
+        whole: TensorFlow also trains all days synchronously, without a switch.
+        start: how many synchronous global steps the semi-synchronous job starts with.
+    """
 
     tables: str = "declared"
     rate: float = 0.05

@@ -72,7 +72,6 @@ def top(name):
 
 
 def _called(call, library):
-    """(label, FunctionDef) of every function that a node calls."""
     if call.op in library:
         yield "f", library[call.op]
     elif call.op in CALLS:

@@ -88,7 +88,6 @@ class OpTraits:
         return types
 
     def _attr(self, node, name):
-        """The AttrValue of a NodeDef, or its default."""
         if name in node.attr:
             return node.attr[name]
         return next(a.default_value for a in self.definition(node).attr if a.name == name)
@@ -188,7 +187,6 @@ class OpTraits:
         return [self._functions[name].node_def for name in self._called(node)]
 
     def _called(self, node):
-        """The names of the functions that a node calls, a list."""
         if not self._functions:
             return []
         if node.op not in self._naming:

@@ -30,7 +30,6 @@ def configure(parser):
 
 
 def _declare_optimizer(group):
-    """What `semisync.GlobalBatchOptimizer` takes, too."""
     group.add_argument(
         "--batches-per-step",
         type=int,
@@ -66,7 +65,6 @@ def _declare_optimizer(group):
 
 
 def _declare_graph(group):
-    """What the graph may not tell."""
     group.add_argument(
         "--train-op",
         action="append",
@@ -91,7 +89,6 @@ def _declare_graph(group):
 
 
 def _declare_variables(group):
-    """What becomes of single variables and hyperparameters."""
     group.add_argument(
         "--set",
         action="append",
@@ -173,7 +170,6 @@ def _name_and_number(text):
 
 
 def _check_outputs(args):
-    """Raises UsageError if the output is missing or cannot be written."""
     if args.out is None and not args.dry_run:
         raise UsageError("OUT.meta is missing: say where to write the graph, or pass --dry-run")
     for path in (None if args.dry_run else args.out, args.json):

@@ -164,7 +164,6 @@ def _take_out_updates(meta, options):
 
 
 def _edit(meta, training, built, report):
-    """Edits the nodes of a MetaGraphDef."""
     chief, nodes = training.chief, training.nodes
     editor = Editor(meta, nodes, training.traits, chief)
     # What the train op waits for may come after a stand-in itself, which must not wait in turn.

@@ -78,7 +78,6 @@ def report_on(rewrite, options):
 
 
 def _changes(rewrite):
-    """Sentences on what was changed, a list."""
     sentences = _sync_replicas(rewrite.training.sync) + _placed(rewrite.placed)
     for name, value in sorted(rewrite.fixed.items()):
         sentences.append("{} keeps the value {:g}; feeding it is refused".format(name, value))
@@ -93,7 +92,6 @@ def _changes(rewrite):
 
 
 def _left(rewrite):
-    """Sentences on what was left alone, and why, a list."""
     training = rewrite.training
     asynchronous = [trained.node.name for trained in training.asynchronous]
     sentences = ["the devices: " + training.exporter.why] if training.exporter.why else []

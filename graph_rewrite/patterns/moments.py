@@ -17,7 +17,6 @@ FUSED_VARIANCE = op(FUSED, "x", name="variance", output=2, is_training=True)
 
 
 def _around(mean):
-    """(x - mean) squared."""
     centre = handed(mean)
     return either(op("SquaredDifference", "x", centre, swap=True), square(op("Sub", "x", centre)))
 

@@ -121,7 +121,6 @@ def initialise(meta, nodes, initializer):
 
 
 def _restoring(meta):
-    """The names of the ops by which savers restore, a list."""
     savers = [meta.saver_def] if meta.HasField("saver_def") else []
     if tf.GraphKeys.SAVERS in meta.collection_def:
         collected = meta.collection_def[tf.GraphKeys.SAVERS].bytes_list.value

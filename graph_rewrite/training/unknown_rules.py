@@ -108,7 +108,6 @@ def _refuse_slots(flow, steps):
 
 
 def _refuse_conditional(flow, claimed):
-    """Raises BadInput if a batch does not always reach a training op."""
     inside = [name for name in claimed if flow.traits.is_conditional(flow.nodes[name])]
     calls = [node for node in flow.nodes if not TRAINING_OP.match(node.op)]
     inside += [node.name for node in calls if flow.traits.trains(node)]

@@ -89,7 +89,6 @@ def _by_node(
     batch: Rows,
     given: Mapping[str, Any],
 ) -> Dict[Edge, Optional[Place]]:
-    """`_compared`, of what the conversion's weights make."""
     try:
         again = subject.write({tensor_name(edge): edge for edge in theirs})
     except BadInput:

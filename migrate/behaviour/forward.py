@@ -100,7 +100,6 @@ class _Both:
         self._tensorflow = self._open(setting, constants)
 
     def _open(self, setting: Setting, constants: Dict[str, Any]) -> TensorFlowGraph:
-        """TensorFlow's side."""
         emitter = self._written.emitter
         told = subjects.training_feeds(emitter, setting, training=False)
         if any(told.values()):
@@ -167,7 +166,6 @@ class _Both:
     def _legs(
         self, batch: Rows, given: Mapping[str, Any], theirs: Mapping[str, np.ndarray]
     ) -> Legs:
-        """What onnxruntime makes of the batch."""
         names = {tensor_name(edge): name for name, edge in self._chosen.items()}
         subject, tensorflow = self._subject, self._tensorflow
         fetch = functools.partial(tensorflow.fetch, batch.size, batch.features)
@@ -219,7 +217,6 @@ def _chosen(
     every: Outputs,
     named: Union[str, Sequence[str], None],
 ) -> Dict[str, Edge]:
-    """The outputs to compare, by the names of model.py."""
     wanted = every
     if named is not None:
         wanted = find_outputs(subject.found.graph, named)

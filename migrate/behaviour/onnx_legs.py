@@ -31,7 +31,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Legs(NamedTuple):
-    """outputs: of the legs that ran. skipped: the others, with the reason."""
+    """The outputs of the legs that ran, and why others were skipped."""
 
     outputs: List[OutputDifference]
     skipped: Dict[str, str]
@@ -119,7 +119,6 @@ def _in_onnxruntime(model: bytes, values: Sequence[Any]) -> List[np.ndarray]:
 
 
 def _missing(package: str) -> str:
-    """Why a package cannot be imported; empty where it can."""
     try:
         importlib.import_module(package)
     except ImportError:

@@ -58,8 +58,15 @@ class NodeDifference(NamedTuple):
 
 
 class ForwardReport(NamedTuple):
-    """rows: compared. outputs: of each leg that ran. first: None where all is equal, or nothing on
-    the way differs by itself. skipped: legs that did not run, and why. notes: how both were run."""
+    """How the rows of a model differ from TensorFlow's.
+
+    Attributes:
+        rows: how many were compared.
+        outputs: of each leg that ran.
+        first: the first node that differs; None if there is none.
+        skipped: legs that did not run, and why.
+        notes: how both were run.
+    """
 
     rows: int
     outputs: List[OutputDifference]
@@ -79,8 +86,14 @@ class ForwardReport(NamedTuple):
 
 
 class StepDifference(NamedTuple):
-    """kind: "loss", "parameter", "slot", "statistic" or "counter". name: TensorFlow's. step: from
-    1. relative: as `migrate.model.training.steps` measures it."""
+    """A value that differs after a training step.
+
+    Attributes:
+        kind: "loss", "parameter", "slot", "statistic" or "counter".
+        name: TensorFlow's.
+        step: from 1.
+        relative: as `migrate.model.training.steps` measures it.
+    """
 
     kind: str
     name: str

@@ -97,7 +97,6 @@ def read_full(
 
 
 def _joined(parts: Sequence[Rows], inputs: Sequence[Input]) -> List[Feature]:
-    """The features of several parts as those of one batch."""
     found = []
     for one, *features in zip(inputs, *(part.read for part in parts)):
         if len({_sizes(feature) for feature in features}) > 1:

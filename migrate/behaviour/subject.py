@@ -37,8 +37,12 @@ _DRAWS = re.compile(
 
 
 class Subject(NamedTuple):
-    """raw: the graph of TensorFlow. found: the same without calls of functions, as it is converted,
-    with where its variables are stored."""
+    """A checkpoint and its graph.
+
+    Attributes:
+        raw: the graph of TensorFlow.
+        found: the same as it is converted, without function calls, and its variables' places.
+    """
 
     checkpoint: Checkpoint
     raw: Graph

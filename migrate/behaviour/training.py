@@ -123,7 +123,6 @@ class _Both:
         self._tensorflow = self._open(recipe, own, off)
 
     def _build(self, converted: str) -> Training:
-        """torch's side."""
         subject = self._subject
         training = build_training(
             Carried(subject.checkpoint, converted),
@@ -143,7 +142,6 @@ class _Both:
     def _open(
         self, recipe: Recipe, wanted: Mapping[str, Any], off: Mapping[str, float]
     ) -> TensorFlowGraph:
-        """TensorFlow's side."""
         subject = self._subject
         inputs = [(one, wanted[one.name].tensors) for one in self._given.inputs]
         feeds = {
@@ -222,7 +220,6 @@ class _Both:
 
 
 def _emitter(subject: Subject, loss: Edge, sampled: Mapping[str, str]) -> Emitter:
-    """What writes the loss."""
     given = {split(name): Given(name, dtype) for name, dtype in sampled.items()}
     found = subject.found._replace(graph=cut(subject.found.graph, given))
     return subject._replace(found=found).write({tensor_name(loss): loss}).emitter

@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
 
 class Index(NamedTuple):
-    """shards: number of data files; tensors: by name, in the order of the index."""
+    """The number of data files, and the tensors by name, in the order of the index."""
 
     shards: int
     big_endian: bool
@@ -161,7 +161,6 @@ def slice_of(data: memoryview, where: str) -> Tuple[Extent, ...]:
 def _tensor(
     key: bytes, entry: Entry, entries: Dict[bytes, bytes], shards: int, where: str
 ) -> Tensor:
-    """Joins the entry of a tensor with those of its slices."""
     if not entry.slices:
         _check_size(entry, where)
         whole = entry.piece((0,) * len(entry.shape))

@@ -27,14 +27,14 @@ _VALUE = "VARIABLE_VALUE"
 
 
 class ObjectSlot(NamedTuple):
-    """variable: key of the tensor that the slot belongs to; name: such as "accumulator" or "m"."""
+    """A slot such as "accumulator" or "m", and the key of its variable's tensor."""
 
     variable: str
     name: str
 
 
 class ObjectGraph(NamedTuple):
-    """full_names: the variable's own name by key in the checkpoint. slots: by key."""
+    """The variables' own names and the slots, by key in the checkpoint."""
 
     full_names: Dict[str, str]
     slots: Dict[str, ObjectSlot]

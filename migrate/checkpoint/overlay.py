@@ -153,7 +153,6 @@ class Overlaid(Checkpoint):
                 out[at] = self.newer.read(part.values, rows=slice(int(begin), int(end)))
 
     def _replace(self, name: str, info: TensorInfo) -> None:
-        """Takes `name` from the newer checkpoint."""
         there = self.newer[name]
         if (there.dtype, there.shape) != (info.dtype, info.shape):
             raise BadInput(

@@ -142,7 +142,6 @@ def open_v1(prefix: str, checksums: bool = True) -> Optional[Checkpoint]:
 
 
 def _tensors(tables: Tables) -> Dict[str, Tensor]:
-    """The tensors by name, as `checkpoint.index.read_index`."""
     slices: Dict[str, List[Piece]] = {}
     types: Dict[str, Tuple[DType, Tuple[int, ...]]] = {}
     for shard, path in enumerate(tables.paths):
@@ -204,7 +203,6 @@ def _meta(data: memoryview, path: str) -> Meta:
 
 
 def _values(tensor: memoryview, dtype: DType, where: str) -> numpy.ndarray:
-    """The values that a TensorProto holds."""
     if dtype.name == "string":
         strings = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
         out = numpy.empty(len(strings), dtype=object)

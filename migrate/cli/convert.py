@@ -85,7 +85,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _source(args: argparse.Namespace, checkpoint: Checkpoint) -> Optional[Written]:
-    """The model's source, where it is asked for."""
     if not args.model:
         if args.input or args.output:
             option, what = ("input", "takes") if args.input else ("output", "returns")

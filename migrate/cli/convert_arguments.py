@@ -60,7 +60,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _configure_plan(group: argparse._ArgumentGroup) -> None:
-    """The plan, or what it is made by."""
     group.add_argument(
         "--plan", metavar="FILE", help="convert by this plan, in the form that --dry-run prints"
     )
@@ -101,7 +100,6 @@ def _configure_plan(group: argparse._ArgumentGroup) -> None:
 
 
 def _configure_ids(group: argparse._ArgumentGroup) -> None:
-    """What becomes of raw ids."""
     group.add_argument(
         "--ids", choices=list(MODES), help="how hash tables find the row of an id; default rows"
     )
@@ -113,7 +111,6 @@ def _configure_ids(group: argparse._ArgumentGroup) -> None:
 
 
 def _configure_model(group: argparse._ArgumentGroup) -> None:
-    """The model around the tables."""
     group.add_argument(
         "--model",
         action="store_true",
@@ -137,7 +134,6 @@ def _configure_model(group: argparse._ArgumentGroup) -> None:
 
 
 def _configure_work(group: argparse._ArgumentGroup) -> None:
-    """How that is carried out."""
     group.add_argument("--target", choices=TARGETS, default="dcp", help="format; default dcp")
     group.add_argument(
         "--workers",
@@ -169,7 +165,6 @@ def _configure_work(group: argparse._ArgumentGroup) -> None:
 
 
 def _configure_back(group: argparse._ArgumentGroup) -> None:
-    """The way back."""
     group.add_argument(
         "--to-tensorflow",
         action="store_true",

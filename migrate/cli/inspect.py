@@ -139,6 +139,5 @@ def _row(entry: Dict[str, Any]) -> List[str]:
 
 
 def _aligned(rows: List[List[str]]) -> List[str]:
-    """Columns of equal width, the last one to the right."""
     width = max(len(row[-1]) for row in rows)
     return inspect_graph.aligned([[*row[:-1], row[-1].rjust(width)] for row in rows])

@@ -241,7 +241,6 @@ def _dynamicemb(plan: Plan, rows: _ByIds, checkpoint: Checkpoint) -> Iterator[It
 def _copied(
     path: Path, source: str, role: str, checkpoint: Checkpoint, interleave: bool = False
 ) -> Item:
-    """An item with the type and shape that its source has."""
     info = checkpoint[source]
     return Item(path, source, role, info.dtype, info.shape, interleave=interleave)
 

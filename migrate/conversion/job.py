@@ -39,8 +39,13 @@ T = TypeVar("T")
 
 
 class Job(NamedTuple):
-    """source: prefix of the checkpoint; newer: of the increment over it, or None; files: path, size
-    and version of each of their files."""
+    """What a conversion does.
+
+    Attributes:
+        source: prefix of the checkpoint.
+        newer: of the increment over it, or None.
+        files: path, size and version of each of their files.
+    """
 
     source: str
     newer: Optional[str]

@@ -17,8 +17,12 @@ BFLOAT16 = numpy.dtype([("bfloat16", "<u2")])
 
 
 class DType(NamedTuple):
-    """name: TensorFlow's; array: its numpy type, None if values have no fixed size or no
-    reader; torch: the attribute of the torch module, None if nothing is converted to it."""
+    """A type of TensorFlow's.
+
+    Attributes:
+        array: its numpy type, None if values have no fixed size or no reader.
+        torch: the attribute of the torch module, None if nothing is converted to it.
+    """
 
     name: str
     array: Optional[numpy.dtype]

@@ -113,7 +113,6 @@ def _handle(data: memoryview, position: int, path: str) -> Tuple[_Handle, int]:
 
 
 def _block(file: StoredFile, handle: _Handle) -> memoryview:
-    """The contents of one block, checked and uncompressed."""
     where = f"{file.path}: block at byte {handle.offset}"
     if handle.size > _MAX_BLOCK or handle.offset + handle.size + _TRAILER > file.size - _FOOTER:
         raise BadInput(f"{where} of {handle.size} bytes does not fit into the file's {file.size}")

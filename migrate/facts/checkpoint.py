@@ -135,7 +135,6 @@ def _step(checkpoint: Checkpoint) -> Optional[int]:
 
 
 def _batch_norm(graph: Graph) -> Dict[str, float]:
-    """Epsilon and momentum, where all layers have the same."""
     epsilons: Set[Optional[float]] = set()
     momenta: Set[Optional[float]] = set()
     for name, node in graph.nodes.items():

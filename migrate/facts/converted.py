@@ -114,7 +114,6 @@ def _moving(reader: Reader, manifest: Manifest) -> Dict[str, MovingStatistics]:
 
 
 def _chunks(reader: Reader, fqn: str) -> Iterator[np.ndarray]:
-    """A tensor's rows as float32 (rows, dim), some at a time."""
     shape = reader.tensors[fqn].shape or (1,)
     step = max(1, _CHUNK // max(1, int(np.prod(shape[1:], dtype=np.int64))))
     for first in range(0, shape[0], step):

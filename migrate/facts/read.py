@@ -76,5 +76,4 @@ def _facts_of_model(path: str) -> Facts:
 
 
 def _is_converted(path: str) -> bool:
-    """Whether `semisync convert` wrote it."""
     return os.path.isfile(os.path.join(path, "manifest.json"))

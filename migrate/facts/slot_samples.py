@@ -14,7 +14,7 @@ class SlotSample:
     """What the slots of one optimizer hold, over all variables; its second moments are sampled."""
 
     def __init__(self, optimizer: str) -> None:
-        """optimizer: TensorFlow's name; one without a record has no slots that tell."""
+        """Takes TensorFlow's name of an optimizer; one without a record has no telling slots."""
         record = OPTIMIZERS.get(optimizer)
         self._slots = () if record is None else record.all_slots
         self._second_moment = None if record is None else record.second_moment

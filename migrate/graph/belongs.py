@@ -61,7 +61,6 @@ def refuse_foreign(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpo
 
 
 def _different(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpoint) -> List[str]:
-    """What both have, but not alike."""
     parts: Dict[str, List[Type]] = {}
     for node, where in saved.items():
         parts.setdefault(where.name, []).append(_type(graph, node))

@@ -30,8 +30,13 @@ class Counter(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """nodes: those of a step. written: variable node -> the nodes that write it. counters: by
-    variable node."""
+    """What a training step changes.
+
+    Attributes:
+        nodes: the step's.
+        written: variable node -> the nodes that write it.
+        counters: by variable node.
+    """
 
     nodes: FrozenSet[str]
     written: Dict[str, List[Node]]

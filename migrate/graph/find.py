@@ -29,7 +29,7 @@ from semisync.common.errors import BadInput
 
 
 class MetaGraph(NamedTuple):
-    """saved: variable nodes that the checkpoint holds, by name, with where they are stored."""
+    """A graph, with the place of each of its variable nodes that the checkpoint has."""
 
     graph: Graph
     saved: Dict[str, Saved]

@@ -78,8 +78,13 @@ _LISTS: Mapping[str, Tuple[Tuple[str, str], ...]] = {
 
 
 class Function(NamedTuple):
-    """arguments: their names. nodes: by name. results: the edges that it returns; an edge whose
-    node is an argument's name is that argument."""
+    """A function of the library.
+
+    Attributes:
+        arguments: their names.
+        nodes: by name.
+        results: the edges that it returns; an argument is an edge of its name.
+    """
 
     arguments: Tuple[str, ...]
     nodes: Dict[str, Node]

@@ -255,7 +255,6 @@ def partition_strategy(graph: Graph, deal: Node, parts: int) -> str:
 
 
 def _divisor(graph: Graph, node: Node) -> Optional[int]:
-    """The constant by which a FloorMod or FloorDiv divides."""
     if len(node.inputs) != 2:
         return None
     constant = _source(graph, node.inputs[1], _RESHAPED)

@@ -140,7 +140,6 @@ def read_graph(path: str) -> Graph:
 
 
 def _read(meta_graph: memoryview, path: str) -> Graph:
-    """The graph of a MetaGraphDef."""
     graph = Graph(path, {})
     signatures: Dict[str, Signature] = {}
     assets: Dict[str, str] = {}
@@ -256,13 +255,11 @@ def _messages(data: memoryview, number: int, path: str) -> List[bytes]:
 
 
 def _entry(value: Value, path: str) -> Tuple[str, memoryview]:
-    """The key and the value of an entry of a map."""
     pair = dict(fields(message(value, path), path))
     return text(pair.get(1, memoryview(b"")), path), message(pair.get(2, memoryview(b"")), path)
 
 
 def _variables(collection: memoryview, path: str) -> Iterator[str]:
-    """Names of the variable nodes of a collection of variables."""
     for listed in _messages(collection, 2, path):
         for variable in _messages(memoryview(listed), 1, path):
             name = dict(fields(memoryview(variable), path)).get(1, memoryview(b""))
@@ -270,21 +267,18 @@ def _variables(collection: memoryview, path: str) -> Iterator[str]:
 
 
 def _listed_nodes(collection: memoryview, path: str) -> Iterator[str]:
-    """Names of the nodes of a collection of nodes."""
     for listed in _messages(collection, 1, path):
         for name in _messages(memoryview(listed), 1, path):
             yield _edge(text(memoryview(name), path), path)[0]
 
 
 def _listed_texts(collection: memoryview, path: str) -> Iterator[str]:
-    """The entries of a collection of texts."""
     for listed in _messages(collection, 2, path):
         for entry in _messages(memoryview(listed), 1, path):
             yield text(memoryview(entry), path)
 
 
 def _listed_assets(collection: memoryview, path: str) -> Iterator[Tuple[str, str]]:
-    """(node, file) of a collection of AssetFileDefs."""
     for listed in _messages(collection, 5, path):
         for packed in _messages(memoryview(listed), 1, path):
             for asset in _messages(memoryview(packed), 2, path):
@@ -292,7 +286,6 @@ def _listed_assets(collection: memoryview, path: str) -> Iterator[Tuple[str, str
 
 
 def _asset(data: memoryview, path: str) -> Tuple[str, str]:
-    """The node that holds the path of an asset, and the asset's file."""
     parts = dict(fields(data, path))
     tensor = dict(fields(message(parts.get(1, memoryview(b"")), path), path))
     node, _ = _edge(text(tensor.get(1, memoryview(b"")), path), path)

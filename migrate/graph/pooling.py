@@ -53,8 +53,13 @@ _WEIGHTED_MEAN = (
 
 
 class Use(NamedTuple):
-    """combiner: "sum", "mean", "sqrtn", "none", "unknown". weighted: by a weight per id. node: name
-    of the node that computes it."""
+    """How the vectors of a variable are pooled.
+
+    Attributes:
+        combiner: "sum", "mean", "sqrtn", "none" or "unknown".
+        weighted: each id has a weight.
+        node: name of the node that computes it.
+    """
 
     combiner: str
     weighted: bool

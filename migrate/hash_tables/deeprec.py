@@ -121,7 +121,6 @@ def _refuse_ssd(checkpoint: Checkpoint, stems: List[Stem]) -> None:
 
 
 def _increment(newer: Optional[Checkpoint], name: str) -> Tuple[TensorPart, ...]:
-    """The rows of one part in an incremental checkpoint."""
     if newer is None or name + _INCREMENT not in newer:
         return ()
     names = [f"{name}-sparse_incr_{column}" for column in ("keys", "values", "freqs", "versions")]

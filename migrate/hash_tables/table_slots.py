@@ -53,8 +53,13 @@ def _owner(name: str, table: HashTable, tables: Dict[str, HashTable]) -> Optiona
 
 
 class TableSlots(NamedTuple):
-    """optimizer: TensorFlow's name, None where it is not known. slots: torch's name -> the
-    table's. fill: torch's name -> the value that a row begins with."""
+    """A hash table's slots in torch.
+
+    Attributes:
+        optimizer: TensorFlow's name, None if unknown.
+        slots: torch's name -> the table's.
+        fill: torch's name -> the value of a new row.
+    """
 
     optimizer: Optional[str]
     slots: Dict[str, str]

@@ -208,7 +208,6 @@ def _check(folder: str, described: Dict[str, Any], tables: IdEmbeddings) -> None
 
 
 def _read(path: str, store: Store, rows: int) -> Iterator[Dict[str, numpy.ndarray]]:
-    """The columns that the store has, a block at a time."""
     with explained(path):
         file = Parquet(path)
         if file.rows != rows:
@@ -234,7 +233,7 @@ def _numbers(path: str, name: str, column: Any, dim: int) -> numpy.ndarray:
 
 
 def _add(store: Store, columns: Dict[str, numpy.ndarray], own: numpy.ndarray, whole: Any) -> None:
-    """whole: the file, if all of its rows must be this process's."""
+    """Adds the rows of a file; `whole` is the file, if they must all be this process's."""
     if whole is not None and not own.all():
         raise BadInput(f"{whole} has ids of other processes; the checkpoint is damaged")
     if not own.all():

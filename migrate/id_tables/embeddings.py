@@ -256,7 +256,6 @@ class IdEmbeddings(torch.nn.Module):
         return rows[numbers]
 
     def _frozen(self, table: IdTable, question: Question) -> Tensor:
-        """The vector of each id that is asked for."""
         store = self.stores[table.name]
         rows = store.find(question.ids)
         (missing,) = numpy.nonzero(rows < 0)
@@ -298,7 +297,6 @@ class IdEmbeddings(torch.nn.Module):
             self.stores[name].set_grad(rows, grad)
 
     def _end(self, names: Sequence[str]) -> None:
-        """After the step: counts it, and evicts."""
         for name in names:
             store, limit = self.stores[name], self.tables[name].limit
             if store.weight.grad is None:

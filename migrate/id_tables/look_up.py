@@ -71,7 +71,7 @@ class Pending(NamedTuple):
 
 
 def ask(ids: Tensor, dim: int, processes: Processes) -> Asked:
-    """ids: int64 [n] of one table."""
+    """Asks for int64 ids [n] of one table."""
     unique, places, counts = unique_integers(ids.numpy())
     if processes.ranks == 1:
         order, sizes = numpy.arange(len(unique)), [len(unique)]

@@ -121,7 +121,7 @@ class Store:
         return self.weight.detach().index_select(0, torch.from_numpy(rows))
 
     def set_grad(self, rows: numpy.ndarray, grad: torch.Tensor) -> None:
-        """The gradient that the optimizer steps by; rows: [n], all different; grad: [n, dim]."""
+        """Sets the gradient [n, dim] that the optimizer steps by, of distinct rows [n]."""
         self.weight.grad = torch.sparse_coo_tensor(
             torch.from_numpy(rows).unsqueeze(0),
             grad,

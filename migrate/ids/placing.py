@@ -23,8 +23,13 @@ _BLOCK_ROWS = 1 << 16  # written or searched at a time
 
 @dataclass
 class Target:
-    """rows: how many it has, None for as many as ids and spare ones. buckets: that share them by
-    hash, 0 where rows are given in turn. reserved, owner: see `migrate.manifest.id_modes.Mode`."""
+    """Where ids get their rows.
+
+    Attributes:
+        rows: None for as many as ids and spare ones.
+        buckets: that share them by hash, 0 if rows are assigned in order.
+        reserved, owner: see `migrate.manifest.id_modes.Mode`.
+    """
 
     rows: Optional[int]
     spare: int

@@ -162,7 +162,6 @@ def _rows_per_run(stored: int, row_bytes: int) -> int:
 
 
 def _pieces(table: HashTable, rows_per_run: int) -> Generator[_Piece, None, None]:
-    """What each run is made of."""
     first = 0
     for number, part in enumerate(table.parts):
         for rows in part.chunks(rows_per_run):

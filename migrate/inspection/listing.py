@@ -82,7 +82,7 @@ def empty(prefix: str) -> Dict[str, Any]:
 
 
 class _Read(NamedTuple):
-    """data: what is said of it; tensors: that were read to their ends for it."""
+    """What is said of a checkpoint, and the tensors that were read to their ends for it."""
 
     data: Dict[str, Any]
     tensors: Set[str]

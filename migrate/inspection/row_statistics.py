@@ -28,8 +28,12 @@ class Suspects(NamedTuple):
 
 
 class RowStatistics(NamedTuple):
-    """rows, dim: of the table. norm_mean, norm_max: of the rows' Euclidean norms, finite rows only,
-    None where there are none. never_updated: None where no slot can tell."""
+    """Statistics of a table's rows.
+
+    Attributes:
+        norm_mean, norm_max: of the Euclidean norms of finite rows, None if there are none.
+        never_updated: None if no slot can tell.
+    """
 
     rows: int
     dim: int

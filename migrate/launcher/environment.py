@@ -19,7 +19,7 @@ _LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torch
 
 
 class Rank(NamedTuple):
-    """Which of how many processes this one is; deadline: seconds without a sign of the others."""
+    """Which of how many processes this one is, and its patience with silent ones, in seconds."""
 
     number: int = 0
     size: int = 1

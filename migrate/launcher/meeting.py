@@ -38,7 +38,6 @@ def meet(store: dist.Store, own: Rank) -> dist.Store:
 
 
 def _answer(store: dist.Store, own: Rank, start: str) -> None:
-    """Rank 0's part."""
     missing, late = set(range(1, own.size)), time.monotonic() + own.deadline
     while missing:
         for number in sorted(missing):

@@ -271,7 +271,6 @@ class Emitter:
         self._block(node).append(Assign([target], text, inline, kind))
 
     def _kind(self, node: Node, text: str, host: bool) -> str:
-        """What the statement of a node computes."""
         read = self.regions.read_by(node)
         of_text = any(self.value(edge).kind == STRINGS for edge in read)
         of_table = any(self._graph.nodes[name].op in TABLES for name, _ in read)
@@ -319,7 +318,6 @@ class Emitter:
         self._assign(node, collection.result(feature, found, given[feature]))
 
     def _looked_up(self, group: Group, block: List[Statement]) -> Found:
-        """Calls a collection."""
         values = {edge: self.value(edge) for edge in group.inputs}
         collection, given = Collection(group, self._parameters, self.modules), {}
         for feature, lookup in group.lookups.items():
@@ -455,7 +453,6 @@ def _kept(graph: Graph, regions: Regions) -> Dict[str, Edge]:
 
 
 def _edges(regions: Regions, outputs: Sequence[Edge]) -> Dict[str, List[Edge]]:
-    """The outputs that are used, by node."""
     used = {edge for node in regions.order for edge in regions.read_by(node)} | set(outputs)
     used |= set(regions.predicates.values())
     edges: Dict[str, List[Edge]] = {}

@@ -144,14 +144,12 @@ def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, st
 
 
 def _method(name: str, argument: str, lines: Sequence[str], decorator: str = "") -> str:
-    """decorator: of `runtime`."""
     decorated = f"    @runtime.{decorator}\n" if decorator else ""
     head = f"\n{decorated}    def {name}(self, {argument}):\n"
     return head + "".join(f"{line}\n" for line in lines)
 
 
 def _mapping(entries: Sequence[str]) -> str:
-    """A mapping, an entry a line."""
     return "{\n" + "".join(f"    {entry},\n" for entry in entries) + "}" if entries else "{}"
 
 

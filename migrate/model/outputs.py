@@ -46,7 +46,6 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
 
 
 def _named(graph: Graph, name: str) -> Edge:
-    """The edge of a tensor, or of an output of a signature."""
     told = [signature.outputs.get(name) for signature in in_order(graph)]
     return tensor_edge(graph, next(filter(None, told), name))
 

@@ -186,7 +186,6 @@ class Parameters:
 
 
 def _trained(graph: Graph) -> frozenset:
-    """Variable nodes that a training op changes."""
     applies = [node for node in graph.nodes.values() if "Apply" in node.op and node.inputs]
     return frozenset(node.inputs[0][0] for node in applies)
 

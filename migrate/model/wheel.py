@@ -128,7 +128,6 @@ def _closure(homes: Mapping[str, str]) -> List[str]:
 
 
 def _imported(path: pathlib.Path) -> Iterator[str]:
-    """The modules that a file imports outside of functions."""
     pending: List[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while pending:
         node = pending.pop()
@@ -147,14 +146,12 @@ def _is_ours(module: str) -> bool:
 
 
 def _path(module: str) -> pathlib.Path:
-    """The file of a module of ours."""
     root = next(root for root in _ROOTS if module == root or module.startswith(root + "."))
     base = _ROOTS[root].joinpath(*module[len(root) + 1 :].split("."))
     return base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
 
 
 def _place(module: str, name: str) -> str:
-    """Where a module is in the wheel."""
     package = _renamed(module, name).replace(".", "/")
     return f"{package}/__init__.py" if _path(module).name == "__init__.py" else f"{package}.py"
 

@@ -104,7 +104,7 @@ class Entries:
         )
 
     def dense(self, name: str, info: TensorInfo, tables: Collection[str]) -> Dense:
-        """What it becomes as a dense one. tables: names of the variables that become tables."""
+        """What a variable becomes as a dense one, given the names of the tables."""
         slots = self._slots.get(name)
         renamed = self._options.name_of(name)
         return Dense(

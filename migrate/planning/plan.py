@@ -261,14 +261,12 @@ def _sections(plan: Plan) -> Dict[str, Any]:
 
 
 def _entry(table: Dict[str, Any], keys: Mapping[str, str]) -> Dict[str, Any]:
-    """A table by the keys of its section."""
     of_ids = {f"ids.{name}": value for name, value in (table["ids"] or {}).items()}
     fields = {**table, **of_ids}
     return {key: fields[name] for key, name in keys.items()}
 
 
 def _table(data: Any, keys: Mapping[str, str], where: str) -> Table:
-    """The table that a section's entry describes."""
     of_ids = {f"ids.{name}": key for name, key in keys_of(IdMapping).items()}
     fields = {**keys_of(Table), **of_ids}
     expected = {key: fields[name] for key, name in keys.items()}

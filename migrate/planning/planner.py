@@ -84,7 +84,6 @@ def _decide(
     options: Options,
     result: Plan,
 ) -> None:
-    """Enters in `result` what each tensor becomes."""
     sources = open_hash_tables(checkpoint, meta)
     # A MetaGraph is asked of variables; hash tables it saves another way
     of_hash_tables = {name for table in sources.values() for name in tensors_of(table)}

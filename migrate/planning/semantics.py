@@ -35,7 +35,6 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
 
 
 def _setting_notes(table: Table) -> List[str]:
-    """What hyperparameters of the table's optimizer change."""
     record = OPTIMIZERS.get(table.optimizer or "")
     by_setting = {} if record is None else record.setting_notes
     return [

@@ -146,7 +146,6 @@ class _Feature:
         return self._filled(most, default).reshape([len(self.counts), *lengths])
 
     def _values(self) -> Column:
-        """All values, one after the other."""
         if self._dtype is Strings:
             return Strings.of_spans(self._data, self._bits.view(numpy.int64), self._ends)
         if self._dtype == torch.float32:

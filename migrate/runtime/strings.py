@@ -250,7 +250,6 @@ def _ascending(positions: Array) -> bool:
 
 
 def _flat_concat(parts: Sequence[Strings]) -> Strings:
-    """The strings of all parts, one after the other, in one dimension."""
     offsets, total = [numpy.zeros(1, numpy.int64)], 0
     for part in parts:
         offsets.append(part.offsets[1:] - part.offsets[0] + total)

@@ -65,7 +65,6 @@ def _of_fixed_width(values: Array) -> Tuple[Array, Array]:
 
 
 def _of_arrow(array: Union[pyarrow.Array, pyarrow.ChunkedArray]) -> Tuple[Array, Array]:
-    """Of an Arrow array of strings."""
     if isinstance(array, pyarrow.ChunkedArray):
         array = array.combine_chunks()
         if isinstance(array, pyarrow.ChunkedArray):  # it has no chunk at all

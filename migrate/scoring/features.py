@@ -151,7 +151,6 @@ def _without_nan(flat: _Values, fill: Optional[str], at: At, in_lists: bool) -> 
 
 
 def _number(fill: str, dtype: str, column: Column) -> Any:
-    """`fill` in the dtype."""
     try:
         return in_dtype(pa.array([fill]), dtype, At(column))[0]
     except BadInput as error:

@@ -76,7 +76,6 @@ class ConvertedModel:
 
 
 def _place(outputs: Sequence[str], named: Optional[str], path: str) -> int:
-    """Which of the outputs is meant."""
     if named is None and len(outputs) == 1:
         return 0
     listed = torch_code.listing(outputs)

@@ -88,7 +88,6 @@ class ModuleInputs:
         return found
 
     def _by_name(self, given: Mapping[str, Any], option: str) -> Dict[str, Any]:
-        """`given` by the module's names."""
         found: Dict[str, Any] = {}
         for name, value in given.items():
             plain = input_called(name, self._wanted)

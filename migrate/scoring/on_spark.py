@@ -287,7 +287,6 @@ class _Scoring(NamedTuple):
 
 
 def _close() -> None:
-    """Ends what this process has open."""
     while _OPEN:
         _, model = _OPEN.popitem()
         model.close()

@@ -166,7 +166,6 @@ def score(
 def _about(
     model: Model, writing: Writing, files: Dict[str, int], instability: Optional[Instability]
 ) -> Dict[str, Any]:
-    """What the file's metadata says about its making."""
     return {
         "model": {
             **model.origin(),

@@ -137,7 +137,6 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 
 def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
-    """Prints the figures, and writes them where they are to go."""
     _tell_unknown(found["unknown"])
     print(f"{args.part}: {found['users']:,} users")
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):

@@ -60,7 +60,6 @@ def best(users: Tensor, items: Tensor, count: int, seen: Seen = None) -> Tuple[T
 
 
 def _best(table: Tensor, count: int) -> Tuple[Tensor, Tensor]:
-    """The best of each row of scores [n, m]."""
     least = table.topk(count).values[:, -1:]
     above, level = table > least, table == least
     wanted = count - above.sum(1, keepdim=True)  # of those that are level, the first ones
@@ -143,7 +142,6 @@ def _begin(folder: str, described: Dict[str, Any]) -> None:
 
 
 def _digest(trained: Trained, histories: Histories) -> str:
-    """16 hexadecimal digits of what is exported."""
     found = hashlib.sha256(json.dumps(trained.settings.to_json()).encode())
     weights = [value.cpu().numpy() for value in trained.model.state_dict().values()]
     for column in (*weights, *histories[:4]):

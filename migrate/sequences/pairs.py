@@ -82,5 +82,4 @@ def _places(packed: Packed) -> List[Pairs]:
 
 
 def _by_block(packed: Packed, part: Tensor) -> List[Tensor]:
-    """[b, n] of each block."""
     return packed.blocks.split(packed.blocks.spread(part))

@@ -29,8 +29,12 @@ NEGATIVES = ("all", "in-batch", "uniform")
 
 
 class Negatives(NamedTuple):
-    """rows: int64 [k], of the item table, which are the same for all items of a batch. weights:
-    [k], the logarithm of what each counts in the sum."""
+    """The same for all items of a batch.
+
+    Attributes:
+        rows: int64 [k], of the item table.
+        weights: [k], the logarithm of each one's factor in the sum.
+    """
 
     rows: Tensor
     weights: Tensor

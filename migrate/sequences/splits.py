@@ -157,7 +157,6 @@ def _seconds(time: Union[int, str, None]) -> Optional[int]:
 
 
 def _before(histories: Histories, time: int) -> numpy.ndarray:
-    """How many of each user's events are before a time."""
     assert histories.times is not None
     earlier = numpy.append(0, numpy.cumsum(histories.times < time))
     found: numpy.ndarray = numpy.diff(earlier[histories.offsets])

@@ -107,5 +107,4 @@ def _import(name: str) -> ModuleType:
 
 
 def _stem(name: str) -> str:
-    """The module's name, of a file's path too."""
     return os.path.splitext(os.path.basename(name))[0] if name.endswith(".py") else name

@@ -67,7 +67,6 @@ def version_of(url: str) -> Optional[Tuple[int, str]]:
 
 
 def _info(url: str) -> Optional[Dict[str, Any]]:
-    """What fsspec knows of the file at `url`."""
     fs, path = file_system(url)
     try:
         info: Dict[str, Any] = fs.info(path)

@@ -41,8 +41,13 @@ class Frame(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """files: name -> size in bytes; regions: in the order of the files; those of an item
-    stand together, in the order of its rows; room: bytes at which a new file begins."""
+    """The files of a target.
+
+    Attributes:
+        files: name -> size in bytes.
+        regions: in the order of the files, and within an item in the order of its rows.
+        room: bytes after which a new file starts.
+    """
 
     files: Dict[str, int]
     frames: List[Frame]

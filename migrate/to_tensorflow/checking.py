@@ -83,7 +83,7 @@ def _check_scalars(side: Side, original: Checkpoint) -> None:
 def notes(
     side: Side, template: Template, copied: Sequence[str], original: Optional[Checkpoint]
 ) -> Iterator[str]:
-    """What a reader should know. copied: what the original gives."""
+    """What a reader should know; `copied` names what the original gives."""
     yield from _slot_notes(side, copied, original)
     yield from _cast_notes(side, template)
 

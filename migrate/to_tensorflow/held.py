@@ -66,8 +66,7 @@ class Side(NamedTuple):
 
 
 def notes_on_state(left: Sequence[str], begun: Sequence[str]) -> List[str]:
-    """left: what TensorFlow's steps change and torch's do not. begun: the optimizers' state that
-    the original lacks."""
+    """Notes on state that TensorFlow's steps change and torch's do not, and that is absent."""
     notes = []
     if left:
         notes.append(f"{_first(left)}, which TensorFlow's steps change, are the original's")

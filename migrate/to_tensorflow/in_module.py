@@ -93,7 +93,6 @@ def _rows(arrays: List[numpy.ndarray]) -> Iterator[numpy.ndarray]:
 
 
 def _counters(optimizer: Any) -> Dict[str, Held]:
-    """The global step, and the powers of Adam."""
     held = {}
     for node, value in optimizer.counters.items():
         array, name = value.detach().cpu().numpy(), optimizer.names[node]

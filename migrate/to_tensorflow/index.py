@@ -43,7 +43,6 @@ def write_index(file: BinaryIO, shards: int, tensors: Dict[str, Tensor]) -> None
 
 
 def _stored(dtype: DType, piece: Piece) -> bytes:
-    """The entry of what a data file holds."""
     return (
         _head(dtype, piece.shape)
         + varint_field(3, piece.shard)

@@ -86,7 +86,6 @@ def _of_table(
 def _shard_of(
     ids: numpy.ndarray, table: HashTable, original: Checkpoint, rules: Sequence[Rule]
 ) -> numpy.ndarray:
-    """The shard of each id."""
     shards = len(table.parts)
     fit = [rule(ids, shards) for rule in rules if _fits(rule, table)]
     if not fit:
@@ -117,7 +116,7 @@ def _ids(ids: numpy.ndarray) -> Held:
 
 
 def _rows(whole: Held, own: numpy.ndarray) -> Held:
-    """Those of a shard. own: which rows of the whole they are."""
+    """The rows of the whole that a shard owns, given as `own`."""
 
     def blocks() -> Iterator[Any]:
         first = 0

@@ -23,8 +23,13 @@ Stored = Tuple[str, int]  # name as stored, and number of the piece among its te
 
 
 class Template(NamedTuple):
-    """shards: number of data files. tensors: by the name as stored. wholes: name as stored -> that
-    of the tensor that it is a part of, where they differ."""
+    """The layout of a checkpoint.
+
+    Attributes:
+        shards: number of data files.
+        tensors: by the name as stored.
+        wholes: name of a part as stored -> name of the whole tensor.
+    """
 
     shards: int
     tensors: Dict[str, Tensor]

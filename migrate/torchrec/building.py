@@ -116,7 +116,6 @@ def _raw_ids(model: ModelConfig) -> Dict[str, IdsConfig]:
 
 
 def _config(table: TableConfig) -> Config:
-    """TorchRec's config of one table."""
     pooling = table["pooling"]
     lacking = without_kernel(pooling, table.get("weighted", False))
     if lacking:

@@ -19,8 +19,11 @@ from semisync.common.errors import UsageError
 
 
 class Converted(NamedTuple):
-    """inputs: what the module takes, by name (migrate.runtime.interface.Input). loss, scores: the
-    tensors' names; scores is None where none are wanted."""
+    """A task, with what its module takes, by name (migrate.runtime.interface.Input).
+
+    Attributes:
+        loss, scores: the tensors' names; scores is None if none are wanted.
+    """
 
     task: Task
     inputs: Mapping[str, Any]

@@ -51,7 +51,7 @@ class Counts:
         self.loss = 0
 
     def add(self, positive: numpy.ndarray, logits: numpy.ndarray) -> None:
-        """positive: bool [n]; logits: float32 [n]."""
+        """Counts rows with logits float32 [n] and labels `positive`, bool [n]."""
         bins, places = numpy.unique(bins_of(logits), return_inverse=True)
         rows = numpy.stack(
             [

@@ -99,7 +99,6 @@ def optimizers_of(task: Task) -> List[Any]:
 
 
 def _random(task: Task) -> Dict[str, torch.Tensor]:
-    """The states of this process's generators."""
     found = {f"random.{rank()}": torch.get_rng_state()}
     if devices.of(task.module).type == "cuda":
         found[f"random.{rank()}.cuda"] = torch.cuda.get_rng_state()

@@ -46,6 +46,5 @@ def compare_constants(checkpoint: Checkpoint, directory: str) -> Verification:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of each row."""
     flat = tensor.contiguous().reshape(len(tensor), -1)
     return flat.view(torch.uint8)

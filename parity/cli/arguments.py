@@ -29,7 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _declare_files(parser: argparse.ArgumentParser) -> None:
-    """Where the scores are."""
     add = parser.add_argument
     add(
         "baseline",
@@ -56,7 +55,6 @@ def _declare_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _declare_columns(group: Any) -> None:
-    """What the columns of the files are."""
     add = group.add_argument
     add("--label", metavar="COL", help="column of labels, 0 or 1")
     add("--baseline-score", metavar="COL", help="column of the baseline's scores")
@@ -90,7 +88,6 @@ def _declare_columns(group: Any) -> None:
 
 
 def _declare_parts(group: Any) -> None:
-    """What is compared within the rows."""
     add = group.add_argument
     add("--group", metavar="COL", help="what rows share that vary together, such as the user")
     add("--day", metavar="COL", help="compare day by day as well, and test for drift")
@@ -114,7 +111,6 @@ def _declare_parts(group: Any) -> None:
 
 
 def _declare_verdict(group: Any) -> None:
-    """What decides the verdict."""
     add = group.add_argument
     add(
         "--margin",
@@ -196,7 +192,6 @@ def _declare_large(group: Any) -> None:
 
 
 def _declare_report(group: Any) -> None:
-    """Where the answer goes."""
     add = group.add_argument
     add("--out", metavar="DIR", help="where report.html, .json, .xml (JUnit) and .md go")
     add("--title", default="AUC parity", help="heading of the report")

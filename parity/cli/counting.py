@@ -105,7 +105,6 @@ def _kind(args: argparse.Namespace) -> Any:
 
 
 def _identified(args: argparse.Namespace) -> List[List[Dict[str, Any]]]:
-    """The files of each data set."""
     from parity.io.data_files import files_of
     from parity.io.identity import identify_all
 

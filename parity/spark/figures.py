@@ -106,7 +106,6 @@ def _thresholded(given: Given, side: str) -> float:
 
 
 def _curve(ranked: DataFrame, ranks: Ranked) -> Tuple[np.ndarray, np.ndarray]:
-    """As parity.stats.roc.Ranking.curve has it."""
     passed, missed = (
         (ranks.below(label) + ranks.tied(label)) / mass for label, mass in zip("np", ranks.masses)
     )

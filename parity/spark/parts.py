@@ -98,7 +98,6 @@ class _First(NamedTuple):
 
 
 def _firsts(given: Given, placed: DataFrame, column: str) -> Dict[Any, _First]:
-    """By the part's value."""
     positive, weight = F.col("p").cast("long"), F.col("w")
     ranks = [Ranked(side, given.weighted, ()) for side in SIDES]
     sums = placed.groupBy(column).agg(

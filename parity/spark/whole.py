@@ -112,7 +112,6 @@ class _Mean(NamedTuple):
 
 
 def _first_sums(given: Given, placed: DataFrame, ranks: Sequence[Ranked]) -> Told:
-    """Sums that need no estimate."""
     weight = F.col("w")
     sums: List[Expression] = differences.first_sums(given, *ranks)
     for model in (0, 1):
@@ -125,7 +124,6 @@ def _first_sums(given: Given, placed: DataFrame, ranks: Sequence[Ranked]) -> Tol
 
 
 def _means(given: Given, first: Told) -> Dict[str, _Mean]:
-    """The differences that probabilities have."""
     if not given.probabilities():
         return {}
     weight, mass, positives = F.col("w"), sum(given.masses), given.masses[1]
@@ -145,7 +143,6 @@ def _second_sums(
     aucs: Sequence[float],
     means: Dict[str, _Mean],
 ) -> Told:
-    """Sums about the estimates."""
     old, new = ranks
     sums = Sums(given.clustered)
     add_rows(sums)

@@ -153,7 +153,6 @@ def rank(scores: np.ndarray, positive: np.ndarray, weights: Optional[np.ndarray]
 
 
 def _before(amounts: np.ndarray) -> np.ndarray:
-    """Sum of the amounts below each edge."""
     return np.concatenate((np.zeros(1, amounts.dtype), np.cumsum(amounts)))
 
 

@@ -140,7 +140,6 @@ class _Layout:
 
 
 def _vector(layout, dtype):
-    """What a batch sends, see `_Layout`."""
     graph = tf.get_default_graph()
 
     def values_of(numbers, names):

@@ -111,7 +111,6 @@ class Chief(threading.Thread):
         self._session.run(self._ops.mailbox.wake)
 
     def _take(self, request):
-        """Returns what was `Taken`."""
         box = self._ops.mailbox
         plain = request == [self.ledger.batches_per_step]  # what is not fed costs nothing
         return mailbox.taken(self._session.run(box.take, None if plain else {box.request: request}))

@@ -84,7 +84,6 @@ def _write(
 
 
 def _values(manifest: Any, written: Any) -> Dict[str, Any]:
-    """What was written, by kind."""
     by_role: Dict[str, List[Any]] = {}
     for tensor in manifest.tensors:
         by_role.setdefault(tensor.role, []).append(tensor)

@@ -92,7 +92,6 @@ def _parts(parts: List[Part]) -> str:
 
 
 def _table(rows: "List[tuple]") -> str:
-    """Names, and cells of HTML."""
     cells = "".join(
         '<tr><th scope="row">{}</th><td class="text">{}</td></tr>'.format(html.escape(name), cell)
         for name, cell in rows

@@ -102,7 +102,6 @@ def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict
 
 
 def _torch(settings: Settings) -> Any:
-    """model.py, ready to score."""
     from migrate.behaviour.subject import open_subject, told_feeds
     from migrate.behaviour.tables_by_id import begin_with_zeros, zeros_fed
     from migrate.open import open_model

@@ -191,6 +191,5 @@ class StackedTensors:
 
 
 def _divided(tensors, batches):
-    """Tensors / M, a list."""
     divisor = functools.lru_cache(maxsize=None)(functools.partial(tf.constant, batches))
     return [tensor / divisor(tensor.dtype.base_dtype) for tensor in tensors]

@@ -152,7 +152,6 @@ class Fields:
         return pa.Array.from_buffers(kind, len(starts), buffers, nulls)
 
     def _has(self, quote: int) -> bool:
-        """Whether a field begins with a quote."""
         present = self._starts < self._ends
         return bool((self._data[self._starts[present]] == quote).any())
 

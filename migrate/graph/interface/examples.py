@@ -20,7 +20,7 @@ PARSING = {"ParseExample", "ParseExampleV2", "ParseSingleExample"}
 
 
 class Feature(NamedTuple):
-    """name: in the Example. sparse: any number of values. shape: of a dense feature's row."""
+    """A feature of an Example: sparse, with any number of values, or dense, of a shape per row."""
 
     name: str
     dtype: str

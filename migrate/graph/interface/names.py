@@ -18,7 +18,7 @@ from migrate.graph.metagraph import Edge, Graph
 
 
 class Name(NamedTuple):
-    """guessed: whether only the scopes of feature columns tell."""
+    """A feature's name, which may be guessed from the scopes of feature columns."""
 
     name: str
     guessed: bool

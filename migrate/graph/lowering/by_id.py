@@ -147,8 +147,14 @@ class _Found(NamedTuple):
 
 
 class _Dealt(NamedTuple):
-    """The rows that one of the updates of a table's shards takes. rows, ids: of all shards. place:
-    of the gradient among the inputs. what: the update but for the rows. number: the shard's."""
+    """The rows that one of the updates of a table's shards takes.
+
+    Attributes:
+        rows, ids: of all shards.
+        place: of the gradient among the inputs.
+        what: the update without the rows.
+        number: the shard's.
+    """
 
     rows: Edge
     ids: Edge
@@ -205,13 +211,11 @@ class _Rewriting:
         return self._graph._replace(nodes=nodes, trainable=trained)
 
     def _attributes(self, one: _Found) -> Dict[str, bytes]:
-        """The type of a table's values."""
         (shard,) = (node for node, told in self._shards.items() if told[:2] == (one.table, 0))
         attributes = self._graph.nodes[shard].attrs
         return {"dtype": attributes["value_dtype"]} if "value_dtype" in attributes else {}
 
     def _look_up(self, node: Node) -> Optional[_Found]:
-        """The look-up that ends at `node`."""
         if _FIND.fullmatch(node.op):
             place = self._shards.get(node.inputs[0][0])
             if place is None or place[2] != 1:
@@ -312,7 +316,6 @@ class _Rewriting:
         return None
 
     def _count(self, table: str) -> int:
-        """How many shards a table has."""
         return next(count for name, _, count in self._shards.values() if name == table)
 
 

@@ -141,12 +141,10 @@ def _node(table: str) -> str:
 
 
 def _slot(told: Training, slot: Slot) -> str:
-    """The variable that a slot becomes."""
     return f"{_node(told.table)}/{slot.name}"
 
 
 def _find(node: Node, told: LookUp) -> Dict[str, Node]:
-    """The nodes of a look-up."""
     table = _node(told.table)
     made = {table: Node(table, "VarHandleOp", (), _DTYPE)}
     default = _edge(made, f"{node.name}/default", told.default)
@@ -156,7 +154,6 @@ def _find(node: Node, told: LookUp) -> Dict[str, Node]:
 
 
 def _apply(node: Node, told: Training, op: _Op) -> Dict[str, Node]:
-    """The nodes of an update."""
     table, unique, size, total = (
         _node(told.table),
         *(f"{node.name}/{leaf}" for leaf in ("Unique", "Size", "sum")),

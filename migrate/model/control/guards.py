@@ -143,7 +143,6 @@ class Guards:
         return NOWHERE.union(*along, *(self.of[name] for name in self._controls(node)))
 
     def _around(self, frame: str) -> Region:
-        """Where a loop stands."""
         if frame not in self._standing:
             self._standing[frame] = NOWHERE.union(*map(self._guards, self._enters[frame]))
         return self._standing[frame]

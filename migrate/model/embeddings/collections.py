@@ -150,7 +150,6 @@ def _with_sparse_ids(subject: Subject, bags: Lookup, users: Dict[str, List[Node]
 
 
 def _users(regions: Regions) -> Dict[str, List[Node]]:
-    """The nodes that read each node."""
     users: Dict[str, List[Node]] = {}
     for node in regions.order:
         for name in {name for name, _ in regions.read_by(node)}:
@@ -194,7 +193,6 @@ def _read_without_bags(
 
 
 def _levels(regions: Regions, lookups: Mapping[str, Lookup]) -> Dict[str, int]:
-    """How many look-ups stand before each node."""
     levels: Dict[str, int] = {}
     for node in regions.order:
         edges = regions.read_by(node)

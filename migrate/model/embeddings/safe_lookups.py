@@ -311,7 +311,6 @@ def _parts(subject: Subject, packed: Edge) -> Sequence[Node]:
 
 
 def _uncast(subject: Subject, edge: Edge) -> Edge:
-    """`edge`, or the integers that it was cast from."""
     edge = subject.beyond(edge)
     while subject.graph.nodes[edge[0]].op == "Cast":
         edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
@@ -319,6 +318,5 @@ def _uncast(subject: Subject, edge: Edge) -> Edge:
 
 
 def _is(subject: Subject, edge: Edge, values: List[int]) -> bool:
-    """Whether `edge` is a constant of these numbers."""
     found = subject.constant(edge)
     return found is not None and found.reshape(-1).tolist() == values

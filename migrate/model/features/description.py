@@ -147,17 +147,14 @@ class _Description:
         return {name: text for name, text in self._texts.items() if name in wanted}
 
     def _text(self, edge: Edge) -> Optional[str]:
-        """What is assigned to the name of a tensor."""
         return self._texts.get(self._emitter.value(edge).text)
 
     def _alone(self, node: Node, edge: Edge) -> bool:
-        """Whether a node reads `edge` and constants."""
         subject = self._emitter.subject
         others = [other for other in node.inputs if subject.beyond(other) != edge]
         return all(subject.constant(other) is not None for other in others)
 
     def _reads(self, edge: Edge) -> List[str]:
-        """The features that a tensor depends on."""
         graph, inputs = self._emitter.subject.graph, self._emitter.inputs
         found = reachable([edge], lambda at: () if at in inputs else graph.nodes[at[0]].inputs)
         return sorted({inputs[at].name for at in found if at in inputs})

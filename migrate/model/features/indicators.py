@@ -54,5 +54,4 @@ def _are(subject: Subject, node: Node, before: Node) -> bool:
 
 
 def _last(concat: Node) -> Edge:
-    """The last part of a Concat, before the axis or after it."""
     return concat.inputs[-2] if concat.op == "ConcatV2" else concat.inputs[-1]

@@ -24,7 +24,7 @@ _SELECTS = {"Select", "SelectV2"}
 
 
 class Vocabulary(NamedTuple):
-    """found: the node that finds keys. inside: the other nodes, but for the last one."""
+    """A lookup of keys: `found` is the node that finds them, `inside` all others but the last."""
 
     found: Node
     default: numpy.ndarray

@@ -263,7 +263,6 @@ def _are_given(text: str, names: str) -> bool:
 
 
 def _count_lines(line: str) -> int:
-    """How many lines a line of a method becomes."""
     lines = [*wrapped("        " + line)]
     return len(lines)
 

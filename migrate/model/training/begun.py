@@ -32,8 +32,12 @@ from semisync.common.sentences import some_of
 
 
 class Begun(NamedTuple):
-    """found, checkpoint: with what starts over. nodes: of that, by the name under which it would be
-    stored, the slots last; of a table its partitions, in the order of their rows."""
+    """A graph and a checkpoint with what the training starts over.
+
+    Attributes:
+        nodes: of that, by the name it would be stored under, the slots last; of a table, its
+            partitions in the order of their rows.
+    """
 
     found: MetaGraph
     checkpoint: Checkpoint

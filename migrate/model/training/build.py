@@ -27,8 +27,13 @@ Source = Union[Checkpoint, str, os.PathLike]
 
 
 class Training(NamedTuple):
-    """module: returns the loss; of one of several numbers TensorFlow's gradients are those of the
-    sum. optimizer: a `GraphOptimizer`. loss: the tensor's name."""
+    """A model's training; if the loss has several numbers, TensorFlow's gradients are their sum's.
+
+    Attributes:
+        module: returns the loss.
+        optimizer: a `GraphOptimizer`.
+        loss: the tensor's name.
+    """
 
     module: Any
     optimizer: Any

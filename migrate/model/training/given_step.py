@@ -22,7 +22,7 @@ _ORDERS = 4
 
 
 class Stepped(NamedTuple):
-    """A parameter, or a slot of it, as the checkpoint has it. kind: "parameter" or "slot"."""
+    """A parameter or a slot ("parameter" or "slot" as its kind), as the checkpoint has it."""
 
     kind: str
     name: str

@@ -22,8 +22,13 @@ _USUAL_FLAGS = {"multiply_linear_by_lr": False, "update_slots": True}
 
 
 class Recipe(NamedTuple):
-    """updates, gradients: by variable node. scopes: of tf.gradients. changes: what else a step
-    writes."""
+    """How a step trains.
+
+    Attributes:
+        updates, gradients: by variable node.
+        scopes: of tf.gradients.
+        changes: everything that a step writes.
+    """
 
     updates: Dict[str, VariableUpdate]
     gradients: Dict[str, Slices]

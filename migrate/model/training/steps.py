@@ -88,8 +88,11 @@ def recorded_step(batch: Mapping[str, Any], loss: float, values: Values) -> Begu
 
 
 class Difference(NamedTuple):
-    """kind: "loss", "gradient", "parameter", "slot", "statistic" or "counter". step: counted from
-    1."""
+    """A value that differs after a step, counted from 1.
+
+    Attributes:
+        kind: "loss", "gradient", "parameter", "slot", "statistic" or "counter".
+    """
 
     relative: float
     kind: str

@@ -133,7 +133,6 @@ def _variable_name(node: str) -> str:
 
 
 def _changed(applied: Slices, raw: Slices) -> List[Edge]:
-    """The tensors that are not the gradient's own."""
     pairs = zip(applied, raw)
     return [edge for edge, own in pairs if edge is not None and edge != own]
 

@@ -81,7 +81,7 @@ class TableById(nn.Module):
         self.set_rows(self.ids.new_empty(rows), self.weight.new_empty(rows, self.weight.shape[1]))
 
     def set_rows(self, ids: Tensor, weight: Tensor) -> None:
-        """In the place of those that it has. ids: int64 [n]; weight: [n, dim]."""
+        """Replaces all rows by those of int64 ids [n], weight [n, dim]."""
         self.ids, self.weight.data, self._rows = ids, weight, None
 
     def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:

@@ -72,13 +72,11 @@ class Opened:
         }
 
     def _fed(self):
-        """The tensors that rows are fed to."""
         if self._examples is not None:
             return [self._examples]
         return [tensor for taken in self.inputs for tensor in taken.tensors]
 
     def _feed(self, rows, arrays):
-        """The feed_dict of a batch of `messages`."""
         values = [arrays[str(i)] for i in range(len(self.inputs))]
         lengths = [arrays.get("{}/lengths".format(i)) for i in range(len(self.inputs))]
         feed = dict(self._constants)

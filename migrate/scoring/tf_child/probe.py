@@ -179,7 +179,6 @@ def _summed(values, indices=None):
 
 
 def _read(tf, op):
-    """The value of a variable's op, of either kind."""
     if op.type != "VarHandleOp":
         return tf.identity(op.outputs[0])
     return tf.raw_ops.ReadVariableOp(resource=op.outputs[0], dtype=op.get_attr("dtype"))

@@ -116,7 +116,6 @@ def _distance(one, other):
 
 
 def _far(one, other):
-    """Whether two values differ by more than rounding."""
     if one.shape != other.shape or not one.size:
         return one.shape != other.shape
     finite = other[np.isfinite(other)]

@@ -212,7 +212,6 @@ def _scored(
 
 @triton.jit
 def _slope(scores):
-    """That of silu."""
     share = tl.sigmoid(scores)
     return share * (1.0 + scores * (1.0 - share))
 

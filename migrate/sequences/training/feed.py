@@ -23,7 +23,7 @@ from semisync.common.errors import UsageError
 
 
 class Share(NamedTuple):
-    """weight: of its loss. seed: of what is drawn alike for all shares of the step."""
+    """A share of a batch: the weight of its loss, and the seed of what all shares draw alike."""
 
     packed: Packed
     weight: float

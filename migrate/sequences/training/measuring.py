@@ -77,7 +77,7 @@ def _judged(model: RankingModel, of: Measured) -> Dict[str, Any]:
 
 
 class Logits(NamedTuple):
-    """events: where each stands in the histories, int64 [n]. logits: by label, float32 [n]."""
+    """Of `events`, places in the histories int64 [n], the logits by label, float32 [n]."""
 
     events: numpy.ndarray
     logits: Dict[str, numpy.ndarray]

@@ -31,10 +31,16 @@ PRECISIONS = ("float32", "bfloat16")
 
 @dataclass
 class Model:
-    """task: which item comes next, or which labels an item gets. tower: one of TOWERS. dim: of
-    vectors. length: events of a sequence, the last ones. buckets: of ages, for data with times; 0:
-    times have no influence. tables: one of TABLES. users: whether a user has a vector of its own,
-    with which its sequence begins."""
+    """What a model is.
+
+    Attributes:
+        task: which item comes next, or which labels an item gets.
+        tower, tables: one of TOWERS and of TABLES.
+        dim: of vectors.
+        length: the last events of a sequence that it reads.
+        buckets: of ages, for data with times; 0: times have no influence.
+        users: a user has a vector of its own, the first of its sequence.
+    """
 
     task: str = "retrieval"
     tower: str = "hstu"
@@ -86,7 +92,7 @@ class Training:
 
 @dataclass
 class Start:
-    """converted: a directory of `semisync convert`. item, user: the names of its tables."""
+    """A directory of `semisync convert`, and the names of its item and user tables."""
 
     converted: str
     item: Optional[str] = None

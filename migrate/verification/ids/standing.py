@@ -17,7 +17,7 @@ from migrate.verification.ids.sides import BothSides
 
 
 class Standing:
-    """Goes over the ids of a table of the target, block by block. differs: gets what is wrong."""
+    """Checks the ids of a table of the target, block by block; `differs` gets what is wrong."""
 
     def __init__(self, table: TableSummary, differs: Callable[[str], None]) -> None:
         assert table.ids is not None
@@ -28,7 +28,7 @@ class Standing:
         self._round: Optional[int] = None  # in this bucket, the first home of ids that went round
 
     def check(self, first: int, ids: numpy.ndarray, there: numpy.ndarray) -> None:
-        """ids [n] of the rows from `first` on; there: which of the rows have one."""
+        """Checks ids [n] of the rows from `first` on that have one, by `there`."""
         self._count += int(there.sum())
         if self._ids.mode in ("rows", "mch"):
             self._check_order(ids)
@@ -98,7 +98,7 @@ class FreeRows:
         self.differing = 0
 
     def check(self, first: int, there: numpy.ndarray, rows: List[numpy.ndarray]) -> None:
-        """rows: of each column, from row `first` on; there: which of them have an id."""
+        """Checks each column's rows from `first` on that have no id, by `there`."""
         differing = numpy.zeros(len(there), bool)
         for column, values in zip(self._sides.columns, rows):
             wrong = ~there & (values != column.free).any(axis=1)

@@ -105,7 +105,6 @@ def _gaps(training: TrainingNoise, margin: float) -> List[Tuple[str, ...]]:
 
 
 def _noise(training: TrainingNoise, comparison: Comparison) -> List[Tuple[str, str]]:
-    """What the uncertainty is made of."""
     low, high = (signed(value, comparison.margin) for value in comparison.interval)
     rows = [
         ("baseline's runs", _aucs(training.baseline_aucs, comparison.margin)),

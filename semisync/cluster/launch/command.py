@@ -54,7 +54,6 @@ def configure(parser):
 
 
 def _add_place(parser):
-    """Where the process belongs."""
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--local", action="store_true", help="the whole job on this machine")
     where.add_argument(
@@ -68,7 +67,6 @@ def _add_place(parser):
 
 
 def _add_shape(group):
-    """How many of each there are."""
     add = group.add_argument
     add("--ps", type=int, default=0, metavar="P", help="how many servers in all")
     add("--workers", type=int, default=0, metavar="N", help="how many workers")
@@ -85,7 +83,6 @@ def _add_shape(group):
 
 
 def _add_waits(group):
-    """How long, and how often."""
     add = group.add_argument
     add(
         "--restarts",

@@ -189,7 +189,6 @@ def _failure(why):
 
 
 def _end(shape, sight, waited, deadline):
-    """The job's outcome, if it has ended."""
     lost = {}
     for name in sight.current.members:
         is_lost = name not in sight.members and not sight.ended(name)

@@ -88,7 +88,6 @@ class Forwards:
         far.close()
 
     def _connected(self, name):
-        """A connection to the process, or None."""
         deadline = time.monotonic() + WAIT_FOR_WORKER
         while self._open and time.monotonic() < deadline:
             target = self._target(name)

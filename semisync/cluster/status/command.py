@@ -56,7 +56,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _serve(place, read):
-    """Serves until it is interrupted."""
     from semisync.cluster.status.server import StatusServer
 
     host, _, port = place.rpartition(":")

@@ -142,7 +142,6 @@ def _joined(parts):
 
 
 def _stored(variable):
-    """Name in the checkpoint."""
     info = variable._get_save_slice_info()
     return info.full_name if info else variable.op.name
 
