@@ -194,7 +194,7 @@ def load(folder, count):
 
 
 def memory(what):
-    """Of this process, in GB."""
+    """What /proc says of this process's memory, in GB."""
     with open("/proc/self/status") as status:
         (line,) = (line for line in status if line.startswith(what + ":"))
     return int(line.split()[1]) * 1024 / 1e9

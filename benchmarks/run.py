@@ -149,7 +149,7 @@ def _interpreter(words):
 
 
 def versions(python, environment):
-    """Of Python and of `PACKAGES`, as that interpreter has them."""
+    """The versions of Python and of `PACKAGES` in that interpreter."""
     ask = "import platform; print(platform.python_version())"
     command = [python, "-W", "ignore", "-c", ask]
     found = {"Python": _said(command, environment).strip()}

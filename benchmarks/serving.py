@@ -142,7 +142,7 @@ def difference(found, own):
 
 
 def seconds(way, batch, repeats):
-    """Of one batch: the median of the repeats."""
+    """Seconds per batch, the median of the repeats."""
     started, times = time.perf_counter(), 0
     while time.perf_counter() - started < SECONDS / 4:
         Served.run(way, batch)
@@ -157,7 +157,7 @@ def seconds(way, batch, repeats):
 
 
 def cell(served, name, repeats):
-    """Of one way."""
+    """A way's cell in the table."""
     torch._dynamo.reset()
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -137,14 +137,14 @@ def _checked_least(value: float) -> float:
 
 
 def interval_of_auc(comparison: Comparison, side: Side) -> Interval:
-    """Of a model's own AUC, at the comparison's confidence; holds what histograms hide."""
+    """The interval of a model's AUC, at the comparison's confidence, widened for histograms."""
     with at_confidence(comparison.confidence):
         interval = student_interval(side.auc, side.standard_error, side.freedom)
     return widened(interval, comparison.bound or 0.0)
 
 
 def _least_gate(comparison: Comparison, least: float) -> Gate:
-    """Of both models: an interval above it meets it, one below fails."""
+    """Gates both models' AUC: an interval above it passes, one below fails."""
     failed, undecided = [], []
     for name, side in (("baseline", comparison.baseline), ("candidate", comparison.candidate)):
         interval = interval_of_auc(comparison, side)

@@ -8,7 +8,7 @@ import torch
 
 
 def milliseconds(work, device, repeats):
-    """Of each of the calls, after one that is not counted."""
+    """Milliseconds of each call, after one that is not counted."""
     taken = []
     for turn in range(repeats + 1):
         synchronize(device)

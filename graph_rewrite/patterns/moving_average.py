@@ -31,7 +31,7 @@ def _is_complement(nodes, whole, rest):
 
 
 def _origin(nodes, tensor):
-    """Of a variable each use may have its own read."""
+    """Where a tensor comes from: each use of a variable may have its own read."""
     return ends(nodes, tensor, CARRY | READ | CAST)
 
 

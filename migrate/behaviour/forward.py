@@ -230,7 +230,7 @@ def _chosen(
     hidden = [name for name, edge in wanted.items() if not subject.has(edge)]
     if hidden:
         raise BadInput(
-            f"{subject.raw.path}: the output {hidden[0]!r} is in a function, which TensorFlow does "
-            "not let one read"
+            f"{subject.raw.path}: the output {hidden[0]!r} is in a function, where TensorFlow "
+            "cannot fetch it"
         )
     return {by_edge[edge]: edge for edge in wanted.values()}

@@ -38,7 +38,7 @@ class Rows(NamedTuple):
 
     @property
     def features(self) -> List[Feature]:
-        """Of `size` rows."""
+        """The features, padded to `size` rows."""
         return [one.padded(self.size - self.rows) for one in self.read]
 
     def first(self, count: int) -> Rows:

@@ -72,7 +72,7 @@ class TablesById:
         )
 
     def rounding(self, given: Values, gradients: Mapping[str, Gradient]) -> Values:
-        """Of sums by ids, ascending, those by rows, ascending. gradients: as they were given."""
+        """Reorders the rounding of sums from ascending ids to ascending rows."""
         found = dict(given)
         for name in self._tables.keys() & given.keys():
             ids = np.unique(np.asarray(gradients[name][1]))
@@ -104,7 +104,7 @@ class TablesById:
             return given
         rows, known = self._tables[name].find(torch.tensor(np.array(ids).reshape(-1)))
         if not known.all():
-            raise BadInput(f"torch's {name!r} lacks ids that TensorFlow's gradient is of")
+            raise BadInput(f"TensorFlow's gradient has ids that torch's {name!r} lacks")
         return values.reshape(len(rows), -1), rows.cpu().numpy()
 
 

@@ -56,7 +56,7 @@ def forecast(
     workers: Optional[int] = None,
     scratch: Optional[str] = None,
 ) -> Forecast:
-    """Of `migrate.convert` with these arguments, by so many ranks."""
+    """Forecasts `migrate.convert` with these arguments and number of ranks."""
     todo = items(plan, checkpoint, {})
     numbered = parts(list(regions_of(todo, checkpoint)), todo)
     written = sum(item.nbytes for item in todo)

@@ -110,7 +110,7 @@ class Watch:
 
 
 def _size(path: str) -> int:
-    """In bytes; -1 where the file has just gone."""
+    """The size in bytes; -1 if the file has just been removed."""
     try:
         return os.path.getsize(path)
     except FileNotFoundError:

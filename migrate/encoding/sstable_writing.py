@@ -81,7 +81,7 @@ class _Block:
 
     @property
     def size(self) -> int:
-        """In bytes, once finished."""
+        """Its size in bytes, once finished."""
         return len(self._data) + 4 * len(self._restarts) + 4
 
     def add(self, key: bytes, value: bytes) -> None:

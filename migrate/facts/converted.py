@@ -85,7 +85,7 @@ def _slots(manifest: Manifest) -> Dict[str, List[Written]]:
 
 
 def _arguments(table: TableConfig) -> Dict[str, float]:
-    """Of the table's optimizer in `model.json`, in TensorFlow's words."""
+    """The arguments of the optimizer in `model.json`, under TensorFlow's names."""
     optimizer = table["optimizer"]
     return {
         HYPERPARAMETERS.get(name, name): float(value)

@@ -69,7 +69,7 @@ def tables_in_checkpoint(
     found = {**with_slots(tables), **tfra.tables_beside(checkpoint)}
     told = servers.server_tables(checkpoint.prefix) or {}
     for name in told.keys() & checkpoint.keys():
-        raise BadInput(f"{checkpoint.prefix} has the tensor {name!r}, and a plug-in such a table")
+        raise BadInput(f"{checkpoint.prefix} has a tensor {name!r}, and a plug-in a table")
     return {**found, **told}
 
 

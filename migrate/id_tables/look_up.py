@@ -150,6 +150,6 @@ def whole(pending: Sequence[Pending], grads: Sequence[Tensor], share: float) -> 
 
 
 def _by_rank(columns: Any) -> Parts:
-    """Of pairs (one-dimensional tensor, how much of it each process gets): what each gets."""
+    """What each process gets, from pairs (tensor [n], how much of it each gets)."""
     split = [tensor.split(sizes) for tensor, sizes in columns]
     return [list(of) for of in zip(*split)]

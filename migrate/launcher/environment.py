@@ -39,13 +39,13 @@ def from_environment(deadline: float = DEADLINE) -> Rank:
     if count != "1" and not any(set(names) <= set(os.environ) for names in _LAUNCHERS):
         raise UsageError(
             f"RANK is {rank!r} and WORLD_SIZE {count!r}, but no launcher has set "
-            f"{' or '.join(' and '.join(names) for names in _LAUNCHERS)}; unset both to do all "
+            f"{' or '.join(' and '.join(names) for names in _LAUNCHERS)}; unset both to work "
             "with this process alone, or start the ranks with torchrun"
         )
     if not (rank.isdecimal() and count.isdecimal() and int(rank) < int(count)):
         raise UsageError(
             f"RANK is {rank!r} and WORLD_SIZE {count!r}, expected 0 <= RANK < WORLD_SIZE; unset "
-            "both to do all with this process alone"
+            "both to work with this process alone"
         )
     return Rank(int(rank), int(count), deadline)
 
@@ -55,11 +55,11 @@ def _check_alone(rank: object) -> None:
     if rank is not None:
         raise UsageError(
             f"RANK is {rank!r}, and there is no WORLD_SIZE: set it to the number of processes, or "
-            "unset RANK to do all with this process alone"
+            "unset RANK to work with this process alone"
         )
     nodes = os.environ.get("PET_NNODES", "1")
     if nodes.rpartition(":")[2] != "1":
         raise UsageError(
             f"PET_NNODES is {nodes!r}, but torchrun did not start this process, and each node "
-            "would do all alone: run `torchrun -m semisync` in place of `semisync`, or unset it"
+            "would do all the work: run `torchrun -m semisync` instead of `semisync`, or unset it"
         )

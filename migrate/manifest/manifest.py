@@ -132,7 +132,7 @@ class Ids:
 
 
 class RowsById(NamedTuple):
-    """Of a hash table `table`.
+    """A tensor by raw id: the part `of` a hash table.
 
     Attributes:
         of: "ids", "values", or the slot's name in the source.

@@ -168,7 +168,7 @@ class Emitter:
             else:
                 raise BadInput(
                     f"{self._graph.path}: output {edge[1]} of node {node.name!r} ({node.op}) is "
-                    "used, but the op does not have it as it is known here"
+                    "used, but the op is not known to have such an output"
                 )
         return self._values[edge]
 

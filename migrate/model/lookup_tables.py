@@ -71,7 +71,7 @@ class Tables:
         if array is None:
             raise BadInput(
                 f"{self._graph.path}: the keys or values of the lookup table {table.name!r} are "
-                f"computed by {edge[0]!r} of more than constants"
+                f"computed by {edge[0]!r}, not from constants alone"
             )
         return self._constants.expression(array, name)
 

@@ -104,9 +104,9 @@ class Parameters:
         saved = self._saved.get(node.name)
         if saved is None and _filled_anew(self._graph, node.name):
             raise BadInput(
-                f"{self._graph.path}: what the outputs depend on is put into {node.name!r} at each "
-                "run, which no checkpoint has; of look-ups in hash tables those are known that "
-                "read rows as they are, without max_norm"
+                f"{self._graph.path}: the outputs depend on what each run puts into {node.name!r}, "
+                "which no checkpoint has; a look-up in a hash table must read rows as they are, "
+                "without max_norm"
             )
         if saved is None or saved.name not in self._checkpoint:
             raise BadInput(

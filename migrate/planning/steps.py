@@ -62,7 +62,7 @@ def table_step_notes(plan: Plan, table: Table, checkpoint: Checkpoint) -> List[s
 
 
 def dense_step_notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
-    """Of which dense variables the step is not known: one note per reason."""
+    """Notes on dense variables without a known step, one per reason."""
     by_reason: Dict[str, List[str]] = {}
     for dense in plan.dense:
         count = _count(dense)

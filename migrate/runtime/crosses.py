@@ -77,7 +77,7 @@ def _batch(
         if where.ndim != 2 or where.shape[1] != 2 or len(shape) != 2:
             raise BadInput("a column of a cross is a SparseTensor of rank 2; reshape it")
         if features.ndim != 1 or len(where) != len(features):
-            raise BadInput("a SparseTensor in a cross has not as many values as indices")
+            raise BadInput("a SparseTensor in a cross has more or fewer values than indices")
     if any(dense.ndim != 2 for dense in dense_inputs):
         raise BadInput("a dense column of a cross is a matrix; reshape it")
     rows = [int(shape[0]) for shape in shapes] + [dense.shape[0] for dense in dense_inputs]

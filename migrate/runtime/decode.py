@@ -19,7 +19,7 @@ from semisync.common.errors import BadInput, UsageError
 Column = Union[torch.Tensor, Strings]
 
 _WRONG = {
-    csv.COUNT: "it has not as many fields as expected",
+    csv.COUNT: "it has more or fewer fields than expected",
     csv.BARE_QUOTE: "a field without quotes has a quote or a line end in it",
     csv.INNER_QUOTE: "a quote within quotes must be doubled",
     csv.OPEN_QUOTE: "a field in quotes must end with a quote and a delimiter",

@@ -107,7 +107,7 @@ class Strings:
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        """Of one axis the strings, as bytes; else the rows, as arrays of them."""
+        """The strings as bytes if there is one axis, or else the rows."""
         return iter(self.numpy())
 
     def __repr__(self) -> str:

@@ -72,7 +72,7 @@ def _likely_outputs(meta: str) -> str:
 
 
 def of_saved_model(directory: str) -> Dict[str, Any]:
-    """Of a SavedModel; BadInput where there is none."""
+    """The origin of a SavedModel; raises BadInput if there is none."""
     if not os.path.isfile(os.path.join(directory, "saved_model.pb")):
         raise BadInput(f"{directory} is not a SavedModel, it has no saved_model.pb")
     below = glob.glob(os.path.join(glob.escape(directory), "**"), recursive=True)
@@ -81,7 +81,7 @@ def of_saved_model(directory: str) -> Dict[str, Any]:
 
 
 def of_checkpoint(prefix: str, meta: str) -> Dict[str, Any]:
-    """Of a checkpoint and its MetaGraph; BadInput where either is missing."""
+    """The origin of a checkpoint and its MetaGraph; raises BadInput if one is missing."""
     stored = _stored(prefix)
     if not os.path.isfile(meta):
         raise BadInput(f"there is no MetaGraph {meta}; --meta names another")

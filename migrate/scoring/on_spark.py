@@ -202,7 +202,7 @@ def _inputs_of(scoring: _Scoring, session: Any) -> List[Input]:
 
 
 def _inputs_there(scoring: _Scoring, session: Any) -> List[Input]:
-    """Of the model that an executor opens."""
+    """The inputs of the model, as an executor opens it."""
     from parity.spark.session import explained
 
     with extra("spark", "to score on Spark"), explained("Spark cannot open the model"):

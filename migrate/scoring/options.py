@@ -28,7 +28,7 @@ class Given(NamedTuple):
     text: Optional[TextFormat]
 
     def asked(self, output: Optional[str]) -> Asked:
-        """Of the model, for that output."""
+        """What to ask of the model, for that output."""
         return Asked(tuple(self.named), tuple(self.feeds.items()), output)
 
 

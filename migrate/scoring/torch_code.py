@@ -49,7 +49,7 @@ def scores(found: Any, name: str) -> np.ndarray:
 
 
 def versions() -> Dict[str, str]:
-    """Of what computes."""
+    """The versions of Python and of the packages that compute."""
     found = {"python": platform.python_version()}
     for name in ("numpy", "torch", "torchrec"):
         if name in sys.modules:

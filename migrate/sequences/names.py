@@ -60,10 +60,10 @@ class Names(NamedTuple):
         return cls(ids, text)
 
     def texts(self, ids: numpy.ndarray) -> pa.Array:
-        """Of ids, large_string [n]. Raises: BadInput where one is of no text here."""
+        """The texts of ids, large_string [n]; raises BadInput if one has none."""
         places = numpy.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
         if (self.ids[places] != ids).any():
-            raise BadInput("an id is of no text that is kept; the files are of another training")
+            raise BadInput("an id has no text here; the files are of another training")
         return self.text.take(pa.array(places))
 
     def write(self, path: str) -> None:

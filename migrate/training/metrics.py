@@ -78,7 +78,7 @@ class Counts:
         return {"bins": self.bins, "rows": self.rows, "loss": self.loss}
 
     def figures(self) -> Figures:
-        """Of at least one row."""
+        """The figures; there must be a row."""
         negatives, positives = (int(n) for n in self.rows.sum(1))
         count = negatives + positives
         loss = self.loss / _UNITS / count
@@ -128,7 +128,7 @@ class Metrics:
             self._of(str(name)).add(positive[codes == code], logits[codes == code])
 
     def whole(self) -> Optional[Figures]:
-        """Of all rows; None: there are none."""
+        """The figures of all rows, if there are any."""
         total = Counts()
         for counts in self._days.values():
             total.merge(counts.state())

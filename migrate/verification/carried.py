@@ -60,8 +60,8 @@ class Carried(Checkpoint):
             raise Lost(f"{self._directory} lacks {name!r} of {self.prefix}: {reason}")
         if written.transform not in (COPY.name, CAST.name):
             raise Lost(
-                f"{self._directory} has of {name!r} the {written.transform} alone, from which "
-                "training does not go on as in TensorFlow"
+                f"{self._directory} has only the {written.transform} of {name!r}, from which "
+                "training does not continue as in TensorFlow"
             )
         stored = self._reader.tensors.get(written.fqn)
         shape = info.shape

@@ -33,7 +33,7 @@ def _pairs(one: Renamed, reader: Reader) -> Iterator[Tuple[torch.Tensor, torch.T
         other = (one.rows[1], *other[1:])
     count = other[0] if other else 1
     if one.axes is not None and sorted(one.axes) != list(range(len(other))):
-        raise BadInput(f"that is {list(other)}, which has not the axes {one.axes}")
+        raise BadInput(f"that is {list(other)}, which lacks the axes {one.axes}")
     if not one.as_written:
         mine = reader.rows(one.name, 0, own[0])
         yield mine, one.of(reader.rows(one.fqn, 0, count))

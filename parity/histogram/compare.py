@@ -202,7 +202,7 @@ def _score_difference(summary: Summary) -> ScoreDifference:
 
 
 def _joint_scores(summary: Summary) -> JointScores:
-    """Of cells by fours on either side, which are narrower still than a figure shows."""
+    """Joint scores, with 4 x 4 cells as one, which is still finer than a figure shows."""
     cells, bits = summary.joint.cells(), 2
     side = COARSE_BINS >> bits
     place = (cells.bins(0) >> bits) * side + (cells.bins(1) >> bits)

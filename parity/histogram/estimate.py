@@ -55,7 +55,7 @@ class Counted(NamedTuple):
 
 
 class Estimate:
-    """Of a summary with at least two rows of each class."""
+    """The estimate from a summary with at least two rows of each class."""
 
     def __init__(self, summary: Summary, models: Optional[Sequence[Model]] = None) -> None:
         """Args: models: where they were made before. They are not kept, as they are large."""
@@ -111,7 +111,7 @@ class Estimate:
         return reaches[0], reaches[1]
 
     def _effective_rows(self) -> Tuple[float, float]:
-        """Of the negatives and of the positives (parity.stats.delong)."""
+        """The effective negatives and positives (parity.stats.delong)."""
         cells = self.summary.joint.cells()
         negatives, positives = (
             mass**2 / float(cells.squares[of_class].sum())
@@ -120,7 +120,7 @@ class Estimate:
         return negatives, positives
 
     def placements(self, bits: int) -> List[Placements]:
-        """Of either model, by bins of 2^bits."""
+        """The placements in either model, by bins of 2^bits."""
         return [_placements(self.summary, model, bits) for model in (0, 1)]
 
     def pulls(

@@ -59,7 +59,7 @@ class GroupSums:
         return [float(total**2 / squares) for total, squares in self._weights]
 
     def difference(self, name: str, delta: float, reach: float) -> MeanDifference:
-        """Of means, whose pulls the amount is."""
+        """The difference of means whose pulls are the amount."""
         sums = self.of[name]
         _, step = carried(sums.squares, sums.fourths)
         return MeanDifference.of(delta, sums.error_of_total(), self._effective()[2], step, reach)
@@ -131,7 +131,7 @@ class Groups:
             self._add_parts(name, rows, stored.codes[name])
 
     def whole(self) -> ByGroup:
-        """Of all rows. Raises: BadInput where a single group holds a class."""
+        """The sums of all rows; raises BadInput if a single group holds a class."""
         sums, weight = self._sums.of, float(self._gauc_sums[MASS])
         groups = check_holding(sums["delta"].held, "group").either
         several = self._gauc_sums[COUNT] > 1

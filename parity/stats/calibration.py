@@ -100,7 +100,7 @@ class MeanDifference(NamedTuple):
         )
 
     def times(self, scale: float) -> "MeanDifference":
-        """In another unit, of which this one is so many."""
+        """The same times `scale`, in another unit."""
         low, high = self.interval
         return MeanDifference(
             self.delta * scale,
@@ -197,7 +197,7 @@ def loss_difference(
 
 
 def pcoc_difference(rows: Rows) -> Optional[MeanDifference]:
-    """Of checked rows; None unless both models give probabilities, in (0, 1)."""
+    """The difference in PCOC; None unless both models' scores are probabilities, in (0, 1)."""
     scores = rows.baseline, rows.candidate
     if min(s.min() for s in scores) <= 0 or max(s.max() for s in scores) >= 1:
         return None

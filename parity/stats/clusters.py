@@ -27,12 +27,12 @@ class Holding(NamedTuple):
 
     @property
     def fewer(self) -> int:
-        """Of the class that fewer hold."""
+        """How many hold the class that fewer hold."""
         return min(self.positives, self.negatives)
 
 
 def holding(positive: np.ndarray, clusters: np.ndarray) -> Holding:
-    """Of rows: bool (n,) labels and int (n,) codes from 0."""
+    """How many clusters hold each class: bool (n,) labels, int (n,) codes from 0."""
     held = [clusters_of(c, clusters) > 0 for c in (positive, ~positive)]
     return Holding(*(int(np.count_nonzero(codes)) for codes in (*held, held[0] | held[1])))
 

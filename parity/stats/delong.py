@@ -175,7 +175,7 @@ def evidence_of_moves(
 def evidence_from(
     delta: float, moves: Spread, reach: Optional[float], alike: bool, bound: float = 0.0
 ) -> Evidence:
-    """Of a difference with its spread, whether of rows or of counts.
+    """The evidence of a difference and its spread, from rows or counts.
 
     Args:
         reach: how far a placement may move, where all rows see one difference.

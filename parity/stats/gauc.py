@@ -67,7 +67,7 @@ def within_groups(
 def gauc_difference(
     old: Optional[WithinGroups], new: Optional[WithinGroups]
 ) -> Optional[MeanDifference]:
-    """Of the same rows; None without clusters, or with fewer than two that hold both classes."""
+    """The difference in GAUC; None unless two clusters hold both classes."""
     if old is None or new is None or len(old.areas) < 2:
         return None
     apart, share = new.areas - old.areas, old.weights / old.weights.sum()

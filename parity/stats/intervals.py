@@ -40,7 +40,7 @@ _LEVEL = contextvars.ContextVar("confidence", default=CONFIDENCE)
 
 
 class Interval(NamedTuple):
-    """Of a difference, at `confidence()`."""
+    """The interval of a difference, at `confidence()`."""
 
     low: float
     high: float

@@ -21,7 +21,7 @@ BINS = 41  # odd, so that no difference at all falls in the middle of a bin
 
 
 class Quantiles(NamedTuple):
-    """Of the size of a difference, over rows."""
+    """Quantiles of the absolute difference, over rows."""
 
     p50: float
     p90: float
@@ -115,7 +115,7 @@ def joint_scores(
 
 
 def _joint_of_sample(baseline: np.ndarray, candidate: np.ndarray) -> JointScores:
-    """Of a sample, as a figure shows no more than that: drawn with a fixed seed."""
+    """The joint scores of a sample, all that a figure shows, drawn with a fixed seed."""
     logits = _probabilities(baseline, candidate)
     if len(baseline) > SAMPLE:
         chosen = np.random.default_rng(0).integers(0, len(baseline), SAMPLE)

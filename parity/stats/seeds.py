@@ -26,7 +26,7 @@ class Control(NamedTuple):
 
 
 def control_of(aucs: Sequence[float], margin: float) -> Optional[Control]:
-    """Of each run's AUC; None of a single run."""
+    """How far the runs' AUCs are apart; None for a single run."""
     gaps = [abs(first - second) for first, second in itertools.combinations(aucs, 2)]
     if not gaps:
         return None

@@ -177,7 +177,7 @@ def drift(days: Sequence[Part]) -> Tuple[Optional[float], Optional[float], Optio
 
 
 def error_of_alike(errors: Sequence[float], fewest: float) -> Tuple[float, float]:
-    """Of the mean over parts that share no row, and its observations.
+    """Error and observations of the mean over parts that share no row.
 
     Args:
         errors: standard errors of the parts.

@@ -80,7 +80,7 @@ def thresholds() -> np.ndarray:
 
 
 def area_above(positives: np.ndarray, negatives: np.ndarray) -> float:
-    """From the amount of either class above so many thresholds, (THRESHOLDS + 1,) each."""
+    """The AUC from each class's amount above each threshold, (THRESHOLDS + 1,)."""
     hits, false_alarms = (np.cumsum(a[::-1])[::-1][1:] for a in (positives, negatives))
     # The lowest threshold is below every score, so its count is the class's total.
     true_rate = (hits + _EPSILON) / (hits[0] + _EPSILON)

@@ -70,7 +70,7 @@ class Series(NamedTuple):
 
 
 def series_of(days: Sequence[Part]) -> Series:
-    """Of the days in their order."""
+    """The series of the days, in order."""
     usable = [(i, day) for i, day in enumerate(days) if day.delta is not None]
     errors = np.array([_error(day) for _, day in usable], float)
     return Series(

@@ -89,7 +89,7 @@ def _found(settings: Settings) -> Settings:
 
 
 def _identities(settings: Settings) -> Identities:
-    """Of what there is before the conversion."""
+    """The identities of what exists before the conversion."""
     from migrate.scoring.model_files import of_checkpoint
     from parity.io.data_files import files_of
     from parity.io.identity import identify

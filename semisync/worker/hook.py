@@ -82,7 +82,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     @property
     def handles(self):
-        """Of the session's graph, before a session of the default graph."""
+        """The handles in the session's graph or, before a session, in the default graph."""
         return self._handles or self._find()
 
     @property

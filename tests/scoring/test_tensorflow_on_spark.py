@@ -48,7 +48,7 @@ def test_a_checkpoint_scores_as_on_one_machine(spark, models, data, rows, tmp_pa
 
 
 def files(models):
-    """Of the SavedModel that `write_models` wrote."""
+    """The SavedModel that `write_models` wrote."""
     saved, python = str(models.folder / "saved"), models.python
     model = migrate.TensorFlowFiles(saved_model=saved, python=python)
     return model._replace(timeout=300)

@@ -47,7 +47,7 @@ class Feed(NamedTuple):
 
 
 def feeds(walks: Walks) -> List[Feed]:
-    """In the order of the graph."""
+    """The feeds, in the order of the graph."""
     labels: Dict[Edge, List[str]] = {}
     for loss in losses(walks):
         if loss.labels is not None:

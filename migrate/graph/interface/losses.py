@@ -43,7 +43,7 @@ class Loss(NamedTuple):
 
 
 def losses(walks: Walks) -> List[Loss]:
-    """In the order of the graph."""
+    """The losses, in the order of the graph."""
     return [loss for node in walks.nodes.values() for loss in _of(walks, node)]
 
 

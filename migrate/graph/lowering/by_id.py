@@ -114,7 +114,7 @@ def dealing(graph: Graph) -> Dict[str, FrozenSet[str]]:
 
 
 def rows_written(graph: Graph, nodes: AbstractSet[str]) -> Set[str]:
-    """Of the nodes of a step, in TensorFlow's graph, those that write rows of tables."""
+    """The nodes of a step, in TensorFlow's graph, that write rows of tables."""
     return {name for name in nodes & graph.nodes.keys() if _WRITES.fullmatch(graph.nodes[name].op)}
 
 

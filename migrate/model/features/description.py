@@ -30,7 +30,7 @@ _MAX_EXPANDED, _MAX_LENGTH = 50, 300  # names that are put in, and characters be
 
 
 def describe(emitter: Emitter, parameters: Parameters, tables: Tables) -> Dict[str, Any]:
-    """Of a model whose statements are not rendered yet."""
+    """Describes a model whose statements are not rendered yet."""
     return _Description(emitter, parameters, tables).content()
 
 

@@ -145,7 +145,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         self._transformation.clear()
 
     def give_new_rows_slots(self) -> None:
-        """Of the ids that tables by raw id have taken in since the last step."""
+        """Makes slots for ids that tables by raw id have added since the last step."""
         for target in self.targets:
             for name, value in target.begins.items():
                 slot, key = self.state[target.tensor][name], (target.attribute, name)

@@ -114,7 +114,7 @@ def _check(graph: Graph, changes: Changes, update: VariableUpdate) -> None:
     if strange:
         raise BadInput(
             f"{graph.path}: {update.node!r} ({node.op}) trains {update.variable!r} with "
-            f"{', '.join(strange)} set otherwise than usual, which cannot be carried over"
+            f"{', '.join(strange)} not set as usual, which cannot be carried over"
         )
     if "Apply" not in node.op:
         return  # several ops make the update, and write the slots one by one

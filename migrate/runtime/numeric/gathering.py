@@ -83,7 +83,7 @@ def tensor_scatter_update(x: Any, indices: Tensor, updates: Any) -> Any:
 def dynamic_partition(x: Any, partitions: Tensor, count: int) -> Sequence[Any]:
     """The rows of each partition 0 ... count - 1, in their order."""
     if ((partitions < 0) | (partitions >= count)).any():
-        raise IndexError(f"a row is of a partition that is not within 0 and {count}")
+        raise IndexError(f"a row is of a partition outside of 0 to {count - 1}")
     return tuple(x[partitions == number] for number in range(count))
 
 

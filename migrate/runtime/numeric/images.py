@@ -65,7 +65,7 @@ def crop_and_resize(
         images: which one each box is of.
     """
     if ((images < 0) | (images >= len(x))).any():
-        raise BadInput(f"a box is of an image that is not within 0 and {len(x)}")
+        raise BadInput(f"a box is of an image outside of 0 to {len(x) - 1}")
     x, found = x.float(), []
     places = [
         _of_boxes(boxes[:, first], boxes[:, first + 2], x.shape[first + 1], length)
@@ -108,7 +108,7 @@ def space_to_depth(x: Tensor, block: int) -> Tensor:
 def _sizes(size: Any) -> Tuple[int, int]:
     height, width = integers(size)
     if min(height, width) <= 0:
-        raise BadInput(f"an image was to become {height} x {width} large")
+        raise BadInput(f"an image cannot be resized to {height} x {width}")
     return height, width
 
 

@@ -38,7 +38,7 @@ def ragged_gather(splits: Tensor, values: Any, indices: Tensor) -> Tuple[Tensor,
     """(splits, values) of the rows at `indices`, a vector; values: [n, ...]."""
     rows = len(splits) - 1
     if indices.numel() and not 0 <= int(indices.min()) <= int(indices.max()) < rows:
-        raise BadInput(f"a row of a ragged tensor is not within 0 and {rows}")
+        raise BadInput(f"a row of a ragged tensor is outside of 0 to {rows - 1}")
     counts = (splits[1:] - splits[:-1])[indices.long()].long()
     found = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     owners, places = _places(found)

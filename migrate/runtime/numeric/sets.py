@@ -70,7 +70,7 @@ def _of_sparse(indices: Tensor, values: Tensor, shape: Any) -> _Rows:
 def _operate(first: _Rows, second: _Rows, like: Tensor, operation: str) -> Sparse:
     sizes = first[1]
     if list(sizes) != list(second[1]):
-        raise BadInput(f"sets of {sizes} rows and of {second[1]} are of no common shape")
+        raise BadInput(f"sets of {sizes} rows and of {second[1]} differ in shape")
     both = torch.cat([first[0], second[0]])
     pairs, which = torch.unique(both, dim=0, return_inverse=True)
     none = torch.zeros(len(pairs), dtype=torch.bool)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class Room:
-    """Of tensors by name. Each is the first rows of a larger one, which nobody else has."""
+    """Capacity of tensors, by name: each is the first rows of a larger one that is not shared."""
 
     def __init__(self) -> None:
         self._larger: Dict[Any, Tensor] = {}

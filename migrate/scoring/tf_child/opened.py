@@ -64,7 +64,7 @@ class Opened:
         return _fixed_rows(dense if self._examples is None else self._fed())
 
     def versions(self):
-        """Of what computes."""
+        """The versions of Python and of the packages that compute."""
         return {
             "python": platform.python_version(),
             "numpy": np.__version__,

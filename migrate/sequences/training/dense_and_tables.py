@@ -44,12 +44,12 @@ class DenseAndTables:
         return [*self._adam.param_groups, *of_tables]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Of all; hands the learning rates on to the kernels."""
+        """Clears all gradients and passes the learning rates to the kernels."""
         for one in (self._adam, *(one for one, _ in self._tables.values())):
             one.zero_grad(set_to_none)
 
     def step(self) -> None:
-        """Of all; the kernels have stepped."""
+        """Steps all; the kernels of the tables have stepped already."""
         for one in (self._adam, *(one for one, _ in self._tables.values())):
             one.step()
 

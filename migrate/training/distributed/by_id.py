@@ -33,7 +33,7 @@ from migrate.runtime.tables.by_id import TableById
 
 
 class SharedTable(TableById):
-    """In the place of a TableById, whose weights it takes: the rows that are this process's."""
+    """Replaces a TableById by this process's rows of it."""
 
     def __init__(self, table: TableById) -> None:
         super().__init__(0, table.weight.shape[1])
@@ -88,7 +88,7 @@ def shared(module: nn.Module) -> Dict[str, SharedTable]:
 
 
 def keep_own(module: nn.Module, optimizer: Any) -> None:
-    """Of rows and slots that are all there, each process keeps its own."""
+    """Keeps this process's rows and slots of the whole tables."""
     for path, table in shared(module).items():
         own = torch.from_numpy(table.processes.own(table.ids.numpy()))
         for name, slot in _slots(path, table, optimizer).items():

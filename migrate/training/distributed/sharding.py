@@ -196,8 +196,8 @@ def distribute(task: Task, device: torch.device = _CPU) -> Task:
     for target in whole.targets:
         if target.sparse and target.attribute not in shared_out:
             raise UsageError(
-                f"the table {target.name!r} is used otherwise than by TorchRec's collections, and "
-                "cannot be divided; train in one process"
+                f"the table {target.name!r} is used outside of TorchRec's collections, and cannot "
+                "be divided; train in one process"
             )
     if by_id and device.type != "cpu":
         raise UsageError(
@@ -288,7 +288,7 @@ class _Some:
         self._own = {id(inner) for path, inner in module.named_modules() if path in paths}
 
     def shardable_parameters(self, module: Any) -> Dict[str, nn.Parameter]:
-        """Of a collection that is none of them, none."""
+        """The collection's parameters, if it is one of those to shard."""
         if id(module) not in self._own:
             return {}
         return super().shardable_parameters(module)  # type: ignore[misc]

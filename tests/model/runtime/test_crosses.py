@@ -86,5 +86,5 @@ def test_columns_that_do_not_fit_together_are_refused():
     with pytest.raises(UsageError, match="needs"):
         runtime.sparse_cross([], [], [], [], True)
     indices, shape = torch.zeros(2, 2, dtype=torch.int64), torch.tensor([1, 1])
-    with pytest.raises(BadInput, match="as many values as indices"):
+    with pytest.raises(BadInput, match="more or fewer values than indices"):
         runtime.sparse_cross([indices], [Strings.of(["a"])], [shape], [], True)

@@ -69,7 +69,7 @@ def _window(call: Call) -> str:
 
 
 def _spatial(call: Call, name: str) -> str:
-    """Of an attribute that has one number per axis those of the image."""
+    """The image's axes of an attribute that has one number per axis."""
     values: List[int] = call.integer_list(name)
     expected = 5 if "3D" in call.node.op else 4
     if len(values) != expected:
