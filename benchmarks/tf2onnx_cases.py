@@ -147,7 +147,7 @@ def _send(path, pipe):
 
 
 def _end(path):
-    """passed or wrong, and what is wrong; BadInput where something is refused."""
+    """passed or wrong, and what is wrong; raises BadInput if something is refused."""
     import numpy
     import torch
 

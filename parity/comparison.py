@@ -256,7 +256,7 @@ class _Model:
 
 
 def check_rarer(rows: int) -> None:
-    """Raises: BadInput where the rarer class has so few rows that there is no standard error."""
+    """Raises BadInput if the rarer class has so few rows that there is no standard error."""
     if rows < 2:
         raise BadInput(
             "one class has a single row with weight; a standard error needs two rows of each class"

@@ -25,7 +25,7 @@ _OF_COPIES = ("AGNOptimizer", "ElasticAverageOptimizer", "ModelAverageOptimizer"
 
 
 def graph_mode():
-    """Raises UsageError where no train op for a session of a cluster can be built."""
+    """Raises UsageError if no train op for a session of a cluster can be built."""
     if tf.executing_eagerly():
         raise UsageError(
             "GlobalBatchOptimizer trains a graph in sessions, and this process executes eagerly: "

@@ -108,7 +108,7 @@ def v1_tables(prefix: str) -> List[str]:
 
 
 def refuse_absent(prefix: str) -> None:
-    """BadInput that says what stands at `prefix` instead of a checkpoint."""
+    """Raises BadInput that says what stands at `prefix` instead of a checkpoint."""
     index = prefix + ".index"
     if not is_remote(prefix) and os.path.exists(index):
         open_regular(index).close()  # which says that it is a directory or a pipe
@@ -129,7 +129,7 @@ def refuse_absent(prefix: str) -> None:
 
 
 def refuse_keras_file(path: str, start: bytes) -> None:
-    """BadInput if a file that begins with `start` is one of Keras: a zip (.keras) or HDF5."""
+    """Raises BadInput if a file that begins with `start` is a zip (.keras) or HDF5, of Keras."""
     if start.startswith((b"PK\x03\x04", b"\x89HDF")):
         raise BadInput(
             f"{path} is a file of Keras's own (.keras, .h5), which is not read; give a SavedModel, "

@@ -55,10 +55,10 @@ class Store(Protocol):
         """The same with files of its own, for another thread."""
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """BadInput if the data file is too short for `piece`: asked before memory is taken."""
+        """Raises BadInput if the data file is too short for `piece`, before memory is allocated."""
 
     def check_crc(self, crc: int, piece: Piece, where: str) -> None:
-        """BadInput if `crc`, of the bytes that streams read, is not the stored one."""
+        """Raises BadInput if `crc`, of the bytes that streams read, is not the stored one."""
 
     def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> Stream:
         """The values of `piece` from element `skip` on."""

@@ -48,15 +48,15 @@ class Shards:
         return f"{self.prefix}.data-{shard:05d}-of-{self.count:05d}"
 
     def read_into(self, shard: int, offset: int, buffer: numpy.ndarray, where: str) -> None:
-        """Fills `buffer` (uint8, one-dimensional, contiguous); BadInput if the file ends."""
+        """Fills `buffer` (uint8, one-dimensional, contiguous); raises BadInput if the file ends."""
         self._file(shard).read_into(offset, buffer, where)
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """BadInput if the data file is too short for `piece`: asked before memory is taken."""
+        """Raises BadInput if the data file is too short for `piece`, before memory is allocated."""
         self._file(piece.shard).check_extent(piece.offset, piece.size, where)
 
     def check_crc(self, crc: int, piece: Piece, where: str) -> None:
-        """BadInput if the `crc` of the bytes that were read is not the one in the index."""
+        """Raises BadInput if the `crc` of the bytes that were read is not the one in the index."""
         actual, expected = crc32c.masked(crc), piece.crc32c
         if self.checksums and actual != expected:
             raise BadInput(

@@ -190,7 +190,7 @@ def _configure_back(group: argparse._ArgumentGroup) -> None:
 
 
 def check_way(args: argparse.Namespace) -> None:
-    """UsageError where options of the one way are given with the other."""
+    """Raises UsageError if options of the one way are given with the other."""
     parser = argparse.ArgumentParser()
     configure(parser)
     for name, value in sorted(vars(args).items()):
@@ -202,7 +202,7 @@ def check_way(args: argparse.Namespace) -> None:
 
 
 def named_inputs(texts: Optional[Sequence[str]]) -> Dict[str, str]:
-    """{name: what it takes} of each --input; UsageError for a name that is given twice."""
+    """{name: what it takes} of each --input; raises UsageError for a name that is given twice."""
     pairs = [text.partition("=")[::2] for text in texts or ()]
     named = {name: what or name for name, what in pairs}
     twice = [name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1]

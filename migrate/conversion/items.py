@@ -78,7 +78,7 @@ def items(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> L
 
 
 def check_names(every: Sequence[Item]) -> None:
-    """BadInput where two items would have one name in the target."""
+    """Raises BadInput if two items would have one name in the target."""
     sources: Dict[str, str] = {}
     for item in every:
         if item.fqn in sources:

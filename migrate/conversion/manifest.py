@@ -61,7 +61,7 @@ def manifest_of(
 
 
 def _written(items: List[Item], runs: List[Run], checkpoint: Checkpoint) -> List[Written]:
-    """Each tensor with its pieces and what casts cost; BadInput where a value has no place."""
+    """Each tensor with its pieces and what casts cost; raises BadInput if a value has no place."""
     pieces: Dict[int, List[Piece]] = {}
     losses: Dict[int, Loss] = {}
     for run in runs:

@@ -94,6 +94,6 @@ def inputs_of(
 
 
 def input_of(name: str, wanted: Input, column: str, rows: Rows) -> Any:
-    """One input of a module, of a column; BadInput where it does not fit."""
+    """One input of a module, of a column; raises BadInput if it does not fit."""
     taken = taking(column, name, wanted)
     return tensor(name, wanted, feature(rows.columns[column], Column(column, "a batch"), taken))

@@ -106,7 +106,7 @@ def survey(
 
 
 def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
-    """What a file's footer, header or lines say of it; Broken where they cannot be read."""
+    """What a file's footer, header or lines say of it; raises Broken if they cannot be read."""
     bounds: Sequence[int] = ()
     with explained(path):
         kind = format_of(path, written is not None)

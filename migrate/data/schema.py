@@ -74,7 +74,7 @@ class Column(NamedTuple):
 
 
 def checked(schema: Iterable[Column]) -> List[Column]:
-    """The columns; UsageError for a kind, dtype, default or width that means nothing."""
+    """The columns; raises UsageError for a kind, dtype, default or width that means nothing."""
     columns = [Column(*column) for column in schema]
     names = [column.name for column in columns]
     if not columns:

@@ -15,7 +15,7 @@ MAX_RATIO = 64  # a 3-byte copy yields at most 64 bytes, so a true ratio stays w
 
 
 def decompress(data: memoryview, where: str) -> bytes:
-    """The decompressed bytes; BadInput for anything that snappy cannot have written."""
+    """The decompressed bytes; raises BadInput for anything that snappy cannot have written."""
     import pyarrow  # only here: nearly all checkpoints are written uncompressed
 
     length, _ = varint(data, 0, where)

@@ -35,7 +35,7 @@ _CHUNK = 1 << 20  # values at a time
 
 
 def read_checkpoint(prefix: str) -> Facts:
-    """The facts; BadInput as `migrate.open_checkpoint`."""
+    """The facts; raises BadInput as `migrate.open_checkpoint`."""
     with open_checkpoint(prefix) as checkpoint:
         evidence = find_evidence(checkpoint, None)
         training = evidence.training if evidence else find_training(checkpoint, None)

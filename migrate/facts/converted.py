@@ -27,7 +27,7 @@ _CHUNK = 1 << 20  # values at a time
 
 
 def read_converted(directory: str) -> Facts:
-    """The facts; BadInput where the directory is damaged."""
+    """The facts; raises BadInput if the directory is damaged."""
     manifest = read_manifest(directory)
     reader = open_target(directory, manifest.target)
     has_model = os.path.exists(os.path.join(directory, FILE))

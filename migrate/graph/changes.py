@@ -44,7 +44,7 @@ class Changes(NamedTuple):
 
 
 def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
-    """What a step of `train_op` changes; UsageError if the graph does not have that node."""
+    """What a step of `train_op` changes; raises UsageError if the graph does not have that node."""
     nodes = _of_step(graph, _roots(graph, train_op))
     written: Dict[str, List[Node]] = {}
     for name in sorted(nodes):

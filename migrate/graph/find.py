@@ -71,7 +71,7 @@ def graph_file(path: str) -> str:
 
 
 def find_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Graph]:
-    """The graph at `meta_path`, which may be another model's; BadInput if it is damaged."""
+    """The graph at `meta_path`, which may be another model's; raises BadInput if it is damaged."""
     path = meta_path(checkpoint, meta)
     return None if path is None else read_graph(path)
 

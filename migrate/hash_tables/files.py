@@ -117,7 +117,7 @@ def sized_table(name: str, kind: str, paths: Sequence[Tuple[str, str]], types: T
 
 
 def number_array(dtype: str) -> numpy.dtype:
-    """The numpy type of a data type by its name; BadInput if it is not one of numbers."""
+    """The numpy type of a data type by its name; raises BadInput if it is not one of numbers."""
     array = BY_NAME[dtype].array if dtype in BY_NAME else None
     if array is None:
         raise BadInput(f"{dtype!r} is not a numeric data type; name one such as int64 or float32")

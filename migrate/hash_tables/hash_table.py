@@ -61,7 +61,7 @@ class Part(Protocol):
         """Whether its rows have "freqs" or "versions"."""
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """The rows in the order of the file; BadInput if the file is damaged."""
+        """The rows in the order of the file; raises BadInput if the file is damaged."""
 
 
 @dataclasses.dataclass(frozen=True)

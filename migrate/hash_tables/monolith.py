@@ -112,7 +112,7 @@ def read_dumps(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
 
 
 def _complete(base: str, files: List[Tuple[int, int, str]]) -> List[str]:
-    """The files of a dump in their order; BadInput if one is missing."""
+    """The files of a dump in their order; raises BadInput if one is missing."""
     count = files[0][1]
     if [(index, of) for index, of, _ in files] != [(k, count) for k in range(len(files))]:
         raise BadInput(f"{base}: its files are of different dumps or not all there")

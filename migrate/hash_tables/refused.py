@@ -19,7 +19,7 @@ _DUMPS = {
 
 
 def refuse_dumps(path: str, types: Types) -> None:
-    """BadInput if the directory `path` holds a dump that has no reader."""
+    """Raises BadInput if the directory `path` holds a dump that has no reader."""
     for server, patterns in _DUMPS.items():
         for pattern in patterns if os.path.isdir(path) else ():
             files = sorted(glob.glob(os.path.join(glob.escape(path), pattern)))

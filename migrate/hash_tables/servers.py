@@ -75,7 +75,7 @@ class ServerPart:
         return False
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """See Part; BadInput where the plug-in gives other arrays than it said."""
+        """See Part; raises BadInput if the plug-in gives other arrays than it said."""
         total = 0
         for ids, rows, slots in self._read():
             keys, values = self._checked(ids, rows, _VALUES)

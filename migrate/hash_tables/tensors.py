@@ -134,7 +134,7 @@ def columns_of(checkpoint: Checkpoint, stem: Stem, suffix: str = "") -> Columns:
 def assemble(
     checkpoint: Checkpoint, first: Stem, kind: str, parts: Sequence[TensorPart]
 ) -> HashTable:
-    """A table of these parts; BadInput if their rows differ from those of its `first` part."""
+    """A table of these parts; raises BadInput if their rows differ from the `first` part's."""
     keys, values = (checkpoint[f"{first.name}-{column}"] for column in ("keys", "values"))
     for part in parts:
         assert part.columns.values is not None  # only ids that are filtered have none

@@ -175,7 +175,7 @@ def _write(store: Store, path: str) -> None:
 
 
 def _description(folder: str) -> Any:
-    """(processes, tables) of tables.json; BadInput unless it is one."""
+    """(processes, tables) of tables.json; raises BadInput unless it is one."""
     path = os.path.join(folder, WHOLE)
     try:
         with open(path, encoding="utf-8") as file:

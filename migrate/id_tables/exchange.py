@@ -63,7 +63,7 @@ class Processes:
         return [int(one) for one in counts]
 
     def agree(self, what: Sequence[str]) -> None:
-        """UsageError unless all have the same."""
+        """Raises UsageError unless all have the same."""
         if self.ranks == 1:
             return
         every: List[Any] = [None] * self.ranks

@@ -31,7 +31,7 @@ class Feature(NamedTuple):
 
 
 def given(features: Any, tables: Sequence[IdTable]) -> Dict[str, Feature]:
-    """The features of `tables`, by name; UsageError for what is missing or no ids.
+    """The features of `tables`, by name; raises UsageError for what is missing or no ids.
 
     Args:
         features: a KeyedJaggedTensor, or by name (ids, offsets), (ids, offsets, weights) with

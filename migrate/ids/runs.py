@@ -132,7 +132,7 @@ class Reader:
 
 
 def write_runs(table: HashTable, places: Places, directory: str, stem: str, workers: int) -> Runs:
-    """Reads all of `table` once and writes its runs; BadInput where it is damaged.
+    """Reads all of `table` once and writes its runs; raises BadInput if it is damaged.
 
     Args:
         workers: threads that sort and write, _THREADS at most.

@@ -30,7 +30,7 @@ ALONE = Rank()
 
 
 def from_environment(deadline: float = DEADLINE) -> Rank:
-    """RANK of WORLD_SIZE, as torchrun sets them; UsageError where they make no sense, or where
+    """RANK of WORLD_SIZE, as torchrun sets them; raises UsageError if they make no sense, or if
     only a part of what a launcher sets says that there are other processes."""
     rank, count = os.environ.get("RANK"), os.environ.get("WORLD_SIZE")
     if rank is None or count is None:
@@ -51,7 +51,7 @@ def from_environment(deadline: float = DEADLINE) -> Rank:
 
 
 def _check_alone(rank: object) -> None:
-    """UsageError where a process without WORLD_SIZE or RANK is one of several all the same."""
+    """Raises UsageError if a process without WORLD_SIZE or RANK is one of several all the same."""
     if rank is not None:
         raise UsageError(
             f"RANK is {rank!r}, and there is no WORLD_SIZE: set it to the number of processes, or "

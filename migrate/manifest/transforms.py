@@ -154,7 +154,7 @@ _BY_NAME = {transform.name: transform for transform in (COPY, CAST, INT8, ROW_ME
 
 
 def named(name: str, where: str = "the manifest") -> Transform:
-    """The transform that `where`, a manifest, calls `name`; BadInput unless there is one."""
+    """The transform that `where`, a manifest, calls `name`; raises BadInput unless there is one."""
     if name not in _BY_NAME:
         raise BadInput(f"{where}: transform {name!r}, expected one of {', '.join(_BY_NAME)}")
     return _BY_NAME[name]

@@ -73,8 +73,11 @@ def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[
 
 
 def refuse_unknown(graph: Graph, outputs: Sequence[Edge], held: Collection[str]) -> None:
-    """BadInput that names every op that is not known, a node of each, and what reads it. held: as
-    for `unknown_ops`."""
+    """Raises BadInput with every unknown op, a node of each, and what reads it.
+
+    Args:
+        held: as for `unknown_ops`.
+    """
     unknown = unknown_ops(graph, outputs, held)
     if unknown:
         named = "; ".join(_described(graph, op, nodes) for op, nodes in unknown.items())

@@ -129,7 +129,7 @@ class Written(NamedTuple):
 
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
-    """The source of the model; BadInput as `load_model`."""
+    """The source of the model; raises BadInput as `load_model`."""
     checkpoint = with_tables(checkpoint)
     graph = cut_at(found.graph, input_keys(found.graph))
     names = Names(_own_names() | _taken_in_files(checkpoint))

@@ -51,7 +51,7 @@ def _named(graph: Graph, name: str) -> Edge:
 
 
 def tensor_edge(graph: Graph, tensor: str) -> Edge:
-    """The edge of a tensor's name, "NODE:0" or "NODE"; UsageError if the graph does not have it."""
+    """The edge named "NODE:0" or "NODE"; raises UsageError if the graph does not have it."""
     name, output = split(tensor)
     if name not in graph.nodes:
         near = [other for other in graph.nodes if other.rpartition("/")[2] == name]

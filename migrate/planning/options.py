@@ -57,7 +57,7 @@ class Options:
         return table_name(self.name_of(name).replace("/", "_"))
 
     def check_renamed(self) -> None:
-        """UsageError where a pattern of `rename` has met no name."""
+        """Raises UsageError if a pattern of `rename` has met no name."""
         for pattern, _ in self.rename:
             if pattern not in self.renamed:
                 raise UsageError(f"--rename {pattern!r} names no table and no dense variable")

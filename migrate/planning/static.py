@@ -23,7 +23,7 @@ Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key
 
 
 def mark_static(plan: Plan, marks: Marks) -> None:
-    """Marks the tables of `plan`; UsageError for what is not a pattern, or is that of no table."""
+    """Marks the tables of `plan`; raises UsageError for a bad pattern or one without a table."""
     for pattern, kind in reversed(marks):  # so that the first one wins
         if kind not in STATICS:
             raise UsageError(f"static {kind!r}: expected one of {list(STATICS)}")

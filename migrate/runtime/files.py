@@ -30,7 +30,7 @@ class Files:
                 self._arrays = dict(arrays)
 
     def constant(self, name: str) -> Any:
-        """A torch tensor, or Strings; BadInput where the file does not have it."""
+        """A torch tensor, or Strings; raises BadInput if the file does not have it."""
         if name in self._arrays:
             return torch.from_numpy(self._arrays[name])
         parts = [self._arrays.get(f"{name}.{part}") for part in ("data", "offsets", "shape")]

@@ -61,7 +61,7 @@ def add_inputs(group: Any) -> None:
 
 
 def given(args: argparse.Namespace) -> Given:
-    """What was said; UsageError if a value is not of its option's form."""
+    """What was said; raises UsageError if a value is not of its option's form."""
     return Given(
         named_inputs(args),
         constants(args.feed),
@@ -103,7 +103,7 @@ def add_tensorflow(group: Any) -> None:
 
 
 def pairs(texts: Sequence[str], option: str, form: str = "NAME=VALUE") -> List[Tuple[str, str]]:
-    """The two sides of each =; UsageError for a text without one, or without a name before it."""
+    """The two sides of each =; raises UsageError for a text without one, or without a name."""
     for text in texts:
         if text.find("=") < 1:
             raise UsageError(f"{option} takes {form}, not {text!r}")
@@ -111,7 +111,7 @@ def pairs(texts: Sequence[str], option: str, form: str = "NAME=VALUE") -> List[T
 
 
 def constants(texts: Sequence[str]) -> Dict[str, Any]:
-    """What each --feed gives; UsageError for what is not JSON."""
+    """What each --feed gives; raises UsageError for what is not JSON."""
     return dict(map(_constant, pairs(texts, "--feed")))
 
 

@@ -177,7 +177,7 @@ class RankingModel(nn.Module):
 
 
 def _plain(packed: Packed) -> Packed:
-    """A batch of histories alone; UsageError where it has candidates."""
+    """A batch of histories alone; raises UsageError if it has candidates."""
     if packed.targets is not None:
         raise UsageError("a retrieval takes histories alone, and the batch has candidates")
     return packed

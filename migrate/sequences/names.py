@@ -73,7 +73,7 @@ class Names(NamedTuple):
 
     @classmethod
     def read(cls, path: str) -> Names:
-        """What `write` wrote. Raises: BadInput where the file is missing or broken."""
+        """What `write` wrote; raises BadInput if the file is missing or broken."""
         try:
             table = pq.read_table(path, columns=list(cls._fields)).combine_chunks()
             ids, text = (table[name].chunk(0) for name in cls._fields)

@@ -51,7 +51,7 @@ def pairs(packed: Packed, buckets: int = 0) -> List[Pairs]:
 
 
 def check_times(packed: Packed, wanted: bool) -> None:
-    """BadInput where times are wanted of a batch without."""
+    """Raises BadInput if times are wanted of a batch without."""
     if wanted and packed.times is None:
         raise BadInput("the model has a bias by time, and the batch has no times")
 

@@ -69,7 +69,7 @@ class _Name(argparse.Action):
 
 
 def plugins() -> Tuple[Plugin, ...]:
-    """All of them; UsageError for one that cannot be imported, or has none of the functions."""
+    """All plug-ins; raises UsageError if one cannot be imported or has none of the functions."""
     return _plugins(os.environ.get(VARIABLE, ""))
 
 

@@ -43,12 +43,12 @@ def starting_with(prefix: str) -> List[str]:
 
 
 def open_file(path: str) -> StoredFile:
-    """The file at a path or URL; BadInput if it is missing or not a regular file."""
+    """The file at a path or URL; raises BadInput if it is missing or not a regular file."""
     return RemoteFile(path) if remote.is_remote(path) else StoredFile(path)
 
 
 def read_whole(path: str) -> bytes:
-    """All bytes of a small file at a path or URL; BadInput as `open_file`."""
+    """All bytes of a small file at a path or URL; raises BadInput as `open_file`."""
     with open_file(path) as file:
         return file.read(0, file.size, path)
 
@@ -105,7 +105,7 @@ class StoredFile:
         return buffer.tobytes()
 
     def check_extent(self, offset: int, size: int, where: str) -> None:
-        """BadInput if the file is too short: asked before memory is taken."""
+        """Raises BadInput if the file is too short, before memory is allocated."""
         if offset + size > self.size:
             raise BadInput(
                 f"{where} needs {size} bytes at byte {offset} of {self.path}, "
@@ -136,7 +136,7 @@ class RemoteFile(StoredFile):
 
 
 def open_regular(path: str) -> BinaryIO:
-    """Opens `path` unbuffered for reading; BadInput if it is missing or not a regular file."""
+    """Opens `path` unbuffered for reading; raises BadInput unless it is a regular file."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise BadInput(f"{path} is not a regular file; give the path of a checkpoint's file")

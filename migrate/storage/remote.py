@@ -111,7 +111,7 @@ def sizes_below(folder: str) -> Dict[str, int]:
 
 
 def check_takes_files(folder: str) -> None:
-    """UsageError where nothing can be written below the URL `folder`."""
+    """Raises UsageError if nothing can be written below the URL `folder`."""
     fs, path = file_system(folder)
     probe = path.rstrip("/") + "/.writable"
     try:

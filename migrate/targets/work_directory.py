@@ -155,7 +155,7 @@ def locked(work: str, written: str) -> Iterator[None]:
 
 
 def check_room(parent: str, needed: int, what: str = "conversion") -> None:
-    """UsageError where the folder's disk does not have so many bytes free."""
+    """Raises UsageError if the folder's disk does not have so many bytes free."""
     free = shutil.disk_usage(parent).free
     if free < needed:
         raise UsageError(

@@ -14,7 +14,7 @@ from semisync.common.sentences import some_of
 
 
 def check(side: Side, template: Template, original: Optional[Checkpoint]) -> List[str]:
-    """The names of what the original gives; BadInput where what there is does not fit, or where
+    """The names of what the original gives; raises BadInput if what there is does not fit, or if
     something is missing."""
     groups = template.groups()
     source = f"the manifest of {side.place}" if original is None else original.prefix
@@ -65,7 +65,7 @@ def _fits(dtype: str, stored: Tensor) -> bool:
 
 
 def _check_scalars(side: Side, original: Checkpoint) -> None:
-    """BadInput where the original is another step, or another model, than was converted."""
+    """Raises BadInput if the original is another step, or another model, than was converted."""
     for name, value in sorted(side.scalars.items()):
         if name not in original or original[name].shape:
             raise BadInput(

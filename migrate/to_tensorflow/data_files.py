@@ -83,7 +83,7 @@ class Box:
         self._position += data.size
 
     def finished(self, where: str) -> Piece:
-        """The piece with its crc32c; BadInput where it is not full."""
+        """The piece with its crc32c; raises BadInput if it is not full."""
         if self._position != self.piece.size:
             raise BadInput(
                 f"{where}: its slice at {list(self.piece.start)} got {self._position} of "

@@ -29,7 +29,7 @@ _LOCAL_HEADER = 30  # bytes of a zip archive's; the last four are the lengths of
 
 
 def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:
-    """The rows of a tensor from front to back; BadInput where some are missing or damaged."""
+    """The rows of a tensor from front to back; raises BadInput if some are missing or damaged."""
     rows, rest = rows_of(saved.shape), saved.shape[1:]
     chunks = [_Open(fqn, chunk, saved.dtype) for chunk in saved.chunks]
     check_tiling([chunk.piece for chunk in chunks], saved.shape or (1,), f"{fqn!r} of the DCP")

@@ -70,7 +70,7 @@ def find_rows(
     saved: Mapping[str, Saved],
     place: str,
 ) -> Rows:
-    """The rows of `table` among the tensors of a DCP; BadInput where they are not there."""
+    """The rows of `table` among the tensors of a DCP; raises BadInput if they are not there."""
     assert table.ids is not None
     names = [keys.find(name) for name in table_names(table.name)]
     key = next((name for name in names if name is not None), None)
@@ -102,7 +102,7 @@ def find_rows(
 
 
 def _all_there(used: numpy.ndarray, count: int, place: str, table: TableSummary) -> numpy.ndarray:
-    """`used`; BadInput where there are fewer rows than ids."""
+    """`used`; raises BadInput if there are fewer rows than ids."""
     if int(used.sum()) != count:
         raise BadInput(f"{place} has {len(used)} rows of the table {table.name!r}, of {count} ids")
     return used

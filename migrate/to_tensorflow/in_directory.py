@@ -23,7 +23,7 @@ from semisync.common.errors import BadInput
 
 
 def side_of_directory(directory: str) -> Tuple[Side, Manifest]:
-    """What the converted `directory` has; BadInput unless it is one, as it was written."""
+    """What the converted `directory` has; raises BadInput unless it is one, as it was written."""
     manifest = read_manifest(directory)
     if not is_intact(directory):
         raise BadInput(
@@ -47,7 +47,7 @@ def side_of_directory(directory: str) -> Tuple[Side, Manifest]:
 
 
 def refuse_increment(manifest: Manifest, directory: str) -> None:
-    """BadInput where the conversion laid an increment over its checkpoint."""
+    """Raises BadInput if the conversion laid an increment over its checkpoint."""
     if manifest.newer is not None:
         raise BadInput(
             f"{directory} was converted from {manifest.source} with the increment {manifest.newer} "

@@ -26,7 +26,7 @@ _OF_CHECKPOINT = re.compile(r"\.(index|meta|data-\d{5}-of-\d{5})")
 
 
 def refuse_taken(prefix: str, overwrite: bool) -> None:
-    """UsageError where a checkpoint cannot be written at `prefix`, or one is there already."""
+    """Raises UsageError if a checkpoint cannot be written at `prefix`, or one is there already."""
     if prefix.endswith(os.sep) or os.path.isdir(prefix):
         raise UsageError(f"{prefix} is a directory; give the prefix of a checkpoint in it")
     taken = _files_of(prefix)

@@ -114,6 +114,6 @@ def resized(template: Template, shapes: Mapping[str, Tuple[int, ...]]) -> Templa
 
 
 def turns(name: str, shape: Tuple[int, ...], pieces: Sequence[Piece]) -> List[Tuple[int, int]]:
-    """(first row, rows) of each partition whose rows take turns; BadInput where they cannot."""
+    """(first row, rows) of each partition whose rows take turns; raises BadInput if they cannot."""
     slices = tuple(Slice(piece.start, piece.shape) for piece in pieces)
     return row_blocks(TensorInfo(shape, "", slices, "", 0), name)

@@ -122,7 +122,7 @@ def _write_held(held: Held, name: str, tensor: Tensor, boxes: Sequence[Box]) -> 
 
 
 def _cast(block: numpy.ndarray, dtype: DType, name: str) -> numpy.ndarray:
-    """`block` in the stored type; BadInput where a value has no place in it."""
+    """`block` in the stored type; raises BadInput if a value has no place in it."""
     values = cast(block, dtype.name)
     if dtype.is_floating:
         lost = numpy.isfinite(widened(block)) & ~numpy.isfinite(widened(values))

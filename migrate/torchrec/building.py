@@ -195,7 +195,7 @@ def build_optimizer(config: Mapping[str, Any], module: torch.nn.Module) -> Dict[
 
 @contextmanager
 def _refused(optimizer: OptimizerConfig, table: str) -> Iterator[None]:
-    """UsageError where an optimizer does not take its arguments."""
+    """Raises UsageError if an optimizer does not take its arguments."""
     try:
         yield
     except (TypeError, ValueError) as error:

@@ -121,7 +121,7 @@ def dense_variables(directory: str, transpose: Collection[str] = ()) -> Dict[str
 
 
 def check_matrices(shapes: Mapping[str, List[int]], transpose: Collection[str]) -> None:
-    """UsageError where `transpose` names what is not a matrix. shapes: of the dense variables."""
+    """Raises UsageError if `transpose` names a variable that is no matrix, given `shapes`."""
     if isinstance(transpose, str):
         raise UsageError(f"transpose is {transpose!r}, expected a list of names")
     for name in transpose:

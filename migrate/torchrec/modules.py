@@ -24,7 +24,7 @@ DATA_TYPES = {
 
 
 def data_type(table: str, dtype: str) -> DataType:
-    """TorchRec's type of a table; UsageError where it has none."""
+    """TorchRec's type of a table; raises UsageError if it has none."""
     if dtype == "int8":
         return DataType.INT8  # quantized rows
     if dtype not in DATA_TYPES:

@@ -246,7 +246,7 @@ def _whole_alone(folder: str, names: List[str]) -> List[str]:
 
 
 def refuse_existing(folder: str) -> None:
-    """UsageError where there is a checkpoint, from which a training could go on."""
+    """Raises UsageError if there is a checkpoint, from which a training could go on."""
     steps = whole_steps(folder)
     if steps:
         raise UsageError(

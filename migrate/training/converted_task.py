@@ -70,7 +70,7 @@ def open_converted(
 
 
 def _logits(graph: Graph, output: Optional[str]) -> str:
-    """The name of the logits; UsageError where the scores are none."""
+    """The name of the logits; raises UsageError if the scores are none."""
     found = find_outputs(graph, output)
     if len(found) != 1:
         raise UsageError(

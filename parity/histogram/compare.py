@@ -99,7 +99,7 @@ def compare_summary(
 
 
 def checked(summary: Summary) -> Summary:
-    """Raises: BadInput for fewer than two rows of a class, and for scores that are the label."""
+    """Raises BadInput for fewer than two rows of a class, and for scores that are the label."""
     if summary.rarer < 2:
         negatives = summary.rows - summary.positives
         raise BadInput(

@@ -44,7 +44,7 @@ class Ids(NamedTuple):
 
 
 def to_ids(values: Any, column: Column) -> Ids:
-    """Ids from one value per row, or from a sequence of ids; BadInput for anything else."""
+    """Ids from one value per row, or from a sequence of ids; raises BadInput for anything else."""
     if isinstance(values, Ids):
         return values
     try:

@@ -40,7 +40,7 @@ class At(NamedTuple):
         return self._replace(lengths=(*self.lengths, lengths))
 
     def refuse_null(self, array: pa.Array) -> None:
-        """Raises: BadInput for a missing value in a list."""
+        """Raises BadInput for a missing value in a list."""
         if array.null_count:
             raise BadInput(f"{self.value(first_null(array))} has an empty value in its list")
 
@@ -284,7 +284,7 @@ def _ids(names: pa.ChunkedArray, column: Column) -> np.ndarray:
 
 
 def refuse_missing(values: Any, column: Column, instead: str = "") -> None:
-    """Raises: BadInput for the first missing value; `instead` says what could be done."""
+    """Raises BadInput for the first missing value; `instead` says what could be done."""
     if values.null_count:
         raise BadInput(
             f"{column.at(first_null(values))} is empty; every row needs a value{instead}"

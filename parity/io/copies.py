@@ -35,7 +35,7 @@ class Copies:
             some.update(np.unique(of_rows)[:DISTINCT].tolist())
 
     def refuse(self) -> None:
-        """Raises: BadInput for a file with the rows of an earlier one."""
+        """Raises BadInput for a file with the rows of an earlier one."""
         known: Dict[Tuple[int, int], str] = {}
         for file, rows in self._rows.items():
             if len(self._some[file]) < DISTINCT:

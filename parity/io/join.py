@@ -80,7 +80,7 @@ def repeated(keys: pa.ChunkedArray) -> Repeated:
 
 
 def refuse_repeated(keys: Repeated, column: Column) -> None:
-    """Raises: BadInput where a key comes twice."""
+    """Raises BadInput if a key comes twice."""
     if keys.surplus:
         raise BadInput(
             f"{column} is not a key: {keys.surplus} rows repeat the key of an earlier one, "
@@ -89,7 +89,7 @@ def refuse_repeated(keys: Repeated, column: Column) -> None:
 
 
 def refuse_no_match(count: int, examples: Tuple[Any, Any], columns: Tuple[Column, Column]) -> None:
-    """Raises: BadInput where no key is in both files."""
+    """Raises BadInput if no key is in both files."""
     if not count:
         raise BadInput(
             f"no key of {columns[0]} (such as {examples[0]!r}) is in {columns[1]} "
@@ -98,7 +98,7 @@ def refuse_no_match(count: int, examples: Tuple[Any, Any], columns: Tuple[Column
 
 
 def refuse_misses(only_baseline: int, only_candidate: int, columns: Tuple[Column, Column]) -> None:
-    """Raises: BadInput where a row has no partner."""
+    """Raises BadInput if a row has no partner."""
     if only_baseline or only_candidate:
         raise BadInput(
             f"the rows do not match by key {columns[0].name!r}: {only_baseline} only in "

@@ -50,7 +50,7 @@ class StoredJoin:
         self.counts: Dict[str, int] = {}
 
     def __iter__(self) -> Iterator[Block]:
-        """Raises: BadInput as `parity.io.readers.read_two`."""
+        """Raises BadInput as `parity.io.readers.read_two`."""
         first = [self._first_key(side) for side in (0, 1)]
         keys = [to_keys(batch.table[self._key], batch.column(self._key)) for batch in first]
         refuse_unlike(

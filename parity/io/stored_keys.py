@@ -22,7 +22,7 @@ class StoredKeys:
         self._files: Dict[str, int] = {}  # rows
 
     def add(self, batch: Batch) -> None:
-        """Raises: BadInput as `parity.io.keys.to_keys`."""
+        """Raises BadInput as `parity.io.keys.to_keys`."""
         keys = to_keys(batch.table[self._name], batch.column(self._name))
         before, count = sum(self._files.values()), len(keys)
         rows = pa.table({"key": storable(keys), f"{_TABLE}_row": np.arange(before, before + count)})
@@ -30,7 +30,7 @@ class StoredKeys:
         self._files[batch.file] = batch.skipped + count
 
     def refuse_repeated(self) -> None:
-        """Raises: BadInput where a key comes twice."""
+        """Raises BadInput if a key comes twice."""
         column = Column(self._name, self._path, tuple(self._files.items()))
         refuse_repeated(repeated_in(self._store, _TABLE), column)
 

@@ -27,7 +27,7 @@ def drawn(draw: Callable[["Axes"], None], height: float) -> "Figure":
 
 
 def required(value: Optional[_Value], kind: str, source: str) -> _Value:
-    """The part of a comparison that is to be drawn; UsageError where it has none."""
+    """The part of a comparison that is to be drawn; raises UsageError if it has none."""
     if value is None:
         raise UsageError(f"this comparison has no {kind} to draw; they come from {source}")
     return value

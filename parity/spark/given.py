@@ -156,7 +156,7 @@ def _chosen(df: DataFrame, role: str, column: Column) -> Expression:
 
 
 def field_of(df: DataFrame, column: Column) -> T.StructField:
-    """A column's name and type. Raises: BadInput where there is none, or several."""
+    """A column's name and type; raises BadInput if there is none, or several."""
     count = df.columns.count(column.name)
     if count > 1:
         raise BadInput(f"{column.file} has {count} columns {column.name!r}; one is expected")
@@ -269,7 +269,7 @@ def _check_weights(told: Row, column: Column) -> None:
 
 
 def check_key(rows: DataFrame, name: str, column: Column) -> None:
-    """Raises: BadInput unless the column `name` names each row once; messages call it `column`."""
+    """Raises BadInput unless the column `name` names each row once; messages call it `column`."""
     kind = rows.schema[name].dataType
     if isinstance(kind, T.FractionalType):
         raise BadInput(

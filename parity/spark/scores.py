@@ -36,7 +36,7 @@ def score_of(df: DataFrame, expression: Expression, kind: Any, column: Column) -
 
 
 def number_of(expression: Expression, kind: Any, column: Column) -> Expression:
-    """A double. Raises: BadInput where the column has no numbers."""
+    """A double; raises BadInput if the column has no numbers."""
     if not isinstance(kind, T.NumericType):
         raise BadInput(f"{column} holds {kind.simpleString()} values, not numbers")
     return expression.cast("double")

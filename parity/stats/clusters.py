@@ -43,7 +43,7 @@ def clusters_of(chosen: np.ndarray, clusters: np.ndarray) -> np.ndarray:
 
 
 def check_holding(held: Holding, kind: str = "cluster") -> Holding:
-    """Raises: BadInput where the clusters are too few for a standard error; `kind` names them."""
+    """Raises BadInput if the clusters are too few for a standard error; `kind` names them."""
     if held.either == 1:
         raise BadInput(f"all rows are in one {kind}; a standard error needs two {kind}s or more")
     if held.fewer == 1:

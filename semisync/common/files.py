@@ -56,7 +56,7 @@ def flush(path):
 
 
 def read_text(path):
-    """The text in UTF-8 of the file at `path`; BadInput where it cannot be read."""
+    """The text in UTF-8 of the file at `path`; raises BadInput if it cannot be read."""
     try:
         return pathlib.Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -79,7 +79,7 @@ class Cluster(NamedTuple):
 
 
 def check_cluster(cluster):
-    """UsageError unless the numbers make a cluster."""
+    """Raises UsageError unless the numbers make a cluster."""
     whole("the number of workers", cluster.workers, 1)
     whole("the number of parameter servers", cluster.servers, 1)
     whole("the number of a parameter server's cores", cluster.cores, 1)

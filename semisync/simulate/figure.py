@@ -11,7 +11,7 @@ _KINDS = (".svg", ".png", ".pdf")
 
 
 def check(path):
-    """UsageError or MissingExtra where `draw` could not write `path`."""
+    """Raises UsageError or MissingExtra if `draw` could not write `path`."""
     if os.path.splitext(path)[1] not in _KINDS:
         raise UsageError("--plot writes {}, not {}".format(", ".join(_KINDS), path))
     with extra("report", "to draw the figure"):

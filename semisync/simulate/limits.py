@@ -8,7 +8,7 @@ ANY = 10**12  # the most that a number may be of which nothing else is known; in
 
 
 def within(meaning, value, least, most=ANY):
-    """UsageError unless `value` is a number from `least` to `most`; NaN is not."""
+    """Raises UsageError unless `value` is a number from `least` to `most`; NaN is not."""
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if not number or not least <= value <= most:
         said = _range("a number", least, most)
@@ -16,7 +16,7 @@ def within(meaning, value, least, most=ANY):
 
 
 def whole(meaning, value, least, most=ANY):
-    """UsageError unless `value` is a whole number from `least` to `most`."""
+    """Raises UsageError unless `value` is a whole number from `least` to `most`."""
     integral = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if not integral or not least <= value <= most:
         said = _range("a whole number", least, most)

@@ -124,7 +124,7 @@ def _add_answer(group):
 
 
 def refuse_beside(what, args, names):
-    """UsageError where an option is given that would have no effect."""
+    """Raises UsageError if an option is given that would have no effect."""
     for name in names:
         if getattr(args, name) is not None:
             option = "--" + name.replace("_", "-")

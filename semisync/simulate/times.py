@@ -78,7 +78,7 @@ class Times(NamedTuple):
 
 
 def check_times(times, workers):
-    """UsageError unless these are times that so many workers may have."""
+    """Raises UsageError unless these are times that so many workers may have."""
     for name, meaning, least, most in _LIMITS:
         if getattr(times, name) is not None:
             within(meaning, getattr(times, name), least, most)

@@ -136,7 +136,7 @@ class Division:
 
 
 def left_at(position: Position, rows: int, in_order: bool) -> Left:
-    """Which of an epoch's `rows` are left; BadInput where more were taken than there are."""
+    """Which of an epoch's `rows` are left; raises BadInput if more were taken than there are."""
     left = Left([(0, rows)])
     for taken in position.taken:
         division = Division(left, taken.ranks, taken.batch_size, in_order, pad=False)

@@ -109,7 +109,7 @@ def _told(graph: Graph) -> List[_Told]:
 
 
 def _op(plugin: Plugin, training: Training, about: str) -> _Op:
-    """The op that takes what `training` tells; BadInput where there is none."""
+    """The op that takes what `training` tells; raises BadInput if there is none."""
     ops = [
         _Op(name, op, {**op.hyperparameters, **_powers(op)})
         for name, op in {**TRAINING_OPS, **SLOTLESS_OPS}.items()

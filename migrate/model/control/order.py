@@ -9,7 +9,7 @@ from semisync.common.errors import BadInput
 
 
 def node_of(graph: Graph, name: str) -> Node:
-    """The node of a name; BadInput if the graph does not have it."""
+    """The node of a name; raises BadInput if the graph does not have it."""
     node = graph.nodes.get(name)
     if node is None:
         raise BadInput(f"{graph.path}: the graph names {name!r}, which it does not have")

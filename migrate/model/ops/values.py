@@ -124,7 +124,7 @@ class Call:
         return len(self.args)
 
     def constant(self, position: int) -> numpy.ndarray:
-        """The value of an argument that must be known; BadInput if it is not."""
+        """The value of an argument that must be known; raises BadInput if it is not."""
         value = self.args[position].constant
         if value is None:
             raise self.refusal(f"its input {position} is computed, expected a constant")

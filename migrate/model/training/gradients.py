@@ -111,7 +111,7 @@ class Gradients:
         return [one for part in parts for one in part] if all(parts) else []
 
     def _check_reads(self, update: VariableUpdate, values: Edge) -> None:
-        """BadInput where `values` is the gradient of another variable."""
+        """Raises BadInput if `values` is the gradient of another variable."""
         if not self._scopes.is_of(values, update.variable):
             readers = ", ".join(repr(node.name) for node in self._scopes.readers(values))
             raise BadInput(
@@ -120,7 +120,7 @@ class Gradients:
             )
 
     def _ids(self, update: VariableUpdate, ids: Edge) -> Edge:
-        """Those of a look-up by raw id; BadInput where an id may repeat."""
+        """Those of a look-up by raw id; raises BadInput if an id may repeat."""
         ids = self._graph.beyond(ids, _VIEWS)
         node = self._graph.nodes[ids[0]]
         if node.op not in ("Unique", "UniqueV2") or ids[1] != 0:
@@ -188,7 +188,7 @@ class Gradients:
 
 
 def find_loss(graph: Graph, scopes: GradientScopes, gradients: Iterable[Slices]) -> Edge:
-    """The loss whose gradients these are; BadInput where it is not one, or cannot be told."""
+    """The loss whose gradients these are; raises BadInput if it is not one, or cannot be told."""
     used = {scopes.scope_of(slices.values) for slices in gradients}
     losses = {scopes.loss(scope) for scope in sorted(used)}
     if len(losses) != 1:

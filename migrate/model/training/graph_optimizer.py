@@ -117,7 +117,7 @@ class GraphOptimizer(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
-        """One step; UsageError if there are no gradients."""
+        """One step; raises UsageError if there are no gradients."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -36,7 +36,7 @@ class Recipe(NamedTuple):
     changes: Changes
 
     def loss(self, graph: Graph) -> Edge:
-        """The loss that is trained; BadInput where it is not one, or cannot be told."""
+        """The loss that is trained; raises BadInput if it is not one, or cannot be told."""
         return find_loss(graph, self.scopes, self.gradients.values())
 
     def others(self) -> Set[str]:

@@ -56,7 +56,7 @@ def number(value: Any) -> float:
 
 
 def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
-    """The rule of an update; BadInput where nothing continues it."""
+    """The rule of an update; raises BadInput if nothing continues it."""
     record = update.optimizer
     flags = {name: update.hyperparameters.get(name) for name in record.flags.values()}
     set_flags = {name: value for name, value in flags.items() if value is not None}
@@ -107,7 +107,7 @@ def _touches(update: VariableUpdate) -> bool:
 
 
 def one_rule(graph: Graph, variable: str, updates: List[VariableUpdate]) -> Rule:
-    """The rule of all partitions of a variable; BadInput where they differ."""
+    """The rule of all partitions of a variable; raises BadInput if they differ."""
     rules = {rule_of(graph, update) for update in updates}
     if len(rules) != 1:
         raise BadInput(

@@ -81,7 +81,7 @@ def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
 
 
 def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
-    """What the slots of a new row begin with; BadInput where that is not a constant."""
+    """What the slots of a new row begin with; raises BadInput if that is not a constant."""
     if not update.by_id:
         return {}
     begins = {}

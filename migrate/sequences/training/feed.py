@@ -85,7 +85,7 @@ class Feed:
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """UsageError where the state is of other data, or of batches of another size."""
+        """Raises UsageError if the state is of other data, or of batches of another size."""
         if state["digest"] != self._digest:
             raise UsageError(
                 "the checkpoint is of other histories than the files hold now, or of another "

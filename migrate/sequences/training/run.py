@@ -125,7 +125,7 @@ class Trained(NamedTuple):
 
 
 def read_written(out: str) -> Settings:
-    """Those that a training was begun with; BadInput where there is none."""
+    """Those that a training was begun with; raises BadInput if there is none."""
     path = os.path.join(out, FILE)
     try:
         with open(path, encoding="utf-8") as file:

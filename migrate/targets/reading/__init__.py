@@ -12,5 +12,5 @@ __all__ = ["FileReader", "Reader", "Stored", "open_target"]
 
 
 def open_target(directory: str, target: str) -> Reader:
-    """The reader of what `semisync convert --target` wrote; BadInput where it is damaged."""
+    """The reader of what `semisync convert --target` wrote; raises BadInput if it is damaged."""
     return DcpReader(directory) if target == "dcp" else SafetensorsReader(directory)

@@ -97,7 +97,7 @@ def read_metadata(directory: str) -> Metadata:
 
 
 def read_dcp(directory: str, converted: bool = False) -> Dict[str, Saved]:
-    """The tensors of the DCP at a path or URL, by name; BadInput unless it is one.
+    """The tensors of the DCP at a path or URL, by name; raises BadInput unless it is one.
 
     Args:
         converted: it is as `semisync convert` writes it: tensors alone, each under its own path.

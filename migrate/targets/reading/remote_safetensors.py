@@ -18,7 +18,7 @@ NAMES = {in_header: name for name, in_header in DTYPES.items()}
 
 
 class RemoteSafetensors:
-    """The file at the URL `path`; BadInput where it is damaged or no safetensors file."""
+    """The file at the URL `path`; raises BadInput if it is damaged or no safetensors file."""
 
     def __init__(self, path: str) -> None:
         with open_file(path) as file:

@@ -77,7 +77,7 @@ class SafetensorsReader:
 
 
 def _opened(path: str) -> safe_open:
-    """The file at `path`; BadInput where it is damaged or no safetensors file."""
+    """The file at `path`; raises BadInput if it is damaged or no safetensors file."""
     with extra("torch", f"to read {path}"):
         from safetensors import SafetensorError, safe_open
     try:

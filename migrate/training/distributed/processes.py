@@ -78,7 +78,7 @@ def joined(deadline: float, device: str = "cpu") -> Iterator[torch.device]:
 
 
 def _met(own: Rank, limit: timedelta) -> dist.Store:
-    """The store in which all processes have met; SemisyncError where one did not come in time."""
+    """The store in which all processes have met; raises SemisyncError if one is late."""
     try:
         store, _, _ = next(dist.rendezvous("env://", timeout=limit))
         return meet(store, own)
@@ -116,7 +116,7 @@ def from_first(value: object) -> object:
 
 
 def is_to_launch(processes: Optional[int]) -> bool:
-    """Whether this process is to `launch` others; UsageError where it is one of several itself."""
+    """Whether this process is to `launch` others; raises UsageError if it was launched itself."""
     if processes is None:
         return False
     own = from_environment()

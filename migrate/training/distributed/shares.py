@@ -18,7 +18,7 @@ _TOLERANCE = 1e-4  # relative; a sum differs by a factor of the number of shares
 
 
 def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -> None:
-    """UsageError unless the loss of `whole` is the mean of those of its shares."""
+    """Raises UsageError unless the loss of `whole` is the mean of those of its shares."""
     training = module.training
     tables = [inner for inner in module.modules() if isinstance(inner, TableById)]
     defaults = [table.default for table in tables]

@@ -21,7 +21,7 @@ class Shape(NamedTuple):
     chief: bool = False
 
     def check(self) -> None:
-        """UsageError unless it is the shape of a job."""
+        """Raises UsageError unless it is the shape of a job."""
         if self.ps < 1 or self.workers < (0 if self.chief else 1):
             raise UsageError(
                 "a job has at least one parameter server (--ps) and worker (--workers)"

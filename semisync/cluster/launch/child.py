@@ -111,7 +111,7 @@ def _pump(stream, say, is_error):
 
 
 def check(command):
-    """UsageError unless the command can be run."""
+    """Raises UsageError unless the command can be run."""
     if not command:
         raise UsageError("the command is missing: end with -- and the command, as python train.py")
     if shutil.which(command[0]) is None:

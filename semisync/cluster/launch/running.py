@@ -149,7 +149,7 @@ def _is_needless(name, generation):
 
 
 def _check_addresses(name, generation):
-    """UsageError where others could not reach one of the addresses."""
+    """Raises UsageError if others could not reach one of the addresses."""
     fixed, now = generation.content["fixed"].get(name), generation.content["addresses"]
     if fixed not in (None, now[name]):
         raise UsageError(
