@@ -128,7 +128,7 @@ COLUMNS = (
 
 
 def compare(what, rows, sides, repeats, times=1):
-    """Prints a row of a table; rows: in a call, of which `times` are timed together."""
+    """Prints a row of a table, of calls with `rows` each, timed `times` together."""
 
     def several(side):
         for _ in range(times):

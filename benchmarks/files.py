@@ -105,7 +105,7 @@ class Program:
         return self.said[what]
 
     def end(self):
-        """Has it end by itself; returns all that it said."""
+        """Lets it end; returns all that it said."""
         self._process.stdin.close()
         self.hear("cpu")
         self._process.wait()

@@ -133,7 +133,7 @@ def print_speeds(data, sets, args):
 
 
 def print_quality(found):
-    """The second and the third table. found: {set: {model: runs}}"""
+    """Prints the second and the third table of `found`, {set: {model: runs}}."""
     names = [name.replace("HR", "R").replace("NDCG", "N") for name in MEASURED]
     print("\n| set | model | what was had | " + " | ".join(names) + " | seeds |")
     print("|---|---|---|" + "---|" * (len(names) + 1))

@@ -5,7 +5,7 @@ import time
 
 
 def head(columns):
-    """The first two lines of a table; columns: a list, or text as "what | seconds"."""
+    """The first two lines of a table, of a list of columns, or of text as "what | seconds"."""
     if isinstance(columns, str):
         columns = [name.strip() for name in columns.split("|")]
     return "| " + " | ".join(columns) + " |\n" + "|---" * len(columns) + "|"
@@ -17,7 +17,7 @@ def row(*cells):
 
 
 def table(columns, rows):
-    """A whole table; columns: as of `head`; rows: lists of cells."""
+    """A whole table, with columns as of `head`, and rows that are lists of cells."""
     return "\n".join([head(columns), *(row(*cells) for cells in rows)])
 
 

@@ -88,7 +88,7 @@ def take(task, batches, metrics, after=None):
 
 
 def reading(converted, from_files, kept, repeats):
-    """Yields the throughput from files and from memory. kept: the batches of `from_files`."""
+    """Yields the throughput from files and from memory, of the batches `kept`."""
     task, metrics = converted.task, Metrics()
     take(task, kept[:5], metrics)
     walls, cpus, speeds = [], [], []

@@ -9,7 +9,7 @@
 3. `convert` streams the tensors into `targets`; the result appears when it is whole.
 4. `migrate.verification.verify` reads both sides again and compares every row.
 5. `migrate.torchrec` builds and fills the modules; `load_model` makes the whole model of a graph.
-   `build_training` goes on with its training, `build_optimizer` with a loss of one's own.
+   `build_training` continues its training, `build_optimizer` with a loss of one's own.
 6. `write_checkpoint` goes back: a TensorFlow checkpoint of what torch has.
 
 Nothing is imported before it is used: `import migrate` needs no torch, and never TensorFlow.

@@ -68,7 +68,7 @@ class Built(NamedTuple):
         train_op: of the worker.
         handles: the `Handles`.
         aggregated_gradients: the global batch's, a list of (gradient, variable).
-        sole_counter: the `SoleCounter` of a global step that the job counts by itself, or None.
+        sole_counter: the `SoleCounter` of a global step that the job counts itself, or None.
     """
 
     train_op: Any

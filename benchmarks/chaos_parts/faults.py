@@ -1,6 +1,6 @@
 """Random faults, and how long the training stands still at each.
 
-A fault ends by itself: what was stopped is let go on, links are put in again, the disk is freed,
+A fault ends on its own: what was stopped continues, links are put in again, the disk is freed,
 launchers and ZooKeeper's servers are started again, as a supervisor of the machines would; the
 commands are the launchers' to start. Faults may overlap: one is over when it has ended and three
 global steps came after that, not when all that it hit is back.

@@ -14,7 +14,7 @@ _NETWORK = "10.213.{}.{{}}".format(os.getpid() % 256)  # two programs may do so 
 
 
 class Machine:
-    """A namespace; prefix: of commands that run in it. address: its own."""
+    """A namespace with an address; `prefix` starts commands that run in it."""
 
     def __init__(self, name, address):
         self.address = address

@@ -21,7 +21,7 @@ _ROWS, _COLUMNS, _LARGEST = 2000, 8, 1e5
 
 
 class DataSet(NamedTuple):
-    """name: short. file: below `shared/data`. label: its column, and what of it is a 1."""
+    """A file below `shared/data`, a short name, and its label's column and positive value."""
 
     name: str
     file: str

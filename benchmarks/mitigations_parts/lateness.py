@@ -72,7 +72,7 @@ class _TracedAsync(AsyncJob):
 
 @functools.lru_cache(maxsize=None)
 def semi_synchronous(steps, batches_per_step, seed, wanted: Optional[float] = None):
-    """The `Trace` of `steps` global steps; `wanted`: the mean staleness at most, 0 for sync."""
+    """The `Trace` of `steps` global steps with a mean staleness of `wanted` at most, 0 for sync."""
     bound = MeanStaleness(wanted) if wanted else None
     paced = wanted == 0
     job = _TracedSemiSync(_cluster(seed), seed, batches_per_step, None, True, bound, paced)

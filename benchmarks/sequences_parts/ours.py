@@ -109,7 +109,7 @@ def run(histories, tower, setting, seed, report=None, device=CPU):
 
 
 def ranked(model, histories, held, setting, seen):
-    """int64 [users]: the rank of what each is asked for; `seen`: among the items it had as well."""
+    """int64 [users]: the rank of each one's target, with `seen` among the items it had, too."""
     model.eval()
     found, device = [], model.tower.device
     with torch.no_grad():

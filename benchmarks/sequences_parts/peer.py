@@ -78,7 +78,7 @@ class Best(Callback):
 
 
 def measured(found, asked):
-    """The recommendations as a frame; asked: by user."""
+    """The recommendations that are asked for, by user, as a frame."""
     hits = found[found[Columns.Item].to_numpy() == asked.loc[found[Columns.User]].to_numpy()]
     rank = hits[Columns.Rank].to_numpy()
     figures = {}

@@ -98,7 +98,7 @@ class Worker:
                 self._train_day(session, day, days)
 
     def _train_day(self, session, day, days):
-        """days: how many the stage has trained with this one."""
+        """Trains a day, the last of `days` in this stage."""
         columns, size = data.read(self._spec["rows"], day), self._plan.local_batch
         batches = len(columns["key"]) // size
         if self._task == 0:

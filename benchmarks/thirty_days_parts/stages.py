@@ -37,7 +37,7 @@ PROCESSES = 2  # of TorchRec
 
 
 class Seed(NamedTuple):
-    """python: with TensorFlow. prepared: `data.prepare`'s folder."""
+    """A seed's plan, folder, `data.prepare`'s folder, and a Python with TensorFlow."""
 
     number: int
     plan: Plan

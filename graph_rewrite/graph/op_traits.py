@@ -52,8 +52,8 @@ class OpTraits:
         self._nodes = nodes
         self._functions = {function.signature.name: function for function in library.function}
         self._known = {}
-        self._bringing = {}  # op -> whether it brings a batch by itself
-        self._writing = {}  # op -> whether it writes by itself
+        self._bringing = {}  # op -> whether it alone brings a batch
+        self._writing = {}  # op -> whether it alone writes
         self._naming = {}  # op -> its attributes that may name functions
         self._inside = {}  # (name of a test, function) -> whether one of its nodes passes
 

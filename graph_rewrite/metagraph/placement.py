@@ -89,7 +89,7 @@ def _resources(nodes, traits):
 def _neighbours(nodes, traits, resources, node):
     """The NodeDefs that a node must lie beside, of those that have a device."""
     names = colocated_with(node)
-    if not traits.bodies(node):  # a call hands resources on to ops that are placed by themselves
+    if not traits.bodies(node):  # a call hands resources on to ops that have places of their own
         references = [arg.is_ref for arg in traits.definition(node).input_arg]
         taken = list(map(split, nodes.inputs(node)))
         names += [tensor[0] for tensor, is_ref in zip(taken, references) if is_ref]

@@ -16,7 +16,7 @@ _SCOPE = "update_"  # before the name of the variable
 
 
 def check_steps(flow, others, steps):
-    """Those of the plain steps that train by themselves, a list.
+    """Those of the plain steps that train alone, a list.
 
     What else an optimizer of `others` does to its variable, such as a constraint, is not a step.
 

@@ -92,7 +92,7 @@ def _by_node(
     try:
         again = subject.write({tensor_name(edge): edge for edge in theirs})
     except BadInput:
-        return {}  # what one layer computes is not a value by itself
+        return {}  # what one layer computes is no value of its own
     module = with_weights_of(directory, again, subject)
     return _compared(batch, theirs, arrays(torch_code.run(module, given)))
 

@@ -106,7 +106,7 @@ class TensorFlowGraph(TensorFlowModel):
         return (arrays["model"].tobytes() if "model" in arrays else None), head["why"]
 
     def begin(self, rows: int, features: Sequence[Feature], twice: bool) -> Begun:
-        """Begins a training step on a batch. twice: computes the loss once more."""
+        """Begins a training step on a batch; `twice` computes the loss once more."""
         head = {"rows": rows, "begin": "twice" if twice else "once"}
         _, arrays = self._ask(head, arrays_of(features))
         again = float(arrays["again"]) if twice else None

@@ -30,7 +30,7 @@ def zeros_fed(subject: Subject) -> Dict[str, Any]:
 
 
 def begin_with_zeros(fed: Mapping[str, Any], module: torch.nn.Module) -> None:
-    """Has a module's tables do the same. fed: what `zeros_fed` gave."""
+    """Has a module's tables start as `fed` by `zeros_fed`."""
     for table in module.modules() if fed else ():
         if isinstance(table, TableById):
             table.default = torch.zeros(table.weight.shape[1])

@@ -62,7 +62,7 @@ class Job(NamedTuple):
 
 
 def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[List[Any]]:
-    """What tells whether the checkpoint is still the same one. others: files beside it."""
+    """What tells whether the checkpoint, and the other files beside it, are unchanged."""
     files = []
     for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths(), *others]:
         version = version_of(path)

@@ -114,7 +114,7 @@ def _summary(
     hashed: Optional[Hashed],
     items: List[Item],
 ) -> TableSummary:
-    """The manifest's words on a table; hashed: where it is a hash table."""
+    """The manifest's entry of a table, `hashed` if it is a hash table."""
     rows = table.rows if hashed is None else hashed.sorted.merged.rows
     assert rows is not None  # the plan was checked
     source = None if hashed is None else hashed.source

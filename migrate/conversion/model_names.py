@@ -137,7 +137,7 @@ def _fits(written: Written) -> bool:
 
 
 def _point(metadata: Metadata, name: str, fqn: str, rows: Optional[int] = None) -> None:
-    """Lets `name` lead to the chunks of `fqn`; rows: to the first ones alone."""
+    """Makes `name` refer to the chunks of `fqn`, or to those of its first `rows`."""
     tensor = metadata.state_dict_metadata[fqn]
     assert isinstance(tensor, TensorStorageMetadata)  # as all that a conversion writes
     if rows is not None:

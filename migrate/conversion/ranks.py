@@ -254,7 +254,7 @@ def _join(
     except (OSError, SemisyncError) as error:
         sentence = cannot_write(out, error) if isinstance(error, OSError) else str(error)
         passing = is_passing(error) or not opened  # rank 0 could open it
-        with suppress(OSError):  # on a full disk rank 0 waits in vain, and names this rank
+        with suppress(OSError):  # on a full disk rank 0 times out, and names this rank
             jobs.fail(directory, journal, sentence, passing)
         raise SemisyncError(sentence) from error
 

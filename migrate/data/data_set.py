@@ -70,7 +70,7 @@ def open_data(
         rank, ranks: which share this is, of how many. Without them, those of torch.distributed;
             where it is not initialized, the only one.
         text: how text files are written; by default .csv and .tsv files are read by their name.
-        on_broken: "skip" goes on without files and blocks that cannot be decoded: see
+        on_broken: "skip" continues without files and blocks that cannot be decoded: see
             `DataSet.skipped`. The batches of a broken block have fewer rows, as padded ones do. A
             file that cannot be reached always stops.
         convert: makes a batch of `Rows`, in a thread; by default a `Batch`.

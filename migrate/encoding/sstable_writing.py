@@ -70,7 +70,7 @@ class TableWriter:
 
 
 class _Block:
-    """The entries of one block. restarts: keys from one that is written whole to the next."""
+    """The entries of one block; one key in `restarts` is written whole."""
 
     def __init__(self, restarts: int) -> None:
         self._every = restarts

@@ -1,7 +1,7 @@
 """What a converted directory says about the model: manifest, tensors, `model.json` as edited.
 
 The optimizer is the one whose state was converted, with the arguments of `model.json` in
-TensorFlow's words, since they are what the training goes on with.
+TensorFlow's words, since the training continues with them.
 """
 
 import os

@@ -36,7 +36,7 @@ class MetaGraph(NamedTuple):
 
 
 def meta_path(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[str]:
-    """Path of the MetaGraph of `checkpoint`; meta: what the caller names. None if there is none."""
+    """Path of the checkpoint's MetaGraph, which `meta` may name; None if there is none."""
     if meta is not None:
         meta = os.fspath(meta)
         return meta if is_remote(meta) else os.path.abspath(meta)

@@ -80,7 +80,7 @@ class Graph(NamedTuple):
         functions: FunctionDef messages, still to be decoded.
         train_ops: nodes in the collection "train_op".
         assets: the file in the SavedModel's `assets` that each node is the path of, by the node.
-        rewired: nodes that are others in the file, see `migrate.graph.wrapped`.
+        rewired: nodes that differ from those in the file, see `migrate.graph.wrapped`.
         calls: by name, the nodes that `migrate.graph.lowering` put others in the place of.
         named: where the caller names the inputs, their tensors by name; there are no others.
     """

@@ -187,7 +187,7 @@ class _Finder:
         )
 
     def add_counters(self, graph: Graph, stored: Mapping[str, str]) -> None:
-        """What each training step counts. stored: variable nodes -> names in the checkpoint."""
+        """Adds what each step counts; `stored` has variables' names in the checkpoint by node."""
         changes = find_changes(graph)
         if changes.written:
             self._told.update(stored.values())
@@ -211,7 +211,7 @@ class _Finder:
         return integer or power or _COUNTS.fullmatch(leaf) is not None
 
     def add_updates(self, graph: Graph, stored: Mapping[str, str]) -> None:
-        """Training ops. stored: variable nodes -> their names in the checkpoint."""
+        """Adds training ops; `stored` has variables' names in the checkpoint by node."""
         for update in find_updates(graph):
             power = _power(graph, update, stored)
             self._add_counter(power)

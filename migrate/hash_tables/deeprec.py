@@ -62,7 +62,7 @@ def is_deeprec(checkpoint: Checkpoint, stem: Stem) -> bool:
 
 
 def read_table(checkpoint: Checkpoint, stems: List[Stem], newer: Optional[Checkpoint]) -> HashTable:
-    """The table whose parts are `stems`; newer: an increment, whose rows replace its own."""
+    """The table with the parts `stems`; the rows of an increment, `newer`, replace its own."""
     _refuse_ssd(checkpoint, stems)
     rows: List[TensorPart] = []
     filtered: List[TensorPart] = []

@@ -61,7 +61,7 @@ class DensePart(TensorPart):
 def read_table(
     checkpoint: Checkpoint, stems: List[Stem], sentinels: Mapping[str, Sentinels]
 ) -> HashTable:
-    """The table whose parts are `stems`; sentinels: by the names of stems."""
+    """The table with the parts `stems`; sentinels are by the names of stems."""
     first = stems[0]
     columns = [columns_of(checkpoint, stem) for stem in stems]
     if first.name not in sentinels and len(checkpoint[f"{first.name}-keys"].shape) == 1:

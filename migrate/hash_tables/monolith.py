@@ -122,7 +122,7 @@ def _complete(base: str, files: List[Tuple[int, int, str]]) -> List[str]:
 
 
 class _Section(NamedTuple):
-    """Entries of one table in one file: `stored` after the first `skip`; sample: one of them."""
+    """Entries of one table in one file: `stored` after the first `skip`, such as `sample`."""
 
     path: str
     compressed: bool

@@ -40,7 +40,7 @@ _OPTIMIZERS: Dict[int, Tuple[str, Dict[int, str]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An id with its row, and the state by "<optimizer>_<slot>"; time: of its last update, in s."""
+    """An id with its row, the state by "<optimizer>_<slot>", and the seconds of its last update."""
 
     key: int
     row: numpy.ndarray

@@ -67,7 +67,7 @@ class TableSlots(NamedTuple):
 
 
 def table_slots(table: HashTable, fused: bool = True) -> TableSlots:
-    """What the slots of `table` are in torch; fused: by FBGEMM's names, else torch.optim's."""
+    """A table's slots in torch, by the names of FBGEMM if `fused`, or else of torch.optim."""
     known = _known(table)
     if known is None:
         names = {name.replace("/", "_"): name for name in table.slots}

@@ -39,7 +39,7 @@ class Target:
 
 
 class Map(NamedTuple):
-    """A file of int64, one for each row of the target; free: what a row without an id has."""
+    """A file of int64, one for each row of the target, `free` for a row without an id."""
 
     file: BinaryIO
     free: int
@@ -133,7 +133,7 @@ class ByHash:
         return self._rows
 
     def _put(self, of_ids: numpy.ndarray, columns: Sequence[numpy.ndarray]) -> None:
-        """Ids of one bucket; of_ids: their home rows."""
+        """Places the ids of one bucket, given their home rows."""
         turn = numpy.arange(len(of_ids))
         rows = numpy.maximum(numpy.maximum.accumulate(of_ids - turn), self._next) + turn
         fits = int(numpy.searchsorted(rows, (self._bucket + 1) * self._size))

@@ -105,7 +105,7 @@ def _tensor(name: str, info: TensorInfo, kind: str) -> Dict[str, Any]:
 
 
 def _kind(name: str, info: TensorInfo, slots: Optional[Container[str]]) -> str:
-    """As TensorInfo.kind, but a slot is what has an owner; slots: those, where that is known."""
+    """As TensorInfo.kind, but `slots`, where known, are what has an owner."""
     if slots is None:
         return info.kind
     if name in slots:

@@ -92,7 +92,7 @@ class Renamed:
         return self.axes is None and (self.rows is None or self.rows[0] == 0)
 
     def of(self, value: Any) -> Any:
-        """The tensor as the module keeps it. value: all of it, as it stands in the target."""
+        """The tensor as the module keeps it, of its whole value in the target."""
         if self.rows is not None:
             value = value[slice(*self.rows)]
         return value if self.axes is None else value.permute(self.axes)

@@ -56,7 +56,7 @@ class Constants:
         return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
 
     def expression(self, array: numpy.ndarray, name: str) -> str:
-        """A tensor or Strings, in the module's constructor. name: what a file is called."""
+        """A tensor or Strings, in the module's constructor; `name` is that of a file."""
         if array.size > _LITERAL:
             self.large[name] = array
             return f"files.constant({name!r})"

@@ -247,7 +247,7 @@ class Emitter:
         return self._blocks.setdefault(self.regions.of[node.name], Block()).statements
 
     def _assign(self, node: Node, written: Expression, kind: Optional[str] = None) -> None:
-        """Gives the outputs of `node` names. kind: see `Assign`; by default what the node says."""
+        """Gives the outputs of `node` names, in a statement of this kind, or of the node's."""
         target = self._names.of(node)
         inline = node.op not in RANDOM
         if isinstance(written, Many):

@@ -71,8 +71,7 @@ def _fed(graph: Graph, node: Node, count: int) -> Node:
 
 
 def cut_at_inputs(graph: Graph) -> Graph:
-    """The graph without what is before its inputs: readers, queues, parsers; these wait for it
-    still, in whichever branch or loop that is."""
+    """The graph without what precedes its inputs, readers, queues and parsers, but for waiting."""
     nodes = {name: _waiting(node) if brings(node) else node for name, node in graph.nodes.items()}
     return graph._replace(nodes=nodes)
 

@@ -1,6 +1,6 @@
 """The inputs of a graph as the caller names them: {name: what it takes}.
 
-1. What it takes is an input that the graph has by itself, or any tensor: TensorFlow can feed each.
+1. What it takes is an input of the graph itself, or any tensor: TensorFlow can feed each.
    A sparse one is that of a tf.sparse_placeholder, or its indices, values and dense shape, with
    commas.
 2. What lies before is cut off, see `migrate.model.inputs.cut_at`.
@@ -65,7 +65,7 @@ def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
 
 
 def own_inputs(graph: Graph) -> Dict[str, Tuple[str, ...]]:
-    """The tensors of each input that the graph has by itself, by its name."""
+    """The tensors of each input of the graph itself, by its name."""
     features = Inputs(graph)
     brought = (one for node in graph.nodes.values() for one in features.brought_by(node))
     return {one.name: one.tensors for one in brought}

@@ -113,5 +113,5 @@ ADAM_ASYNC = dataclasses.replace(
     "apply_sparse_rmsprop tables move otherwise: v = beta2 v + (1 - beta2) g^2, m = beta1 m + lr g "
     "/ sqrt(v + epsilon), w -= m, which is "
     "migrate.torchrec.optimizers.RMSProp(decay=beta2, momentum=beta1) with m as momentum_buffer "
-    "and v as square_avg: nothing loads that by itself",
+    "and v as square_avg: nothing loads that automatically",
 )

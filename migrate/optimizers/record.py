@@ -201,7 +201,7 @@ class Optimizer:
     def arguments_for(
         self, hyperparameters: Mapping[str, float], slots: Collection[str]
     ) -> Dict[str, Any]:
-        """Arguments of the counterpart's class. slots: torch's names of those that there are."""
+        """Arguments of the counterpart's class, for the slots, in torch's names, that exist."""
         counterpart = self.counterpart
         if counterpart is None:
             return {}

@@ -109,7 +109,7 @@ def _looked_up(left: Mapping[str, TensorInfo], evidence: Evidence, result: Plan)
         result.notes.append(
             f"the graph looks up other matrices that it makes of {', '.join(remade)}, such as one "
             "with a row of zeros, so that these become dense variables: where an id is the number "
-            "of a row all the same, name the tables with --tables REGEX"
+            "of a row anyway, name the tables with --tables REGEX"
         )
     known = {where.name for where in evidence.saved.values()}
     unknown = [name for name, info in left.items() if name not in known and _may_be_table(info)]

@@ -17,7 +17,7 @@ from semisync.common.errors import UsageError
 
 
 def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor:
-    """The bucket of each value, int32; boundaries: ascending."""
+    """The bucket of each value, int32, between ascending boundaries."""
     if values.dtype in (torch.int32, torch.int64):
         values = values.to(torch.float32)
     if values.dtype not in (torch.float32, torch.float64):

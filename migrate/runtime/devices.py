@@ -57,7 +57,7 @@ def _run(
     devices: List[torch.device],
     device: torch.device,
 ) -> Any:
-    """devices: of what is given. device: where the method runs."""
+    """Runs the method on `device`, with what is given from its own devices."""
     there = all(one == device for one in devices)
     # torch.compile does not follow the question, and keeps to the devices of what is given.
     if there and (torch.compiler.is_compiling() or torch.get_default_device() == device):

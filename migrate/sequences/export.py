@@ -8,7 +8,7 @@
 1. The product of a user's vector and an item's is the score; the best are exactly those of the
    largest scores, of equal ones the item of the smaller id.
 2. A user's vector is of all the files hold of it.
-3. A part is written beside its place and moved there. An export that was interrupted goes on with
+3. A part is written beside its place and moved there. An export that was interrupted continues with
    the parts that are missing; one of another model, other data or other settings is refused.
 """
 

@@ -45,7 +45,7 @@ _READ_BYTES = 64 << 10  # of a partition at a time, where rows are dealt out fro
 
 @dataclass
 class Run:
-    """Consecutive rows of one item that a part wrote; spans: what was read of which pieces."""
+    """Consecutive rows of one item that a part wrote, and the spans that were read for them."""
 
     item: int
     piece: Piece

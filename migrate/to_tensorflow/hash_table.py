@@ -32,7 +32,7 @@ _STATE = "_managed_collision_modules.{}.{}"
 
 
 class Rows:
-    """The rows of one table in a DCP. ids: of each row; used: which of them have one."""
+    """The rows of one table in a DCP, each one's id, and which of them have one."""
 
     def __init__(self, key: str, saved: Saved, ids: numpy.ndarray, used: numpy.ndarray) -> None:
         self._key, self._saved = key, saved

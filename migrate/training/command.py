@@ -1,4 +1,4 @@
-"""`semisync train PREFIX`: goes on with a TensorFlow job in torch, from its checkpoint.
+"""`semisync train PREFIX`: continues a TensorFlow job in torch, from its checkpoint.
 
 1. The arguments are checked; with --nproc, torchrun's agent then starts the command once per
    process.

@@ -23,7 +23,7 @@ _NARROW = 8
 
 
 class Shrunk(NamedTuple):
-    """What became of the tables. largest: the largest difference of any value."""
+    """What became of the tables, and the largest difference of any value."""
 
     tables: List[str]
     bytes_before: int

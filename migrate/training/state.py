@@ -35,7 +35,7 @@ _PARTS = ("bins", "rows", "loss")  # int64
 def save(
     checkpoints: Checkpoints, step: int, task: Task, metrics: Metrics, state: Mapping[str, Any]
 ) -> None:
-    """Begins to write a checkpoint. state: what is not a tensor; all processes call it."""
+    """Begins to write a checkpoint, with `state` that is no tensor; all processes call it."""
     tensors = _of_task(task)
     tensors.update(by_id.whole(task.module, task.optimizer, tensors))
     tensors.update(_random(task))

@@ -30,7 +30,7 @@ _NONE: Mapping[str, str] = {}
 
 
 class Batch(NamedTuple):
-    """Rows of one file, from row `skipped` (0 is the first) on; placed: columns of its path."""
+    """Rows of one file from row `skipped` on, counted from 0, and its path's columns."""
 
     file: str
     skipped: int

@@ -106,7 +106,7 @@ def write_report(
 
 
 def page(title: str, sections: str, style: str = "") -> str:
-    """A whole page of HTML, whose title is text; style: what it needs beside `stylesheet()`."""
+    """A whole page of HTML with a plain title, and style besides `stylesheet()`."""
     return _PAGE.format(title=escaped(title), style=stylesheet() + style, sections=sections)
 
 

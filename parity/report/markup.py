@@ -24,7 +24,7 @@ def paragraphs(*sentences: str) -> str:
 
 
 def table(body: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
-    """A table whose first column names the rows; it scrolls by itself where it is too wide."""
+    """A table whose first column names the rows; it scrolls alone where it is too wide."""
     lines = ['<div class="wide"><table>']
     if head:
         cells = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)

@@ -4,7 +4,7 @@ import numbers
 
 from semisync.common.errors import UsageError
 
-ANY = 10**12  # the most that a number may be of which nothing else is known; infinity would be none
+ANY = 10**12  # the upper limit of numbers without another one; infinity would be no limit
 
 
 def within(meaning, value, least, most=ANY):

@@ -1,4 +1,4 @@
-"""Which global step an optimizer counts, and who counts where the job counts batches by itself.
+"""Which global step an optimizer counts, and who counts where the job counts batches itself.
 
 An optimizer that is called without a global step counts the graph's, unless another one of the
 graph is given it. A job that calls it so may count batches on its own, as the canned Estimator with

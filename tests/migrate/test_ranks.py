@@ -28,7 +28,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 def standing_still(module, name, call):
-    """A program that stands still in a call of a function, for ever. call: which, from 1 on."""
+    """A program that blocks forever in a call of a function, numbered from 1."""
     package, _, module = module.rpartition(".")
     return f"""
 import signal, sys

@@ -120,7 +120,7 @@ class Fields:
     def _parsed(
         self, starts: numpy.ndarray, ends: numpy.ndarray, offsets: Optional[numpy.ndarray]
     ) -> Any:
-        """float32 of the spans, null for empty ones; offsets: of the lists that they are in."""
+        """float32 of the spans, null for empty ones; `offsets` are those of their lists."""
         numbers, others = tokens.numbers(self._data, starts, ends)
         missing = starts >= ends
         others = numpy.flatnonzero(others & ~missing)
@@ -180,7 +180,7 @@ class Fields:
 
 
 def id_lists(offsets: numpy.ndarray, values: numpy.ndarray, column: Column) -> Any:
-    """A column of ids; offsets: int32 [rows + 1]."""
+    """A column of ids, with offsets int32 [rows + 1]."""
     empty = None
     if column.default is not None or column.kind == "dense":  # else a missing list is an empty one
         empty = pa.array(offsets[1:] == offsets[:-1])

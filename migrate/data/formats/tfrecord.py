@@ -99,7 +99,7 @@ def _records(path: str, bounds: Sequence[int], block: int, first: int) -> Record
 
 
 def _records_in(data: bytes, path: str, first: int) -> Records:
-    """All records of these bytes; first: the number of the first."""
+    """All records of these bytes, numbered from `first` on."""
     pieces = iter([data])
     with _as_damage():
         for records in records_in(lambda _: next(pieces, b""), path, first):

@@ -64,7 +64,7 @@ def _of(walks: Walks, node: Node) -> Iterator[Loss]:
 
 
 def _of_difference(walks: Walks, node: Node, difference: Node) -> Iterator[Loss]:
-    """node: what computes the loss. difference: what subtracts."""
+    """The loss that `node` computes of what `difference` subtracts."""
     scores, labels = sorted(difference.inputs, key=lambda edge: edge[0] not in walks.trained)
     if scores[0] in walks.trained and labels[0] not in walks.trained:
         origin, start = walks.origin(scores)

@@ -50,7 +50,7 @@ Table = Tuple[str, ...]  # the variable nodes of its parts
 
 
 class Group(NamedTuple):
-    """The look-ups of one collection, by feature. wish: what to call it."""
+    """The look-ups of one collection, by feature, and the name it should have."""
 
     wish: str
     lookups: Dict[str, Lookup]
@@ -259,7 +259,7 @@ class Collection:
         )
 
     def given(self, feature: str, value: Mapping[Edge, Value]) -> str:
-        """The expression of what is looked up: ids, or bags. value: of what the look-up reads."""
+        """The expression of what is looked up, ids or bags, from what the look-up reads."""
         lookup = self.group.lookups[feature]
         given = ", ".join(plain(value[edge]) for edge in lookup.inputs)
         if lookup.combiner is None:
@@ -274,7 +274,7 @@ class Collection:
         return f"runtime.{kind}({given}{more}){distinct}"
 
     def call(self, given: Mapping[str, str]) -> str:
-        """The expression of all look-ups, a mapping by feature. given: what each looks up."""
+        """The expression of all look-ups, a mapping by feature, from what each looks up."""
         ids = {
             feature: f"{text}.ids" if self.group.lookups[feature].by_rows else text
             for feature, text in given.items()
@@ -284,7 +284,7 @@ class Collection:
         return f"runtime.{function}(self.{self.attribute}, {{{entries}}})"
 
     def result(self, feature: str, found: str, given: str) -> str:
-        """The expression of one look-up, of what `call` found; given: what it looks up."""
+        """The expression of one look-up, from what `call` found and what it looks up."""
         lookup = self.group.lookups[feature]
         text = f"{found}[{feature!r}]"
         if lookup.by_rows:

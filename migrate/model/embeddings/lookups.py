@@ -87,7 +87,7 @@ def find_rows(subject: Subject, node: Node) -> Optional[Lookup]:
 
 
 def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional[Lookup]:
-    """The look-up of bags that `node` is. rows: the look-ups of rows, by node."""
+    """The look-up of bags that `node` is, given the look-ups of rows, by node."""
     if node.op in _COMBINERS:
         data, index, segments = node.inputs[:3]
         combiner = _COMBINERS[node.op]

@@ -22,7 +22,7 @@ _ADDS = ADDS | {"BiasAdd"}
 
 
 class _Product(NamedTuple):
-    """x times a matrix. node: the MatMul. end: the node that gives it in the shape of x."""
+    """x times a matrix: its MatMul, and the node that returns it in the shape of x."""
 
     x: Edge
     node: Node

@@ -57,7 +57,7 @@ def split(block: Block, results: Sequence[str], free: Set[str]) -> Parts:
         if id(statement) in first and first[id(statement)].kind != SIZES:
             handed |= own
         elif own or not isinstance(statement, Assign):
-            # A copy of a size that the first part computes too: each part is written by itself.
+            # A copy of a size that the first part computes too: each part is written alone.
             rest.append(replace(statement) if isinstance(statement, Assign) else statement)
             wanted |= read(statement)
     order = [name for name in homes if name in handed]

@@ -82,7 +82,7 @@ Statement = Union[Assign, If, Return, While, Until]
 
 
 def render(block: Block, results: Sequence[str], indent: int) -> List[str]:
-    """Lines of source. results: the expressions that are used after the block."""
+    """Lines of source; `results` are the expressions that follow the block."""
     uses = _count(block, results)
     _inline(block, uses)
     return list(_lines(block, "    " * indent))

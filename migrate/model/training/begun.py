@@ -5,7 +5,7 @@ initializers, as in a TensorFlow job that restores the checkpoint.
    Where the checkpoint has none of an optimizer's slots, they start over, and with them what it
    lacks of the powers of beta1 and beta2.
 2. Where it has some of them, nothing begins: the checkpoint is cut short, which its reader refuses.
-3. Where no optimizer goes on with its slots, what it lacks of the counters and of the variables
+3. Where no optimizer continues with its slots, what it lacks of the counters and of the variables
    that the learning rates depend on starts over, too.
 4. A variable of the model never begins, nor what an initializer does not give as a constant.
 """
@@ -47,7 +47,7 @@ class Begun(NamedTuple):
 def begin_anew(
     found: MetaGraph, checkpoint: Checkpoint, updates: Sequence[VariableUpdate], changes: Changes
 ) -> Begun:
-    """What `updates` need, where the checkpoint lacks it. changes: of a step."""
+    """Initial values of what `updates` need and the checkpoint lacks, with a step's changes."""
     places = _places(found, updates)
     saved = dict(found.saved)
     values: Dict[str, numpy.ndarray] = {}

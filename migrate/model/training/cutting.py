@@ -13,7 +13,7 @@ _CODES = {dtype.name: code for code, dtype in DTYPES.items()}
 
 
 class Given(NamedTuple):
-    """name: of the placeholder, by which the value is given."""
+    """A placeholder that takes a value, by its name."""
 
     name: str
     dtype: str

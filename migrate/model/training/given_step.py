@@ -32,7 +32,7 @@ class Stepped(NamedTuple):
 
 
 class GivenStep:
-    """Takes the step. given: gradients, as of `GraphOptimizer.step_by`."""
+    """Takes the step, with the gradients as in `GraphOptimizer.step_by`."""
 
     def __init__(
         self, optimizer: GraphOptimizer, targets: Sequence[Target], given: Mapping[str, Slice]

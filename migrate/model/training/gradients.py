@@ -34,7 +34,7 @@ _VIEWS = {"Identity", "Reshape"}
 
 
 class Slices(NamedTuple):
-    """The gradient of a variable as tf.gradients gives it. indices: None where it is dense."""
+    """The gradient of a variable from tf.gradients; without indices it is dense."""
 
     values: Edge
     indices: Optional[Edge]

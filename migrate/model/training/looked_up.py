@@ -1,4 +1,4 @@
-"""The gradient of each look-up by itself, before torch adds those of one table.
+"""The gradient of each single look-up, before torch adds those of one table.
 
 TensorFlow concatenates the IndexedSlices of a table's look-ups, and clip_by_global_norm takes the
 norm of all of them. torch's sum of sparse gradients joins rows that happen to stand at one place,

@@ -83,7 +83,7 @@ class BegunStep(NamedTuple):
 
 
 def recorded_step(batch: Mapping[str, Any], loss: float, values: Values) -> BegunStep:
-    """A step that was taken before, without its gradients. values: as `BegunStep.finish` has."""
+    """A step that was taken before, without gradients; values as `BegunStep.finish` has them."""
     return BegunStep(batch, loss, {}, lambda: (0.0, {}), lambda: (values, {}))
 
 

@@ -31,7 +31,7 @@ def _drawn(start, number):
 
 @compiled
 def uniform(ids, seed, dim):
-    """Numbers of [0, 1) for each of int64 ids [n]: float32 [n, dim]; seed: uint64."""
+    """Numbers in [0, 1), float32 [n, dim], for int64 ids [n] and a uint64 seed."""
     out = numpy.empty((len(ids), dim), numpy.float32)
     for i in range(len(ids)):
         start = _mixed(_mixed(u(ids[i])) ^ seed)

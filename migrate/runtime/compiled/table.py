@@ -132,7 +132,7 @@ def build_strings(data, offsets):
 
 @compiled
 def find_strings(slots, data, missing, text, bounds):
-    """The row of each string of `text`, `missing` where there is none; data: the keys' bytes."""
+    """The row of each string of `text` among the keys' bytes, or `missing`."""
     out = numpy.empty(len(bounds) - 1, numpy.int64)
     known, asked = address(data), address(text)
     for i in range(len(out)):

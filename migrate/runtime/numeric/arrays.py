@@ -87,7 +87,7 @@ def band_part(x: Tensor, below: int, above: int) -> Tensor:
 
 
 def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
-    """x with `value` around it; paddings: [rank, 2], before and after each axis."""
+    """x with `value` around it, by paddings [rank, 2] before and after each axis."""
     pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
     if any(width < 0 for pair in pairs for width in pair):
         raise BadInput(f"a padding by {pairs}; widths are at least 0")
@@ -115,7 +115,7 @@ def mirror_pad(x: Tensor, paddings: Any, mode: str) -> Tensor:
 
 
 def reverse_sequence(x: Tensor, lengths: Tensor, axis: int, batch_axis: int = 0) -> Tensor:
-    """x with the first lengths[i] values of its row i in reverse order. lengths: [batch]."""
+    """x with the first lengths[i], of [batch], values of its row i in reverse order."""
     axis, batch_axis = listed([axis, batch_axis], x.ndim)
     size = x.shape[axis]
     if ((lengths < 0) | (lengths > size)).any():

@@ -45,14 +45,14 @@ def gather_list(
     shape: Optional[Sequence[int]] = None,
     dtype: Optional[torch.dtype] = None,
 ) -> Any:
-    """The values at some places, stacked. shape, dtype: of a value, for the case of none."""
+    """The values at some places, stacked; shape and dtype are for an empty result."""
     return stack_list([read_list(items, index) for index in indices], shape, dtype)
 
 
 def stack_list(
     items: Items, shape: Optional[Sequence[int]] = None, dtype: Optional[torch.dtype] = None
 ) -> Any:
-    """All values, stacked. shape, dtype: of a value, for the case of none."""
+    """All values, stacked; shape and dtype are for an empty list."""
     if not items:
         if shape is None:
             raise BadInput("an empty list of tensors of unknown shape cannot be stacked")

@@ -3,7 +3,7 @@ loss over many of them samples.
 
 Classes are drawn one by one. Where they are to differ, those that were drawn before are drawn again
 until there are enough. A class of probability p is then expected 1 - (1 - p)^draws times; where no
-draw was in vain, p * count times.
+draw was rejected, p * count times.
 
 Source: tensorflow/core/kernels/range_sampler.cc
 """

@@ -29,7 +29,7 @@ def lstm_cell(
     peepholes: bool = False,
     order: str = "icfo",
 ) -> Tuple[Tensor, ...]:
-    """(i, cs, f, o, ci, co, h) of one step. clip: of the cell state, where it is positive."""
+    """(i, cs, f, o, ci, co, h) of one step; a positive `clip` limits the cell state."""
     whole = torch.cat([x, h], 1) @ w + b
     gates = dict(zip(order, whole.chunk(4, 1)))
     i, f = gates["i"], gates["f"] + forget_bias

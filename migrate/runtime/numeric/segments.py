@@ -18,7 +18,7 @@ from migrate.runtime.tables.rows import rows
 
 
 def segment_sum(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Tensor:
-    """The sum of each segment's rows. count: of segments; None: as the last one says."""
+    """The sums of the rows of each segment, of `count` or up to the last."""
     return _zeros(x, _count(segments, count)).index_add(0, segments, x)
 
 

@@ -18,7 +18,7 @@ def gather_tree(ids: Tensor, parents: Tensor, lengths: Tensor, end: int) -> Tens
     After its first `end` a beam is `end` throughout.
 
     Args:
-        ids, parents: of each step, and the beam of the step before that it goes on with.
+        ids, parents: of each step, and the beam of the step before that it continues.
         lengths: the steps of each search, [batch].
     """
     beams = torch.full_like(ids, end)

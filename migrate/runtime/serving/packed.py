@@ -13,7 +13,7 @@ WEIGHTS = "weights.pt"
 
 
 def load(module: torch.nn.Module, directory: str, variables: Any) -> torch.nn.Module:
-    """`module` with its weights, ready to score. variables: what they are in TensorFlow."""
+    """`module` with its weights, ready to score, given the TensorFlow names in `variables`."""
     path = os.path.join(directory, WEIGHTS)
     state = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
     module.load_state_dict(state)

@@ -85,7 +85,7 @@ class LookupTable:
         return self._size
 
     def find(self, keys: Column, default: Any = None) -> Column:
-        """The value of each key, in the shape of `keys`; default: instead of the table's own."""
+        """The value of each key, in the shape of `keys`; `default` replaces the table's own."""
         if isinstance(self._keys, Strings) != isinstance(keys, Strings):
             kinds = ("numbers", "strings")
             had, got = isinstance(self._keys, Strings), isinstance(keys, Strings)

@@ -58,7 +58,7 @@ class _Rows(torch.autograd.Function):
 
 
 class _GrowingRows(torch.autograd.Function):
-    """Adds to the gradient by itself."""
+    """Accumulates the gradient itself."""
 
     @staticmethod
     def forward(

@@ -20,7 +20,7 @@ class Opened:
     path        the SavedModel's directory, the checkpoint's prefix, or the frozen graph's file
     tags        of the SavedModel, a list; and its signature, None to name tensors instead
     meta        path of the checkpoint's MetaGraph
-    nodes       of it that are others than in the file: {name: [op, inputs]}; may be missing
+    nodes       of it that differ from those in the file: {name: [op, inputs]}; may be missing
     fused       of it the FusedBatchNorms that take constants: {name: [mean, variance]}; likewise
     modules     to import first, for the ops that they register
     inputs      list of [column, name, sparse]. A name is a tensor's, or the signature's for it; a

@@ -95,7 +95,7 @@ def ulp_apart(values, random):
 
 
 def reordered(values, lengths, order):
-    """The rows of a column in another order; lengths: None of a dense input."""
+    """The rows of a column in another order; a dense input has no `lengths`."""
     if lengths is None:
         return values[order], None
     starts = np.cumsum(lengths) - lengths

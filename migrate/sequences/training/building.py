@@ -48,7 +48,7 @@ class Step(nn.Module):
 
 
 def model_of(settings: Settings, catalog: numpy.ndarray) -> Model:
-    """A new one; the same in all processes. catalog: raw ids of items, ascending."""
+    """A new model, the same in all processes, given the ascending raw ids of items."""
     torch.manual_seed(settings.training.seed)
     dim, seed = settings.model.dim, settings.training.seed
     table: nn.Module = (

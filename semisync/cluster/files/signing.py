@@ -79,7 +79,7 @@ def read_key(path: Optional[str] = None) -> bytes:
 
 
 def signature(key: bytes, request: Request, now: Optional[float] = None) -> str:
-    """The Authorization header for a request; now: seconds since 1970, by default the clock's."""
+    """The Authorization header for a request, at `now`, seconds since 1970."""
     at = str(int(time.time() if now is None else now))
     nonce = secrets.token_hex(16)
     return "{} time={},nonce={},mac={}".format(SCHEME, at, nonce, _mac(key, request, at, nonce))

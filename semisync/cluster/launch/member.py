@@ -98,7 +98,7 @@ class Launcher:
             joined.port.close()
             if election is not None:
                 election.resign()
-            with contextlib.suppress(Unavailable):  # the session ends by itself
+            with contextlib.suppress(Unavailable):  # the session expires anyway
                 joined.membership.leave()
 
     def _stand(self):

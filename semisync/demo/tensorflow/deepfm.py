@@ -29,7 +29,7 @@ class Inputs:
 
 
 def loss(inputs, log, partitions, training=True):
-    """The mean log loss of a batch; training: as in `logits`."""
+    """The mean log loss of a batch, with `training` as in `logits`."""
     logit = logits(inputs.ids, log.fields, log.numeric, partitions, training)
     losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=inputs.labels, logits=logit)
     return tf.reduce_mean(losses)

@@ -31,7 +31,7 @@ def converted(request, tmp_path):
 
 
 def _rounds(count, body, *starts):
-    """The last variable of a loop of so many rounds; body: of the counter and the variables."""
+    """The last variable of a loop of so many rounds, whose body takes counter and variables."""
     loop = tf.while_loop(lambda i, *_: i < count, lambda i, *v: (i + 1, *body(i, *v)), [0, *starts])
     return loop[-1]
 

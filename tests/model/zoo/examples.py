@@ -5,7 +5,7 @@ import tensorflow.compat.v1 as tf
 
 
 def serialized(rows, spec):
-    """One Example for each row, as bytes; spec: what tf.parse_example takes."""
+    """One Example for each row, as bytes, as tf.parse_example takes it with `spec`."""
     count = len(rows["clicked"])
     return np.array([_example(rows, row, spec) for row in range(count)], object)
 

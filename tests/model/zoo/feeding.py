@@ -63,7 +63,7 @@ def feed(tensors, found):
 
 
 def flags(model, which):
-    """{tensor: value} of the flags; which: "training", "evaluation" or "steps"."""
+    """{tensor: value} of the flags for "training", "evaluation" or "steps"."""
     return {flag.tensor: getattr(flag, which) for flag in model.flags}
 
 

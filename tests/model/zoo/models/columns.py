@@ -17,7 +17,7 @@ def heat_buckets():
 
 
 def wide(vocabulary):
-    """Categorical columns of every kind; vocabulary: path of the file of places."""
+    """Categorical columns of every kind, with the path of the file of places."""
     buckets = age_buckets()
     city = fc.categorical_column_with_vocabulary_list("city", _text(log.CITIES), num_oov_buckets=2)
     hour = fc.categorical_column_with_identity("hour", 24, default_value=0)
