@@ -81,8 +81,7 @@ def resident(mark):
 
 
 class Measured:
-    """Of the block: seconds, CPU seconds of this process and its ended children, and the largest
-    growth of the resident set, in MiB."""
+    """Seconds, CPU seconds with ended children, and the most that memory grew (RSS), in MiB."""
 
     def __enter__(self):
         with open("/proc/self/clear_refs", "w") as marks:

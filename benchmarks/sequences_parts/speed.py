@@ -55,9 +55,7 @@ def _by_fbgemm(packed, vectors):
 
 
 def speeds(histories, tower, setting, batches, repeats):
-    """Items per second of the tower's forward and backward, without padding, by way; medians of
-    repeats that take turns.
-    """
+    """Items per second of forward and backward, without padding, by way; medians of the repeats."""
     torch.manual_seed(0)
     made = TOWERS[tower](
         setting.dim, setting.heads, setting.layers, setting.length, dropout=setting.dropout

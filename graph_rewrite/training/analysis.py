@@ -124,7 +124,7 @@ class TrainingGraph:
         return ended
 
     def _divide(self, own, mode_of):
-        """Fills `trained` and `asynchronous`; raises BadInput where the ops cannot train so."""
+        """Fills `trained` and `asynchronous`; raises BadInput if the ops cannot train so."""
         self.trained, self.asynchronous = [], []
         for trained in map(self.sync.own, own):
             variable = ExistingVariable(self.graph, trained)
@@ -200,7 +200,7 @@ class TrainingGraph:
         return [maker for maker in makers if maker in self.chief.ops]
 
     def _counted_elsewhere(self, counters):
-        """See the attribute; raises BadInput where every batch counts the global step."""
+        """See the attribute; raises BadInput if every batch counts the global step."""
         step = self.global_step
         if step.counts or step.variable is None:
             return []

@@ -94,8 +94,7 @@ class TensorFlowGraph(TensorFlowModel):
         tensors: Sequence[str],
         rounding: bool = False,
     ) -> List[np.ndarray]:
-        """The values of tensors for one batch; or what they differ from themselves by, see
-        `tf_child.rounding`."""
+        """The values of tensors for one batch, or their own spread, see `tf_child.rounding`."""
         head = {"rows": rows, "fetch": list(tensors), "rounding": rounding}
         _, arrays = self._ask(head, arrays_of(features))
         return [arrays[str(place)] for place in range(len(tensors))]

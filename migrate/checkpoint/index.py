@@ -60,8 +60,7 @@ class Index(NamedTuple):
 
 
 def read_index(path: str) -> Index:
-    """The whole index, checked, except that slices may be missing or overlap:
-    `migrate.checkpoint.scattered` checks that."""
+    """The whole index, checked but for slices, which `migrate.checkpoint.scattered` checks."""
     entries = dict(read_table(path))
     if b"" not in entries:
         raise BadInput(f"{path} is a table without a checkpoint's header; it is another file")

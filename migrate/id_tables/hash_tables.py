@@ -118,8 +118,7 @@ def _share(count: int, ranks: int) -> int:
 
 
 def _slots(store: Store, source: HashTable, step: Optional[int]) -> Dict[str, str]:
-    """Torch's name of each slot that is to be read -> the source's; UsageError for what does not
-    fit."""
+    """Torch's name of each slot to read -> the source's; raises UsageError if one does not fit."""
     where = f"table {store.name!r}"
     if store.count:
         raise UsageError(f"{where} has {store.count} rows already")

@@ -93,7 +93,7 @@ class Store:
 
     def add(self, ids: numpy.ndarray) -> int:
         """Gives new ids the rows from the returned one on, whose vectors the caller sets; slots and
-        counts begin. BadInput where an id has a row."""
+        counts begin. Raises BadInput if an id has a row."""
         first, last = self.count, self.count + len(ids)
         if last > self._rows.room:
             self._rows = IdIndex(self.ids, 2 * last)

@@ -24,8 +24,11 @@ _PAUSE = 0.02  # seconds between two looks
 
 
 def meet(store: dist.Store, own: Rank) -> dist.Store:
-    """The part of the store that is this start's alone. SemisyncError where a rank does not come
-    within `own.deadline` seconds."""
+    """The part of the store that is this start's alone.
+
+    Raises:
+        SemisyncError: a rank does not join within `own.deadline` seconds.
+    """
     start = uuid.uuid4().hex
     if own.number == 0:
         _answer(store, own, start)

@@ -86,8 +86,11 @@ def opened(checkpoint: Union[Checkpoint, str, os.PathLike]) -> Checkpoint:
 
 
 def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str], inputs: Named = None) -> MetaGraph:
-    """The graph of a checkpoint, without calls of functions, with these inputs; BadInput if there
-    is none."""
+    """The graph of a checkpoint with these inputs and without function calls.
+
+    Raises:
+        BadInput: there is none.
+    """
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")

@@ -20,8 +20,7 @@ Method = Callable[[Any, Mapping[str, Any]], Any]
 
 
 def on_the_cpu(method: Method) -> Method:
-    """A method of a module whose inputs are brought to the CPU, and which makes new tensors there,
-    whatever torch.set_default_device says."""
+    """A method of a module that takes its inputs to the CPU, and makes new tensors there, too."""
 
     @functools.wraps(method)
     def run(self: nn.Module, given: Mapping[str, Any]) -> Any:

@@ -34,8 +34,7 @@ _AHEAD = 4  # calls per thread, unless the caller says how many
 
 
 def default_count(*places: str) -> int:
-    """Threads for reading and writing at paths or URLs: one per CPU on disk, at most four; eight
-    where one of them is a server."""
+    """Threads for these paths or URLs: eight if one is a server, else one per CPU, at most four."""
     return _OF_SERVER if any(map(is_remote, places)) else min(os.cpu_count() or 1, _OF_DISK)
 
 

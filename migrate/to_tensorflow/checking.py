@@ -14,8 +14,11 @@ from semisync.common.sentences import some_of
 
 
 def check(side: Side, template: Template, original: Optional[Checkpoint]) -> List[str]:
-    """The names of what the original gives; raises BadInput if what there is does not fit, or if
-    something is missing."""
+    """The names of what the original gives.
+
+    Raises:
+        BadInput: what there is does not fit, or something is missing.
+    """
     groups = template.groups()
     source = f"the manifest of {side.place}" if original is None else original.prefix
     if side.refused:

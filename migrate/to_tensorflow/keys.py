@@ -100,7 +100,7 @@ class Keys:
 
 
 def given_place(name: str, key: str, keys: Keys, rank: int) -> Place:
-    """The place of the variable `name` that the caller gives; UsageError where it is not there."""
+    """The place that the caller gives for `name`; raises UsageError if it does not exist."""
     bare = key[: -len(_TRANSPOSED)] if key.endswith(_TRANSPOSED) else key
     found = keys.find(bare)
     if found is None or (bare != key and rank != 2):

@@ -42,8 +42,11 @@ class Reading(NamedTuple):
     fills: Mapping[str, Any] = {}
 
     def schema(self) -> List[Column]:
-        """The columns, each once; UsageError where two inputs want one column differently, and for
-        a fill of a column that is not read."""
+        """The columns, each once.
+
+        Raises:
+            UsageError: two inputs want one column differently, or an unread column has a fill.
+        """
         found: Dict[str, Column] = {}
         for name, column in self.column.items():
             one = _column(name, column, self.inputs[name], column == self.label)

@@ -116,8 +116,7 @@ def _compare_stored(
 
 
 def _estimates_within(counts: Counts) -> Within:
-    """An estimate for each value of each dividing column, in the order in which codes count them;
-    None for fewer than two rows of a class."""
+    """An estimate for each value of each dividing column; None without two rows of each class."""
     return {
         name: {
             value: Estimate(summary) if summary.rarer >= 2 else None
@@ -165,8 +164,7 @@ def _parts(
 def _days(
     parts: List[Part], estimates: List[Estimate], margin: float, groups: Optional[Groups]
 ) -> Days:
-    """The error of the mean is an upper value, and its interval holds the mean of the days'
-    bounds."""
+    """The error of the mean is an upper value; its interval holds the mean of the days' bounds."""
     error, observations, bound = 0.0, 0.0, 0.0
     if estimates:
         bound = float(np.mean([estimate.bound for estimate in estimates]))

@@ -21,8 +21,7 @@ WRITER = pathlib.Path(__file__).with_name("write_fed.py")
 
 
 def job(python):
-    """The prefix, the rows, and the inputs by their names: beyond a PyFunc, which no torch code
-    can take the place of, and one of two halves."""
+    """The prefix, the rows, and the inputs by name: beyond a PyFunc, and one of two halves."""
     folder = written(python, WRITER)
     with np.load(folder / "rows.npz") as arrays:
         rows = dict(arrays)

@@ -71,8 +71,7 @@ def test_the_executors_own_python_has_tensorflow_by_default(spark, tf2_models, d
 
 @pytest.fixture
 def score_again(spark, tf1_models, data):  # noqa: F811
-    """Has processes of TensorFlow's on the executors compute the scores; a new plan every time, as
-    Spark keeps what it sorted."""
+    """Scores in TensorFlow on the executors, by a new plan, as Spark keeps what it sorted."""
 
     def collected():
         frame, model = spark.read.parquet(data), files(tf1_models)

@@ -2,8 +2,7 @@
 
 
 def asked(request):
-    """[parameter] of the tests of the module that run, each once, in the order of the tests: the
-    cases that a cluster is to train."""
+    """[parameter] of the module's tests that run, each once, in order: what a cluster trains."""
     found = {}
     for item in request.session.items:
         if item.parent is request.node and hasattr(item, "callspec"):

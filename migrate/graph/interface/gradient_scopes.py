@@ -56,8 +56,11 @@ class GradientScopes:
         return max((one for one in self._prefixes if name.startswith(one)), key=len)
 
     def loss(self, scope: str) -> Edge:
-        """The tensor whose gradients a call computes; BadInput where that cannot be told, or the
-        graph lacks it."""
+        """The tensor whose gradients a call computes.
+
+        Raises:
+            BadInput: that cannot be told, or the graph lacks it.
+        """
         found, lacking = self._loss(scope)
         if lacking:
             raise BadInput(

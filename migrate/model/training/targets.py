@@ -53,8 +53,11 @@ class Target(NamedTuple):
 
 
 def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
-    """The trained parameters of a module of `load_model`; BadInput where a table's partitions are
-    not all trained."""
+    """The trained parameters of a module of `load_model`.
+
+    Raises:
+        BadInput: not all partitions of a table are trained.
+    """
     tensors = dict(module.named_parameters())
     nodes: Dict[str, List[str]] = {}
     by_attribute: Dict[str, Parameter] = {}

@@ -36,7 +36,7 @@ class Reader(Protocol):
     tensors: Dict[str, Stored]
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
-        """Rows first..first+count. BadInput where they cannot be read."""
+        """Rows first..first+count; raises BadInput if they cannot be read."""
         ...
 
     def reopened(self) -> Reader:

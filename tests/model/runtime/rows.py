@@ -183,8 +183,7 @@ def example(generator):
 
 
 def plain_example(generator, odd):
-    """A serialized tf.train.Example of one value per feature, as most logs have; odd: the share of
-    others."""
+    """A serialized tf.train.Example, mostly of one value per feature, but for a share of `odd`."""
     entries = []
     for name in ("sparse_s", "other_i", "dense_i", "sparse_f", "sparse_i"):
         value = feature(name[-1], generator, 1)

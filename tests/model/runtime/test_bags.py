@@ -32,8 +32,7 @@ def sparse_ids(draw):
 
 @pytest.fixture(scope="module")
 def looked_up():
-    """TensorFlow's look-ups of a SparseTensor, by combiner: plain, with weights, and of an id for
-    rows without any."""
+    """TensorFlow's look-ups of a SparseTensor, by combiner: plain, weighted, with a default id."""
     tf = pytest.importorskip("tensorflow").compat.v1
     with tf.Graph().as_default(), tf.Session() as session:
         ids, weights = tf.sparse_placeholder(tf.int64), tf.sparse_placeholder(tf.float32)
