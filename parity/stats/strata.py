@@ -28,7 +28,7 @@ from parity.stats.equivalence import Evidence, Verdict, decide
 from parity.stats.intervals import Interval, resolution
 from parity.stats.parts import Part, with_q
 from parity.stats.roc import rank
-from parity.stats.trend import Change, change_of, series_of, slope_of
+from parity.stats.trend import Change, change_of, in_order, series_of, slope_of
 from semisync.common.errors import BadInput
 
 
@@ -109,7 +109,8 @@ def compare_days(
     """Compares the models day by day.
 
     Args:
-        days: (n,) each row's day; they sort by value, so write dates as 2024-01-31.
+        days: (n,) each row's day; they sort by value, 9 before 10 in text too, so write dates as
+            2024-01-31.
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
     Returns:
@@ -117,7 +118,7 @@ def compare_days(
 
     Raises:
         BadInput, UsageError: as `parity.compare`.
-        BadInput: no day has two rows of each class.
+        BadInput: no day has two rows of each class, or a date has its year last.
 
     Examples:
         >>> found = parity.compare_days(labels, baseline, candidate, days)
@@ -139,12 +140,14 @@ def days_of(
     """The days in their order, the mean of their differences, and what they show of a trend.
 
     Args:
+        days: in any order.
         error, observations: of the mean.
         bound: certified, of the mean, where scores were counted in histograms.
 
     Raises:
-        BadInput: no day has a difference.
+        BadInput: no day has a difference, or a date has its year last.
     """
+    days = in_order(days)
     deltas = [day.delta for day in days if day.delta is not None]
     if not deltas:
         raise BadInput("no day has two rows of each class, which a standard error needs")

@@ -16,18 +16,26 @@ difference, it is the rule of three's (parity.stats.intervals).
 The change is the surest of: from a day on, for each day but the first; a single day, for each day
 but the first and last. With D days there are 2 D - 3 places, and its p is multiplied by that
 (Bonferroni), so that it holds for the search as a whole.
+
+The order of the days is that of their names, where 9 comes before 10 in words as well: a file of
+text says 9 in the word "9".
 """
 
 import math
-from typing import NamedTuple, Optional, Sequence, Tuple
+import re
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from parity.stats.intervals import half_in_errors, two_sided
 from parity.stats.parts import Part
+from semisync.common.errors import BadInput
 
 FEWEST = 3  # days: a slope or a change leaves one degree of freedom at least
 LIKELY = 0.05  # p below which words name a change
+
+_NUMBER = re.compile(r"(-?\d+)(\.\d+)?")
+_YEAR_LAST = re.compile(r"(\d{1,2}|[a-z]{3,9})[-/., ]+(\d{1,2}|[a-z]{3,9})[-/., ]+\d{4}\b", re.I)
 
 
 class Slope(NamedTuple):
@@ -67,6 +75,31 @@ class Series(NamedTuple):
         """float64 (days,)."""
         typical = math.sqrt(float(np.mean(self.errors**2)))
         return np.maximum(self.errors, typical) ** -2
+
+
+def in_order(days: Sequence[Part]) -> List[Part]:
+    """The days by what their names say, numbers in them by their size.
+
+    Raises:
+        BadInput: a date whose year comes last, so that names do not sort as days do.
+    """
+    for day in days:
+        if _YEAR_LAST.match(day.name):
+            raise BadInput(
+                f"the day {day.name!r} has its year last, so that days do not sort by their names; "
+                "write dates as 2024-01-31"
+            )
+    numbers = all(_NUMBER.fullmatch(day.name) for day in days)
+    return sorted(days, key=_size if numbers else _words)
+
+
+def _size(day: Part) -> float:
+    return float(day.name) if "." in day.name else int(day.name)
+
+
+def _words(day: Part) -> List[Any]:
+    """Text and numbers in turn."""
+    return [int(text) if k % 2 else text for k, text in enumerate(re.split(r"(\d+)", day.name))]
 
 
 def series_of(days: Sequence[Part]) -> Series:

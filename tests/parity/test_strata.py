@@ -130,6 +130,25 @@ def test_drift_is_found_where_there_is_one_and_rarely_where_there_is_none():
     assert drift(series(0)[:2]) == (None, None, None)
 
 
+@pytest.mark.parametrize("name", ["{}".format, "2024-1-{}".format, "day {}".format])
+def test_days_in_words_have_the_order_of_the_days(name):
+    labels, old, new, _ = sample()
+    day = np.arange(6000) // 500 + 1  # 1 to 12
+    new += (day == 10) * 3 * np.random.default_rng(1).normal(size=6000)
+    found = parity.compare_days(labels, old, new, list(map(name, day.tolist())))
+    by_number = parity.compare_days(labels, old, new, day)
+    assert [part.name for part in found.days] == [name(number) for number in range(1, 13)]
+    assert (found.slope, found.drift_p) == (by_number.slope, by_number.drift_p)
+    assert (found.change.day, found.change.lasts) == (name(10), False)
+
+
+@pytest.mark.parametrize("days", [["12/31/2023", "1/1/2024"], ["30 Sep 2024", "1 Oct 2024"]])
+def test_dates_that_do_not_sort_by_their_names_are_refused(days):
+    labels, old, new, _ = sample(100)
+    with pytest.raises(BadInput, match=r"has its year last.* write dates as 2024-01-31$"):
+        parity.compare_days(labels, old, new, days * 50)
+
+
 def test_no_day_to_compare_is_refused():
     with pytest.raises(BadInput, match="no day has two rows of each class"):
         parity.compare_days([0, 1, 0, 1], [1, 2, 3, 4], [1, 2, 3, 4], [1, 1, 2, 2])
