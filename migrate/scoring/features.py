@@ -5,7 +5,8 @@
 2. NaN is missing where there is a `fill`, unless that is nan itself, and where `nan_is_missing`: a
    graph may know what to do with it, but it spoils a training.
 3. Text becomes numbers where the type or the model asks for numbers; numbers become text only
-   where the type says so. Floats become integers only where nothing is lost.
+   where the type says so. Floats become integers only where nothing is lost, nor was before: from
+   2^53 on a float64 may have been another id.
 4. Without a dtype integers are int64, floats float32 (as models compute), text bytes.
 5. Lists may hold lists, all of one size. A flat list fills an input of several dimensions in its
    order, row-major.

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from parity.inputs.checks import Column, check_label_values
+from parity.inputs.checks import Column, LabelValues
 from parity.io.batches import Batch
 from parity.io.columns import to_names, to_numbers
 from semisync.common.errors import BadInput
@@ -47,6 +47,7 @@ class ScoreFile:
         self._writer: Optional[pyarrow.parquet.ParquetWriter] = None
         self._schema: Optional[pa.Schema] = None  # of the first batch
         self._waiting: List[pa.Table] = []
+        self._labels = LabelValues()
         self.rows = self.positives = 0
 
     def add(self, batch: Batch, scores: Mapping[str, np.ndarray]) -> None:
@@ -63,7 +64,7 @@ class ScoreFile:
             columns[self._key] = to_names(_text(batch.table[self._key]), _at(batch, self._key))
         if self._label is not None:
             at = _at(batch, self._label)
-            positive = check_label_values(to_numbers(_text(batch.table[self._label]), at), at)
+            positive = self._labels.positive(to_numbers(_text(batch.table[self._label]), at), at)
             columns[self._label] = pa.array(positive.astype(np.int8))
             self.positives += int(positive.sum())
         for name in self._kept:

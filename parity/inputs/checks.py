@@ -52,9 +52,32 @@ class Column(NamedTuple):
         return f"{self} in row {index + 1:d}"
 
 
+class LabelValues:
+    """Labels that come in parts, each perhaps of one class: 0 or 1 in all parts, or -1 or 1."""
+
+    def __init__(self) -> None:
+        self._negative: Optional[int] = None  # the label of the negative rows so far
+
+    def positive(self, values: Any, column: Column) -> np.ndarray:
+        """bool (n,): which rows of the next part are positive."""
+        labels = _vector(values, column)
+        if labels.dtype != bool:
+            _numeric(labels, column)
+        positive = labels == 1
+        if self._negative is None and not positive.all():
+            self._negative = -1 if (positive | (labels == -1)).all() else 0
+        wrong = ~positive & (labels != self._negative)
+        if wrong.any():
+            index = int(wrong.argmax())
+            raise BadInput(
+                f"{column.at(index)} is {labels[index]}; a label must be 0 or 1, or all be -1 or 1"
+            )
+        return positive
+
+
 def check_labels(values: Any, column: Column) -> np.ndarray:
     """bool (n,): which rows are positive. Refuses other values and one class only."""
-    labels = check_label_values(values, column)
+    labels = LabelValues().positive(values, column)
     positives = int(np.count_nonzero(labels))
     if positives in (0, labels.size):
         raise BadInput(
@@ -62,22 +85,6 @@ def check_labels(values: Any, column: Column) -> np.ndarray:
             "an AUC needs rows of both classes"
         )
     return labels
-
-
-def check_label_values(values: Any, column: Column) -> np.ndarray:
-    """bool (n,): which rows are positive, of a part of the rows, which may be of one class."""
-    labels = _vector(values, column)
-    if labels.dtype == bool:
-        return labels
-    _numeric(labels, column)
-    positive = labels == 1
-    wrong = ~positive & (labels != 0)
-    if wrong.any() and not (positive | (labels == -1)).all():
-        index = int(wrong.argmax())
-        raise BadInput(
-            f"{column.at(index)} is {labels[index]}; a label must be 0 or 1, or all be -1 or 1"
-        )
-    return positive
 
 
 def check_scores(values: Any, column: Column) -> np.ndarray:

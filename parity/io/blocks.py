@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterator, NamedTuple, Optional
 import numpy as np
 import pyarrow as pa
 
-from parity.inputs.checks import check_label_values, check_scores, check_weight_values
+from parity.inputs.checks import LabelValues, check_scores, check_weight_values
 from parity.inputs.rows import Rows
 from parity.io.batches import BATCH, Batch, batches
 from parity.io.copies import Copies
@@ -70,11 +70,11 @@ def _blocks(
     numbers = [names.label, names.baseline_score, names.candidate_score]
     numbers += [names.weight] if names.weight else []
     texts = list(dict.fromkeys(filter(None, [names.key, *names.parts, names.group])))
-    seen, copies = 0, Copies()
+    seen, copies, labels = 0, Copies(), LabelValues()
     size, fills = LARGE_BATCH if texts else BATCH, dict(names.fills)
     for batch in batches(path, numbers, texts, size, fills=fills, text=names.text):
         rows = Rows(
-            labels_of(batch, names.label),
+            labels_of(batch, names.label, labels),
             scores_of(batch, names, "baseline_score"),
             scores_of(batch, names, "candidate_score"),
             weights=weights_of(batch, names.weight) if names.weight else None,
@@ -91,9 +91,9 @@ def _blocks(
     copies.refuse()
 
 
-def labels_of(batch: Batch, name: str) -> np.ndarray:
-    """bool (n,), checked; they may be of one class."""
-    return check_label_values(batch.numbers(name), batch.column(name))
+def labels_of(batch: Batch, name: str, before: LabelValues) -> np.ndarray:
+    """bool (n,), checked beside those of the batches before; they may be of one class."""
+    return before.positive(batch.numbers(name), batch.column(name))
 
 
 def scores_of(batch: Batch, names: ColumnNames, role: str) -> np.ndarray:

@@ -118,16 +118,24 @@ def in_dtype(array: pa.Array, dtype: Any, at: At) -> np.ndarray:
         return array.to_numpy(zero_copy_only=False).astype(target, copy=False)
 
 
+def has_gaps(numbers: np.ndarray) -> np.ndarray:
+    """bool (n,): whether floating point of that width lacks whole numbers of the number's size."""
+    return np.abs(numbers) >= 2.0 ** (np.finfo(numbers.dtype).nmant + 1)
+
+
 def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
     """Plain values in another type, numbers or text, where nothing is lost.
 
     Text is parsed: with blanks around it, and to floats true and false, in any case, as 1 and 0.
+    Floating point becomes whole numbers where those are certainly the ones that were meant.
 
     Raises:
         BadInput: another type, or a value that does not fit, with its row.
     """
     if array.type == target:
         return array
+    if pa.types.is_floating(array.type) and pa.types.is_integer(target):
+        _refuse_gaps(array, at)
     try:
         if pa.types.is_temporal(array.type) and not is_text(target):
             raise pa.ArrowNotImplementedError("a time is not a number")
@@ -147,6 +155,18 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
         value, due = array[low].as_py(), "a number" if pa.types.is_floating(target) else target
         value = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise BadInput(f"{at.value(low)} is {value!r}; {due} is expected") from error
+
+
+def _refuse_gaps(array: pa.Array, at: At) -> None:
+    """Raises BadInput for a whole number that may have lost digits, such as an id of 64 bits."""
+    numbers = array.to_numpy(zero_copy_only=False)
+    unsure = has_gaps(numbers)
+    if unsure.any():
+        index = int(unsure.argmax())
+        raise BadInput(
+            f"{at.value(index)} is {numbers[index]}, in {array.type}, which cannot hold every "
+            "whole number of that size; write whole numbers as such"
+        )
 
 
 def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:

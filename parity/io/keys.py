@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from parity.inputs.checks import Column
-from parity.io.columns import to_names
+from parity.io.columns import has_gaps, to_names
 from semisync.common.errors import BadInput
 
 
@@ -29,9 +29,7 @@ def to_keys(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
     if not pa.types.is_floating(names.type):
         return names
     numbers = names.to_numpy()
-    sure = (np.abs(numbers) < 2.0 ** (np.finfo(numbers.dtype).nmant + 1)) & (
-        numbers == np.trunc(numbers)
-    )
+    sure = ~has_gaps(numbers) & (numbers == np.trunc(numbers))
     if not sure.all():
         index = int(sure.argmin())
         raise BadInput(

@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 import numpy as np
 import pyarrow as pa
 
-from parity.inputs.checks import Column
+from parity.inputs.checks import Column, LabelValues
 from parity.inputs.rows import Rows
 from parity.io.batches import Batch, batches
 from parity.io.blocks import LARGE_BATCH, Block, Progress, labels_of, scores_of, weights_of
@@ -89,6 +89,7 @@ class StoredJoin:
     def _put_aside(self, side: int, store: Store, as_words: bool) -> Tuple[Tuple[str, int], ...]:
         """Stores a side's rows; returns its files, each with its rows."""
         names, name, seen = self._names, _SIDES[side], 0
+        labels = LabelValues()
         files: Dict[str, int] = {}
         for batch in self._batches(side):
             column = batch.column(self._key)
@@ -100,7 +101,7 @@ class StoredJoin:
                 f"{name}_score": scores.astype(np.float64, copy=False),
             }
             if names.label in batch.table.column_names:
-                columns[f"{name}_label"] = labels_of(batch, names.label)
+                columns[f"{name}_label"] = labels_of(batch, names.label, labels)
             if not side:
                 for i, part in enumerate(names.parts):
                     values = check_storable(batch.names(part), batch.column(part))

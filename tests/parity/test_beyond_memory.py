@@ -19,9 +19,9 @@ from parity.histogram.counts import Kind, load_all
 from parity.histogram.stored_rows import put_aside, read_back
 from parity.inputs.checks import Column
 from parity.inputs.rows import Rows
-from parity.io.blocks import Block
+from parity.io.blocks import Block, blocks
 from parity.io.columns import to_names
-from parity.io.readers import ColumnNames, read_two
+from parity.io.readers import ColumnNames, read_one, read_two
 from parity.io.store import Store
 from parity.io.stored_join import StoredJoin
 from semisync.cli import main
@@ -239,6 +239,23 @@ with Store() as store:
         _, told = job.communicate(timeout=60)
     assert told.strip().splitlines()[-1].startswith("KeyboardInterrupt")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_label_means_the_same_in_every_block(tmp_path, monkeypatch):
+    monkeypatch.setattr("parity.io.blocks.BATCH", 4)
+    path, names = str(tmp_path / "scores.parquet"), ColumnNames("y", "old", "new")
+
+    def positives(*labels):  # of blocks of one label each
+        rows = {"y": np.repeat(labels, 4), "old": np.arange(4.0 * len(labels))}
+        pyarrow.parquet.write_table(pa.table({**rows, "new": rows["old"]}), path)
+        return [int(block.rows.positive.sum()) for block in blocks(path, names)]
+
+    assert positives(1, -1, 1) == [4, 0, 4]
+    for labels in ((-1, 0, 1), (0, 1, -1), (1, -1, 0)):
+        with pytest.raises(BadInput, match="a label must be 0 or 1, or all be -1 or 1$"):
+            positives(*labels)
+        with pytest.raises(BadInput, match="a label must be 0 or 1, or all be -1 or 1$"):
+            read_one(path, names)
 
 
 KEYED = ColumnNames("y", "old", "new", key="id", group="user", weight="w", parts=("day",))

@@ -90,6 +90,7 @@ def test_rows_keep_their_order_over_many_row_groups(tmp_path, monkeypatch):
     [
         ({"id": [None], "y": [1]}, "f.csv: column 'id' in row 3 is empty"),
         ({"id": [1], "y": [2]}, "f.csv: column 'y' in row 3 is 2; a label must be 0 or 1"),
+        ({"id": [1], "y": [-1]}, "f.csv: column 'y' in row 3 is -1; a label must be 0 or 1"),
         ({"id": ["x"], "y": [1]}, "f.csv has columns of another type than the rows before"),
     ],
 )

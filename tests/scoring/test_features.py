@@ -107,6 +107,12 @@ def test_a_missing_value_is_filled_where_that_is_asked_for():
         ([[[1], [2]], [[3], None]], {}, r"'c' in row 12 has an empty value in its list"),
         ([[[1], [2]], [[3], [None]]], {}, r"'c' in row 12 has an empty value in its list"),
         ([1, 1.5], {"dtype": "int64"}, r"'c' in row 12 is 1.5; int64 is expected"),
+        ([1, 2.0**53], {"dtype": "int64"}, r"'c' in row 12 is 9007199254740992.0, in double"),
+        (
+            pa.array([[1], [2, 2.0**24]], pa.list_(pa.float32())),
+            {"dtype": "int32", "sparse": True},
+            r"'c' in row 12 is 16777216.0, in float, which cannot hold every whole number of that",
+        ),
         ([1, 2**40], {"dtype": "int32"}, r"'c' in row 12 is 1099511627776; int32 is expected"),
         ([[1], [2, 2**40]], {"dtype": "int32", "sparse": True}, r"'c' in row 12 is 1099"),
         (pa.array([1, 2**63], pa.uint64()), {}, r"'c' in row 12 is 9223372036854775808; int64 is"),
