@@ -116,6 +116,25 @@ def gradients(grads_and_vars):
     return pairs
 
 
+def of_their_shapes(pairs):
+    """The (gradient, variable), each dense gradient of the shape of its variable.
+
+    Gradients are sent as vectors, which the variable's shape would take in any order.
+    """
+    checked = []
+    for gradient, variable in pairs:
+        if not isinstance(gradient, tf.IndexedSlices):
+            if not gradient.shape.is_compatible_with(variable.shape):
+                raise UsageError(
+                    "the gradient of {} has the shape {}, and the variable {}: TensorFlow applies "
+                    "none of another shape".format(variable.op.name, gradient.shape, variable.shape)
+                )
+            if not gradient.shape.is_fully_defined():
+                gradient = tf.ensure_shape(gradient, variable.shape)
+        checked.append((gradient, variable))
+    return checked
+
+
 def shared(variables, own, counted):
     """Raises UsageError if a variable is this process's own instead of the job's.
 

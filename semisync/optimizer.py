@@ -208,13 +208,13 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             The train op.
 
         Raises:
-            UsageError: no gradient, no global step, a second call in one graph, or no place to
-                build a train op in.
+            UsageError: no gradient or one of another shape, no global step, a second call in one
+                graph, or no place to build a train op in.
         """
         arguments.graph_mode()
         pairs = hash_tables.by_shard(grads_and_vars, self.options.repeated_ids)
         pairs = arguments.gradients(pairs)
-        pairs = row_table.checked(pairs)
+        pairs = arguments.of_their_shapes(row_table.checked(pairs))
         hash_tables.prepare(self, self._wrapped.optimizer, pairs)
         here = self._in_graph.of()
         if here.built is not None:

@@ -9,6 +9,7 @@ from semisync.common.compat import tf
 from semisync.handles import Handles
 from semisync.options import Options
 from semisync.transport.payload import StackedTensors
+from semisync.wrapped import averages
 
 
 class Extras:
@@ -86,7 +87,8 @@ class InGraph:
         self._ready = False
 
     def make_ready(self):
-        """Removes updates that the chief performs from the default graph, which is complete."""
+        """Removes updates that the chief performs from the default graph, which is complete, and
+        warns of averages that move with every local batch."""
         if self._ready:
             return
         self._ready = True
@@ -94,3 +96,4 @@ class InGraph:
             disconnect(tf.get_default_graph(), self.extras.replaced)
         if self.built.sole_counter:
             self.built.sole_counter.enforce()
+        averages.warn(self.built.train_op, self.built.handles.settings.batches_per_step)

@@ -24,9 +24,10 @@ class TrainsIn:
     def __call__(self, fetches):
         ops = frozenset(fetched_ops(self._op.graph, fetches))
         if ops not in self._known:
-            self._known[ops] = self._op in reachable(ops, _before)
+            self._known[ops] = self._op in reachable(ops, before)
         return self._known[ops]
 
 
-def _before(op):
+def before(op):
+    """The ops that an op waits for, a list."""
     return [*(tensor.op for tensor in op.inputs), *op.control_inputs]

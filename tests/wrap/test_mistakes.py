@@ -36,6 +36,12 @@ def of_unknown_shape():
     return wrapped().minimize(loss, global_step=tf.train.get_or_create_global_step())
 
 
+def transposed():
+    step = tf.train.get_or_create_global_step()
+    kernel = tf.get_variable("kernel", [2, 3])
+    return wrapped().apply_gradients([(tf.zeros([3, 2]), kernel)], global_step=step)
+
+
 def of_a_local_variable():
     own = tf.get_local_variable("own", initializer=1.0)
     return wrapped().minimize(own, var_list=[own])
@@ -66,6 +72,7 @@ def one_sentence(says):
         (lambda: wrapped(tf.train.SyncReplicasOptimizer(sgd(), 2)), "aggregates already"),
         (lambda: wrapped(elastic()), "train a copy of the variables: wrap the optimizer inside it"),
         (of_unknown_shape, "the variable any has the shape <unknown>"),
+        (transposed, r"the gradient of kernel has the shape \(3, 2\), and the variable \(2, 3\)"),
         (of_a_local_variable, "the variable own is trained and in the collection LOCAL_VARIABLES"),
         (lambda: semisync.Threshold(-1), "0 or more, not -1"),
         (lambda: wrapped().make_session_run_hook(True, patience=0), "greater than 0, not 0"),
@@ -232,3 +239,18 @@ def test_a_policy_that_finds_no_variable(monkeypatch):
     Job(policy=[("embedding", "async"), ("w", "semi-sync")])
     assert len(said) == 1
     assert "'embedding' finds none of the 2 variables" in said[0]
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_averages_that_move_with_every_batch(monkeypatch, batches):
+    said = []
+    monkeypatch.setattr(tf.logging, "warning", lambda text, *values: said.append(text % values))
+    job = Job(batches)
+    with job.graph.as_default():
+        averages = tf.train.ExponentialMovingAverage(0.9)
+        averages.apply([job.weight])  # does not wait
+        with tf.control_dependencies([job.train_op]):
+            tf.train.ExponentialMovingAverage(0.9, name="late").apply([job.weight])
+        job.optimizer.make_session_run_hook(True).begin()
+    expected = ["semisync: w/late wait for the train op, and move with every local batch, 2 times"]
+    assert [text[: len(expected[0])] for text in said] == expected * (batches > 1)
