@@ -127,14 +127,15 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
     """Plain values in another type, numbers or text, where nothing is lost.
 
     Text is parsed: with blanks around it, and to floats true and false, in any case, as 1 and 0.
-    Floating point becomes whole numbers where those are certainly the ones that were meant.
+    Floating point becomes whole numbers, or text, where those are certainly the ones that were
+    meant; 1e10 is "10000000000" in text, as an integer would be.
 
     Raises:
         BadInput: another type, or a value that does not fit, with its row.
     """
     if array.type == target:
         return array
-    if pa.types.is_floating(array.type) and pa.types.is_integer(target):
+    if pa.types.is_floating(array.type) and (pa.types.is_integer(target) or is_text(target)):
         _refuse_gaps(array, at)
     try:
         if pa.types.is_temporal(array.type) and not is_text(target):
@@ -152,7 +153,8 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
                 low = middle
             except pa.ArrowInvalid:
                 high = middle
-        value, due = array[low].as_py(), "a number" if pa.types.is_floating(target) else target
+        due = "a number" if pa.types.is_floating(target) else "text" if is_text(target) else target
+        value = array[low].as_py()
         value = value.decode(errors="replace") if isinstance(value, bytes) else value
         raise BadInput(f"{at.value(low)} is {value!r}; {due} is expected") from error
 
@@ -170,6 +172,8 @@ def _refuse_gaps(array: pa.Array, at: At) -> None:
 
 
 def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
+    if pa.types.is_floating(array.type) and is_text(target):
+        return _in_words(array).cast(target)
     if not is_text(array.type) or is_text(target):
         return array.cast(target)
     words = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
@@ -181,6 +185,15 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
         for word, number in (("true", "1"), ("false", "0")):
             words = pc.if_else(pc.equal(pc.utf8_lower(words), word), number, words)
         return words.cast(target)
+
+
+def _in_words(array: pa.Array) -> pa.Array:
+    """Text of floating point, that of whole numbers without a point or exponent; nan has none."""
+    if pc.any(pc.is_nan(array)).as_py():
+        raise pa.ArrowInvalid("nan")
+    whole = pc.equal(pc.trunc(array), array)
+    numbers = pc.if_else(whole, array, pa.scalar(0, array.type)).cast(pa.int64())
+    return pc.if_else(whole, numbers.cast(pa.string()), array.cast(pa.string()))
 
 
 def to_numbers(values: pa.ChunkedArray, column: Column) -> np.ndarray:

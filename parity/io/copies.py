@@ -1,8 +1,8 @@
 """Files of a data set that hold another's rows, sorted or packed in another way.
 
 Files of the same bytes are found by their hash (parity.io.identity); these by the sum of their
-rows' hashes. Few distinct rows can be the same in two files by chance, so it
-takes at least DISTINCT.
+rows' hashes, of scores in single precision, in which text and float32 of one score are the same.
+Few distinct rows can be the same in two files by chance, so it takes at least DISTINCT.
 """
 
 from typing import Dict, Set, Tuple
@@ -27,7 +27,9 @@ class Copies:
         self, file: str, positive: np.ndarray, baseline: np.ndarray, candidate: np.ndarray
     ) -> None:
         """Some rows of a file: bool and floating (n,) each."""
-        of_rows = hashes(positive, baseline, candidate)
+        with np.errstate(over="ignore"):
+            scores = baseline.astype(np.float32), candidate.astype(np.float32)
+        of_rows = hashes(positive, *scores)
         self._sums[file] = (self._sums.get(file, 0) + int(of_rows.sum())) % 2**64
         self._rows[file] = self._rows.get(file, 0) + len(of_rows)
         some = self._some.setdefault(file, set())

@@ -35,7 +35,9 @@ FEWEST = 3  # days: a slope or a change leaves one degree of freedom at least
 LIKELY = 0.05  # p below which words name a change
 
 _NUMBER = re.compile(r"(-?\d+)(\.\d+)?")
-_YEAR_LAST = re.compile(r"(\d{1,2}|[a-z]{3,9})[-/., ]+(\d{1,2}|[a-z]{3,9})[-/., ]+\d{4}\b", re.I)
+_YEAR_LAST = re.compile(
+    r"([a-z]+|\d{1,2})([-/., ]+([a-z]+|\d{1,2})){1,3}[-/., ]+\d{4}\b", re.IGNORECASE
+)
 
 
 class Slope(NamedTuple):

@@ -1,4 +1,4 @@
-"""Moving averages of trained variables whose ops wait for the train op, as TensorFlow's guide has it:
+"""Moving averages of trained variables whose ops wait for the train op, as TensorFlow's page says:
 
     with tf.control_dependencies([train_op]):
         train_op = averages.apply(tf.trainable_variables())

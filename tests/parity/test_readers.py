@@ -347,6 +347,17 @@ def test_a_file_that_comes_twice_in_a_folder_is_refused(tmp_path):
         read_one(str(tmp_path), ONE)
 
 
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+def test_the_same_rows_in_another_format_are_a_copy(tmp_path, kind):
+    old, new = (pa.array(np.random.default_rng(k).random(100)).cast(kind) for k in (0, 1))
+    for name in ("scores.csv", "scores.parquet"):
+        write(tmp_path / name, table(100, old=old, new=new))
+    with pytest.raises(
+        BadInput, match=r"scores\.parquet is a copy of .*scores\.csv; rows that are"
+    ):
+        read_one(str(tmp_path), ONE)
+
+
 @pytest.mark.parametrize("memory", ["4", "0"])
 @pytest.mark.parametrize("option", ["--slice", "--group"])
 def test_names_of_several_types_are_refused(tmp_path, capsys, memory, option):

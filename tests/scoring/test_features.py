@@ -36,6 +36,7 @@ def one(values, dtype=None, sparse=False, shape=None, **more):
         ([" 7", "-8"], "int64", None, np.array([7, -8])),
         (["0.1", "1e400"], "float32", None, np.array([0.1, np.inf], np.float32)),
         ([7, 8], "bytes", "string", np.array([b"7", b"8"], object)),
+        ([1e10, 0.5], "bytes", "string", np.array([b"10000000000", b"0.5"], object)),
         (["a ", "ü"], None, None, np.array([b"a ", "ü".encode()], object)),
         ([[1, 2], [3, 4]], "float32", None, np.array([[1, 2], [3, 4]], np.float32)),
         (
@@ -107,6 +108,8 @@ def test_a_missing_value_is_filled_where_that_is_asked_for():
         ([[[1], [2]], [[3], None]], {}, r"'c' in row 12 has an empty value in its list"),
         ([[[1], [2]], [[3], [None]]], {}, r"'c' in row 12 has an empty value in its list"),
         ([1, 1.5], {"dtype": "int64"}, r"'c' in row 12 is 1.5; int64 is expected"),
+        ([1.0, 2.0**53], {"kind": "string"}, r"'c' in row 12 is 9007199254740992.0, in double"),
+        ([1.0, float("nan")], {"kind": "string"}, r"'c' in row 12 is nan; text is expected"),
         ([1, 2.0**53], {"dtype": "int64"}, r"'c' in row 12 is 9007199254740992.0, in double"),
         (
             pa.array([[1], [2, 2.0**24]], pa.list_(pa.float32())),
