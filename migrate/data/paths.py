@@ -8,12 +8,13 @@ from typing import Any, Dict, Sequence, Union
 from migrate.storage import folders
 from parity.io.data_files import sizes_of
 from semisync.common.errors import BadInput
+from semisync.common.ordering import by_numbers
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Any]]
 
 
 def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
-    """Each file's absolute path and its size in bytes, sorted by path.
+    """Each file's absolute path and its size in bytes, sorted by path, part-2 before part-10.
 
     Args:
         written: whether it is known how text files are written.
@@ -29,4 +30,4 @@ def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
         found.update((folders.absolute(name), size) for name, size in files.items())
     if not found:
         raise BadInput("no path is given; name the files, folders or patterns to read")
-    return dict(sorted(found.items()))
+    return {name: found[name] for name in sorted(found, key=by_numbers)}

@@ -24,6 +24,7 @@ from migrate.storage.sources import PACKED, opened, packing_of, streamed, suffix
 from parity.io.damage import Broken
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput, SemisyncError
+from semisync.common.ordering import by_numbers
 
 PARQUET = b"PAR1"
 ORC = b"ORC"
@@ -50,7 +51,7 @@ def files_of(path: str, written: bool = False) -> List[str]:
 
 
 def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
-    """The files that a path stands for, sorted, and the bytes of each.
+    """The files that a path stands for, sorted, part-2 before part-10, and the bytes of each.
 
     Args:
         written: whether it is known how text files are written, whatever their names.
@@ -72,7 +73,7 @@ def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
     except Exception as error:  # every file system has exceptions of its own
         reason = " ".join(str(error).split())[:300] or type(error).__name__
         raise BadInput(f"{path} cannot be listed: {reason}") from error
-    return dict(sorted(found.items()))
+    return {name: found[name] for name in sorted(found, key=by_numbers)}
 
 
 def is_hidden(name: str) -> bool:

@@ -23,18 +23,19 @@ text says 9 in the word "9".
 
 import math
 import re
-from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
 from parity.stats.intervals import half_in_errors, two_sided
 from parity.stats.parts import Part
 from semisync.common.errors import BadInput
+from semisync.common.ordering import by_numbers
 
 FEWEST = 3  # days: a slope or a change leaves one degree of freedom at least
 LIKELY = 0.05  # p below which words name a change
 
-_NUMBER = re.compile(r"(-?\d+)(\.\d+)?")
+_NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?")
 _YEAR_LAST = re.compile(
     r"([a-z]+|\d{1,2})([-/., ]+([a-z]+|\d{1,2})){1,3}[-/., ]+\d{4}\b", re.IGNORECASE
 )
@@ -92,16 +93,11 @@ def in_order(days: Sequence[Part]) -> List[Part]:
                 "write dates as 2024-01-31"
             )
     numbers = all(_NUMBER.fullmatch(day.name) for day in days)
-    return sorted(days, key=_size if numbers else _words)
+    return sorted(days, key=_size if numbers else lambda day: by_numbers(day.name))
 
 
 def _size(day: Part) -> float:
     return float(day.name) if "." in day.name else int(day.name)
-
-
-def _words(day: Part) -> List[Any]:
-    """Text and numbers in turn."""
-    return [int(text) if k % 2 else text for k, text in enumerate(re.split(r"(\d+)", day.name))]
 
 
 def series_of(days: Sequence[Part]) -> Series:

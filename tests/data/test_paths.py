@@ -34,12 +34,19 @@ def names(folder, *paths):
 
 
 def test_folders_and_patterns_leave_out_what_writers_leave_behind(folder):
-    inside = ["b/_day=1/0.parquet", "b/day=10/1.parquet", "b/day=2/1.parquet"]
+    inside = ["b/_day=1/0.parquet", "b/day=2/1.parquet", "b/day=10/1.parquet"]
     assert names(folder, "") == ["a.parquet", *inside]
     assert names(folder, "b/day=*") == inside[1:]
     assert names(folder, "**/*.parquet") == ["a.parquet", *inside]
     assert names(folder, "b/*/1.parquet", "a.parquet", "a.parquet") == ["a.parquet", *inside[1:]]
     assert names(folder, "empty.csv") == ["empty.csv"]
+
+
+def test_numbers_in_names_sort_by_their_size(tmp_path):
+    parts = [f"part-{name}.parquet" for name in ("01", "1", "2", "9", "10", "10a", 10**30, "a2")]
+    for name in reversed(parts):
+        write(tmp_path / name)
+    assert names(tmp_path, "") == names(tmp_path, "*") == parts
 
 
 def test_in_a_folder_what_is_no_data_is_left_out_and_what_may_be_is_refused(folder):

@@ -22,6 +22,7 @@ from migrate.storage.sources import suffix_of
 from parity.io.data_files import is_hidden, named
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
+from semisync.common.ordering import by_numbers
 from semisync.demo.data.data_file import DataFile, Where, open_file, shown
 
 LABELS = ("label", "click", "clicked", "target", "y")
@@ -157,9 +158,9 @@ def _is_data(entry: pathlib.Path) -> bool:
     return entry.is_file() and (named(name) is not None or suffix_of(name) in _OTHER_ENDINGS)
 
 
-def _by_part(path: pathlib.Path) -> Tuple[int, str]:
+def _by_part(path: pathlib.Path) -> Tuple[int, Any]:
     rank = next((i for i, part in enumerate(_PARTS) if path.stem.lower().startswith(part)), None)
-    return (len(_PARTS) if rank is None else rank, path.name)
+    return (len(_PARTS) if rank is None else rank, by_numbers(path.name))
 
 
 def _continued(first: DataFile, file: DataFile, choices: Choices) -> Optional[DataFile]:
