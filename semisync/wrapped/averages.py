@@ -8,6 +8,7 @@ decays M times as fast as in the synchronous job.
 """
 
 import itertools
+from typing import Dict
 
 from semisync.aggregate.updates import ADD, SET
 from semisync.common.compat import tf
@@ -38,7 +39,7 @@ def warn(train_op, batches_per_step):
 
 def _behind(train_op):
     trained = {variable.op.name for variable in tf.trainable_variables()}
-    names = {}
+    names: Dict[str, None] = {}
     for op in train_op.graph.get_operations():
         if op.type in ADD or op.type in SET:
             name = op.inputs[0].op.name

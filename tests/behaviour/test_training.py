@@ -100,3 +100,19 @@ def test_what_a_draw_depends_on_and_the_loss_does_not_is_asked_for(tmp_path, cap
     error = capsys.readouterr().err
     assert "depends on the placeholder 'how_many' (int32)" in error
     assert "--feed how_many=VALUE" in error
+
+
+@pytest.mark.parametrize("rows", [2, 3])  # in parts of one size, and of two
+def test_each_part_of_a_variable_is_compared_with_its_own_values(tmp_path, capsys, rows):
+    def build():
+        parts = tf.get_variable("weight", [rows, 1], partitioner=tf.fixed_size_partitioner(2))
+        loss, _ = regression(tf.concat(list(parts), 0)[:2])
+        return tf.train.AdagradOptimizer(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build)
+    out, data = str(tmp_path / "out"), str(tmp_path / "data.parquet")
+    assert cli.main(["convert", prefix, out, "--model", "--output", "strided_slice_1:0"]) == 0
+    pa.parquet.write_table(pa.table({"x": X.tolist(), "y": Y.tolist()}), data)
+    capsys.readouterr()
+    assert cli.main(["verify", prefix, out, "--steps", "3", "--data", data]) == 0
+    assert "equal: 3 steps" in capsys.readouterr().out

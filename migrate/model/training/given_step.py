@@ -48,26 +48,28 @@ class GivenStep:
             for stood, (kind, name, target, value) in zip(before, self._values())
         ]
 
-    def rounding(self) -> Dict[str, numpy.ndarray]:
-        """By name, what each value after the step differs from itself by; float64."""
+    def rounding(self) -> List[numpy.ndarray]:
+        """What each of `values` after the step differs from itself by; float64."""
         optimizer = self._optimizer
         state = copy.deepcopy(optimizer.state_dict())
         parameters = [target.tensor.detach().clone() for target in optimizer.targets]
-        found = {one.name: numpy.zeros(one.after.shape) for one in self.values}
+        found = [numpy.zeros(one.after.shape) for one in self.values]
         for number in range(_ORDERS):
             self._put(self._state, self._parameters)
             random = torch.Generator().manual_seed(number)
             optimizer.step_by({node: _turned(one, random) for node, one in self._given.items()})
-            for one, (_, _, target, value) in zip(self.values, self._values()):
-                distance = numpy.abs(_array(target, value).astype(numpy.float64) - one.after)
-                found[one.name] = numpy.fmax(found[one.name], distance)
+            for k, (_, _, target, value) in enumerate(self._values()):
+                after = self.values[k].after
+                distance = numpy.abs(_array(target, value).astype(numpy.float64) - after)
+                found[k] = numpy.fmax(found[k], distance)
         self._put(state, parameters)
         return found
 
-    def put(self, values: Mapping[str, numpy.ndarray]) -> None:
-        """Sets the parameters and slots, by name."""
-        for _, name, target, value in self._values():
-            value.copy_(as_kept(target.parameter, values[name]))
+    def put(self, values: Sequence[numpy.ndarray]) -> None:
+        """Sets the parameters and slots, in the order of `values`: several may be of one variable,
+        whose parts they are."""
+        for wanted, (_, _, target, value) in zip(values, self._values()):
+            value.copy_(as_kept(target.parameter, wanted))
 
     def _put(self, state: Dict[str, Any], parameters: Sequence[torch.Tensor]) -> None:
         self._optimizer.load_state_dict(state)

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 import numpy
 import torch
@@ -144,6 +144,7 @@ class _Comparison:
         self.largest: Dict[str, Difference] = {}
         self.exceeded: Optional[Difference] = None
         self.neutral: Dict[str, float] = {}
+        self._neutral: Set[str] = set()  # attributes; a variable may be several parameters
         self.compared: Dict[str, int] = {}
 
     def take(self, number: int, step: BegunStep) -> None:
@@ -203,13 +204,12 @@ class _Comparison:
     def _of_formulas(self, number: int, values: Values, step: GivenStep) -> List[Difference]:
         """What the optimizer makes of TensorFlow's gradients; torch goes on from its values."""
         found = []
-        wanted = {one.name: _piece(values, one.name, one.target.parameter) for one in step.values}
+        wanted = [_piece(values, one.name, one.target.parameter) for one in step.values]
         rounding = functools.lru_cache(maxsize=None)(step.rounding)
-        for one in step.values:
-            want = wanted[one.name]
+        for k, (one, want) in enumerate(zip(step.values, wanted)):
             worst = of_update(one.after, want, one.before)
             if not worst <= self._tolerance:
-                noise = OF_ITSELF * rounding()[one.name] / self._tolerance
+                noise = OF_ITSELF * rounding()[k] / self._tolerance
                 worst = of_update(one.after, want, one.before, noise)
             found.append(Difference(worst, one.kind, one.name, number))
         step.put(wanted)
@@ -243,11 +243,12 @@ class _Comparison:
         for kind, name, value in pairs:
             stored, want = as_stored(parameter, value), _piece(values, name, parameter)
             found.append(self._difference(kind, name, number, stored, want))
-        worst = max(difference.relative for difference in found)
-        if worst <= self._tolerance and target.name not in self.neutral:
+        worst, known = max(one.relative for one in found), target.attribute in self._neutral
+        if worst <= self._tolerance and not known:
             return found
-        if target.name not in self.neutral and not self._is_neutral(step, target, before):
+        if not known and not self._is_neutral(step, target, before):
             return found
+        self._neutral.add(target.attribute)
         self.neutral[target.name] = max(worst, self.neutral.get(target.name, 0.0))
         for _, name, value in pairs:
             value.copy_(as_kept(parameter, _piece(values, name, parameter)))
