@@ -141,9 +141,9 @@ class Parameters:
         )
         return found
 
-    def table(self, nodes: Sequence[Node], attribute: str, dealt: int) -> Parameter:
-        """The parameter of a table, whose parts `nodes` are, in their order."""
-        if len(nodes) == 1:
+    def joined(self, nodes: Sequence[Node], attribute: str, dealt: int = 1) -> Parameter:
+        """The parameter of a variable, whose parts `nodes` are, in their order."""
+        if len(nodes) == 1 or nodes[0].name not in self._saved:
             return self.add(nodes[0], attribute)
         saved = self._saved[nodes[0].name]
         info = self._checkpoint[saved.name]

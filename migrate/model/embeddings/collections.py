@@ -249,7 +249,7 @@ class Collection:
         name = table_name(saved)
         held = "embedding_bags" if self._bags else "embeddings"
         attribute = f"{self.attribute}.{held}.{name}.weight"
-        parameter = parameters.table(lookup.parts, attribute, lookup.dealt)
+        parameter = parameters.joined(lookup.parts, attribute, lookup.dealt)
         rows, dim = parameter.shape
         kind = "EmbeddingBagConfig" if self._bags else "EmbeddingConfig"
         mean = ", pooling=torchrec.PoolingType.MEAN" if _table(lookup) in self._mean else ""

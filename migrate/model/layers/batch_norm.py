@@ -32,13 +32,15 @@ from migrate.model.source.names import layer_scope
 FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
 _USUAL_DECAY = 0.99
 
+Parts = Tuple[Node, ...]  # of a variable: itself, or all of its partitions; none where it is absent
+
 
 class _Norm(NamedTuple):
     """One BatchNorm: what it reads and which variables it has."""
 
     x: Edge
-    gamma: Optional[Node]
-    beta: Optional[Node]
+    gamma: Parts
+    beta: Parts
     mean: Node
     variance: Node
     epsilon: float
@@ -53,8 +55,8 @@ class Normalised(NamedTuple):
     x: Edge
     mean: Edge
     variance: Edge
-    gamma: Optional[Node]
-    beta: Optional[Node]
+    gamma: Parts
+    beta: Parts
     epsilon: float
 
 
@@ -88,10 +90,9 @@ def _layer(subject: Subject, norm: _Norm) -> Layer:
         attribute = parameters.layer(layer_scope(norm.mean.name))
         mean = parameters.add(norm.mean, attribute + ".running_mean")
         parameters.add(norm.variance, attribute + ".running_var")
-        if norm.gamma is not None:
-            parameters.add(norm.gamma, attribute + ".weight")
-        if norm.beta is not None:
-            parameters.add(norm.beta, attribute + ".bias")
+        for parts, name in ((norm.gamma, "weight"), (norm.beta, "bias")):
+            if parts:
+                parameters.joined(parts, f"{attribute}.{name}")
         modules[attribute] = _constructor(norm, mean, _momentum(subject, norm.mean))
         return f"self.{attribute}({values[0]})"
 
@@ -102,8 +103,8 @@ def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str
     told = 1 - _USUAL_DECAY if momentum is None else momentum
     more = [
         "" if norm.axis == -1 else f"axis={norm.axis}",
-        "" if norm.gamma is not None else "scale=False",
-        "" if norm.beta is not None else "center=False",
+        "" if norm.gamma else "scale=False",
+        "" if norm.beta else "center=False",
         "unbiased=True" if norm.unbiased else "",
         "" if mean.dtype == "float32" else f"dtype=torch.{mean.dtype}",
     ]
@@ -115,9 +116,9 @@ def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str
 def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
     graph = subject.graph
     x, gamma, beta, mean, variance = node.inputs[:5]
-    scale, offset = subject.variable(gamma), subject.variable(beta)
+    scale, offset = _unviewed(subject, gamma), _unviewed(subject, beta)
     ones = subject.constant(gamma)
-    if offset is None or (scale is None and (ones is None or not (ones == 1).all())):
+    if not offset or (not scale and (ones is None or not (ones == 1).all())):
         return None
     if flag(graph, node, "is_training"):
         moving = [averaged(subject, (node.name, output)) for output in (1, 2)]
@@ -164,16 +165,16 @@ def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
     if product.op != "Mul" or shift.op not in ("Mul", "Sub"):
         return None
     x, inverse = product.inputs
-    beta = None
+    beta: Parts = ()
     if shift.op == "Sub":
-        beta = _viewed_variable(subject, shift.inputs[0])
+        beta = subject.parts(shift.inputs[0])
         shift = subject.graph.nodes[shift.inputs[1][0]]
-        if beta is None or shift.op != "Mul":
+        if not beta or shift.op != "Mul":
             return None
     if shift.inputs[1] != inverse:
         return None
     mean = shift.inputs[0]
-    if beta is None:
+    if not beta:
         negated = subject.graph.nodes[mean[0]]
         if negated.op != "Neg":
             return None
@@ -185,14 +186,19 @@ def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
     return Normalised(x, mean, variance, gamma, beta, epsilon)
 
 
-def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Optional[Node], Edge, float]]:
+def _unviewed(subject: Subject, edge: Edge) -> Parts:
+    """As `Subject.parts`, but of no reshaped variable."""
+    return subject.parts(edge) if subject.beyond(edge) == subject.viewed(edge) else ()
+
+
+def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Parts, Edge, float]]:
     """(gamma, variance, epsilon) of rsqrt(variance + epsilon) * gamma."""
     node = subject.graph.nodes[edge[0]]
-    gamma = None
+    gamma: Parts = ()
     if node.op == "Mul":
-        gamma = _viewed_variable(subject, node.inputs[1])
+        gamma = subject.parts(node.inputs[1])
         node = subject.graph.nodes[node.inputs[0][0]]
-        if gamma is None:
+        if not gamma:
             return None
     if node.op != "Rsqrt":
         return None

@@ -12,6 +12,7 @@ from typing import (
     Mapping,
     NamedTuple,
     Optional,
+    Set,
     Tuple,
 )
 
@@ -135,6 +136,31 @@ class Subject:
         """The variable node whose whole value `edge` is; None if it is something else."""
         node = self.node(edge)
         return node if node.op in VARIABLES else None
+
+    def parts(self, edge: Edge) -> Tuple[Node, ...]:
+        """The variable nodes whose whole value `edge` is, reshaped or not: one, or all parts of a
+        partitioned one that nothing else reads; none if it is something else."""
+        node = self.graph.nodes[self.viewed(edge)[0]]
+        if node.op in VARIABLES:
+            return (node,)
+        if node.op != "ConcatV2":
+            return ()
+        axis, found = self.constant(node.inputs[-1]), [*map(self.variable, node.inputs[:-1])]
+        parts = tuple(part for part in found if part is not None)
+        if axis is None or axis != 0 or len(parts) < len(found):
+            return ()
+        stem = parts[0].name.rpartition("/part_")[0]
+        names = [f"{stem}/part_{k}" for k in range(len(parts) + 1)]
+        whole = [part.name for part in parts] == names[:-1] and names[-1] not in self.graph.nodes
+        alone = all(self._readers(part) == {node.name} for part in parts)
+        return parts if whole and alone and len(self._readers(node)) == 1 else ()
+
+    def _readers(self, node: Node) -> Set[str]:
+        """The names of the needed nodes that compute with a node's value, reshaped or not."""
+        found: Set[str] = set()
+        for user in self.users(node):
+            found |= self._readers(user) if user.op in VIEWS else {user.name}
+        return found
 
     def constant(self, edge: Edge) -> Optional[numpy.ndarray]:
         """The constant that `edge` is, or is computed from; None if it is something else."""

@@ -26,9 +26,9 @@ def find_layer_norm(subject: Subject, node: Node) -> Optional[Layer]:
     if node.op not in ADDS or len(node.inputs) != 2:
         return None
     found = _by_hand(subject, node) or unfused(subject, node)
-    if found is None or found.gamma is None or found.beta is None:
+    if found is None or (len(found.gamma), len(found.beta)) != (1, 1):
         return None
-    gamma, beta, epsilon = found.gamma, found.beta, found.epsilon
+    (gamma,), (beta,), epsilon = found.gamma, found.beta, found.epsilon
     shape = subject.shape(found.x)
     size = shape[-1] if shape is not None and len(shape) > 1 else None
     if size is None or not _are_moments(subject, found, len(shape or ())):
@@ -67,7 +67,7 @@ def _by_hand(subject: Subject, add: Node) -> Optional[Normalised]:
         spread = _under_root(subject, divisors[0]) if len(divisors) == 1 else None
         if spread is not None:
             x, mean = others[0].inputs
-            return Normalised(x, mean, spread[0], gammas[0], beta, spread[1])
+            return Normalised(x, mean, spread[0], (gammas[0],), (beta,), spread[1])
     return None
 
 

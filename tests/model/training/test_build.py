@@ -405,6 +405,30 @@ def test_batch_norm_with_fixed_statistics_trains_with_them(tmp_path):
     assert all(torch.equal(v, before[k]) for k, v in training.module.named_buffers())
 
 
+def test_a_batch_norm_whose_scale_is_cut_into_parts_is_one(tmp_path):
+    def build():
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.placeholder(tf.float32, [None], name="y")
+        with tf.variable_scope("net", partitioner=tf.fixed_size_partitioner(2)):
+            net = tf.layers.batch_normalization(x, training=True, name="norm")
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(net, 1, name="found") - y))
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            return tf.train.AdagradOptimizer(0.1).minimize(loss)
+
+    prefix = saved(tmp_path, build)
+    model = load_model(prefix, output="found").eval()
+    (whole, alone) = (model({"x": x}) for x in (BATCH["x"], BATCH["x"][:1]))
+    torch.testing.assert_close(whole[:1], alone)  # of the moving statistics, not the batch's
+    assert {name: value.shape[0] for name, value in model.named_parameters()} == {
+        "net_norm.weight": 2,
+        "net_norm.bias": 2,
+    }
+    training = build_training(prefix)
+    before = training.module.net_norm.weight.detach().clone()
+    step(training)
+    assert (training.module.net_norm.weight != before).all()
+
+
 def _padded(optimizer, clips=False):
     """A table whose row 6 is zeros, which tf.concat puts behind it; row 1 has the gradient 0."""
 
