@@ -105,7 +105,7 @@ def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.nd
 def _bounds(data: bytes) -> Tuple[numpy.ndarray, bool]:
     """Where the records in `data` start, int64 [records + 1], and whether all are intact.
 
-    Includes those of which `data` has the header alone, and ends at the first damaged one.
+    A record counts once its header is in `data`; those from the first damaged one on do not.
     """
     found, at, last = [], 0, len(data) - _HEAD
     while at <= last:

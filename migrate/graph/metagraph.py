@@ -198,7 +198,7 @@ def _is_graph_def(data: memoryview, path: str) -> bool:
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:
-    """The bytes of a MetaGraphDef; a SavedModel, unlike it, begins with a number, its schema's."""
+    """The bytes of a MetaGraphDef; only a SavedModel starts with a number, that of its schema."""
     parts = [(field, value) for field, value in fields(data, path) if field in (1, 2)]
     if not any(field == 1 and isinstance(value, int) for field, value in parts):
         return data

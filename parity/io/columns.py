@@ -244,7 +244,7 @@ def with_fills(
 
 
 def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.ChunkedArray:
-    """Values that name rows or parts of the rows; a missing one is refused, and `instead` advised.
+    """Values that name rows or parts of the rows; a missing one is refused, with a hint, `instead`.
 
     Integers are int64 (uint64 stays), text is large strings, and so are dates and times: in UTC if
     they have a time zone, without trailing zeros of a second, so that one moment has one name in

@@ -28,7 +28,7 @@ class Standing:
         self._round: Optional[int] = None  # in this bucket, the first home of ids that went round
 
     def check(self, first: int, ids: numpy.ndarray, there: numpy.ndarray) -> None:
-        """Checks ids [n] of the rows from `first` on that have one, by `there`."""
+        """Checks the ids [n] of the rows from `first` on; `there` tells which rows have one."""
         self._count += int(there.sum())
         if self._ids.mode in ("rows", "mch"):
             self._check_order(ids)
@@ -98,7 +98,7 @@ class FreeRows:
         self.differing = 0
 
     def check(self, first: int, there: numpy.ndarray, rows: List[numpy.ndarray]) -> None:
-        """Checks each column's rows from `first` on that have no id, by `there`."""
+        """Checks the free rows of each column from row `first` on; `there` tells the others."""
         differing = numpy.zeros(len(there), bool)
         for column, values in zip(self._sides.columns, rows):
             wrong = ~there & (values != column.free).any(axis=1)
