@@ -7,6 +7,7 @@ which tensor goes into which input, and the MetaGraph is edited by these notes.
 
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import in_session
 from semisync.wrapped.global_step import count
 from semisync.wrapped.hyperparameters import of_known_shape
 
@@ -43,7 +44,7 @@ class ExistingVariable:
         return tf.IndexedSlices(values, self._tensor(self.trained.indices))
 
     def _tensor(self, name):
-        return self.op.graph.get_tensor_by_name(name if ":" in name else name + ":0")
+        return self.op.graph.get_tensor_by_name(in_session(name))
 
     def _check(self, shape, expected):
         if not shape.is_compatible_with(expected):

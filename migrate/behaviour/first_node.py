@@ -31,7 +31,7 @@ from typing import (
 import numpy as np
 
 from migrate.behaviour.difference import apart
-from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted, arrays, with_weights_of
 from migrate.behaviour.largest import at_largest, of_rows
 from migrate.behaviour.report import NodeDifference, Place
@@ -43,6 +43,7 @@ from migrate.model.load import Written
 from migrate.runtime.files import CONSTANTS
 from migrate.scoring import torch_code
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
 
 _AT_A_TIME = 32  # tensors that TensorFlow is asked for
@@ -90,7 +91,7 @@ def _by_node(
     given: Mapping[str, Any],
 ) -> Dict[Edge, Optional[Place]]:
     try:
-        again = subject.write({tensor_name(edge): edge for edge in theirs})
+        again = subject.write({of_edge(edge): edge for edge in theirs})
     except BadInput:
         return {}  # what one layer computes is no value of its own
     module = with_weights_of(directory, again, subject)
@@ -176,7 +177,7 @@ def _difference(
     }
     node = subject.found.graph.nodes[edge[0]]
     names = sorted({one.variable for one in own})
-    return NodeDifference(tensor_name(edge), node.op, at, names, sorted(changed))
+    return NodeDifference(of_edge(edge), node.op, at, names, sorted(changed))
 
 
 def _own_variables(subject: Subject, computed: Set[Edge], edge: Edge) -> List[str]:
@@ -211,5 +212,5 @@ class _Fetched(Dict[Edge, Optional[np.ndarray]]):
         return self[edge]
 
     def _values(self, edges: Sequence[Edge]) -> List[np.ndarray]:
-        names = [tensor_name(one) for one in edges]
+        names = [of_edge(one) for one in edges]
         return self._tensorflow.fetch(self._batch.size, self._batch.features, names)

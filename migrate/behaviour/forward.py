@@ -22,7 +22,7 @@ import numpy as np
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.difference import apart
 from migrate.behaviour.first_node import find_first
-from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted
 from migrate.behaviour.largest import Largest
 from migrate.behaviour.numeric import numeric_part
@@ -38,7 +38,7 @@ from migrate.model.outputs import Outputs, find_outputs
 from migrate.open import open_model
 from migrate.scoring.module_inputs import ModuleInputs
 from semisync.common.errors import BadInput, UsageError
-from semisync.common.tensor_names import in_session
+from semisync.common.tensor_names import in_session, of_edge
 
 ROWS = 10_000
 
@@ -115,7 +115,7 @@ class _Both:
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]
         subjects.refuse_unfed(self._subject, self._chosen.values(), self._fed)
-        names = [tensor_name(edge) for edge in self._chosen.values()]
+        names = [of_edge(edge) for edge in self._chosen.values()]
         return TensorFlowGraph(
             setting,
             self._subject.checkpoint,
@@ -130,7 +130,7 @@ class _Both:
     def compare(self, batches: Iterator[Rows], count: int, onnx: bool) -> ForwardReport:
         """All batches, up to `count` rows."""
         names = list(self._chosen)
-        tensors = [tensor_name(edge) for edge in self._chosen.values()]
+        tensors = [of_edge(edge) for edge in self._chosen.values()]
         largest = {name: Largest(name, TORCH) for name in names}
         done, failing, legs = 0, None, Legs([], {})
         for batch in batches:
@@ -166,7 +166,7 @@ class _Both:
     def _legs(
         self, batch: Rows, given: Mapping[str, Any], theirs: Mapping[str, np.ndarray]
     ) -> Legs:
-        names = {tensor_name(edge): name for name, edge in self._chosen.items()}
+        names = {of_edge(edge): name for name, edge in self._chosen.items()}
         subject, tensorflow = self._subject, self._tensorflow
         fetch = functools.partial(tensorflow.fetch, batch.size, batch.features)
         try:

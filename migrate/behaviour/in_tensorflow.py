@@ -9,10 +9,11 @@ import numpy as np
 
 from migrate.behaviour.setting import Setting
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.metagraph import Graph, Node
 from migrate.scoring.in_tensorflow import TensorFlowModel, arrays_of
 from migrate.scoring.model import Feature, Input
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import of_edge
 
 Gradient = Tuple[np.ndarray, Optional[np.ndarray]]  # values, and of a sparse one its indices
 
@@ -127,14 +128,9 @@ class TensorFlowGraph(TensorFlowModel):
         return _under("after/", arrays), _under("ids/", arrays), _gradients(arrays)
 
 
-def tensor_name(edge: Edge) -> str:
-    """What TensorFlow calls it."""
-    return "{}:{}".format(*edge)
-
-
 def _told(node: Node) -> List[Any]:
     """[op, inputs] as a GraphDef has them."""
-    return [node.op, [*map(tensor_name, node.inputs), *(f"^{name}" for name in node.controls)]]
+    return [node.op, [*map(of_edge, node.inputs), *(f"^{name}" for name in node.controls)]]
 
 
 def _gradients(arrays: Mapping[str, np.ndarray]) -> Dict[str, Gradient]:

@@ -11,7 +11,6 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Sequence, Set
 import numpy as np
 import torch
 
-from migrate.behaviour.in_tensorflow import tensor_name
 from migrate.behaviour.in_torch import Converted, with_weights_of
 from migrate.behaviour.subject import Subject
 from migrate.graph.metagraph import Edge, Graph
@@ -22,6 +21,7 @@ from migrate.model.ops.values import STRINGS, TENSOR
 from migrate.model.outputs import Outputs
 from migrate.model.training.cutting import Given, cut
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import of_edge
 
 
 class Numeric(NamedTuple):
@@ -82,7 +82,7 @@ def numeric_part(
         wanted = {name: model.inputs[name].tensors for name in given}
         places = [model.outputs.index(name) for name in outputs]
         return _listed(model.module, places, wanted, given)
-    cuts = {edge: Given(tensor_name(edge), dtype) for edge, dtype in edges.items()}
+    cuts = {edge: Given(of_edge(edge), dtype) for edge, dtype in edges.items()}
     graph = cut(subject.found.graph, cuts)
     rest = subject._replace(found=subject.found._replace(graph=graph))
     source = rest.write(outputs)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Set
 
-from migrate.behaviour.in_tensorflow import tensor_name
 from migrate.behaviour.setting import Setting
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.attributes import dtypes
@@ -28,6 +27,7 @@ from migrate.model.outputs import Outputs
 from migrate.scoring.module_inputs import input_called
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
+from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
 
 _PLACEHOLDERS = {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"}
@@ -94,7 +94,7 @@ def no_dropout(subject: Subject, emitter: Emitter) -> Dict[str, float]:
     off: Dict[str, float] = {}
     for layer in emitter.layers.values():
         if all(subject.has(edge) and not emitter.in_loop(edge[0]) for edge in layer.off):
-            off.update((tensor_name(edge), value) for edge, value in layer.off.items())
+            off.update((of_edge(edge), value) for edge, value in layer.off.items())
     return off
 
 
@@ -138,7 +138,7 @@ def upstream(
 
     def names(edges: Iterable[Edge]) -> List[str]:
         known = (edge for edge in edges if edge[0] in graph.nodes)
-        return [edge[0] for edge in known if tensor_name(edge) not in ends]
+        return [edge[0] for edge in known if of_edge(edge) not in ends]
 
     def before(name: str) -> List[str]:
         node = graph.nodes[name]

@@ -12,13 +12,14 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping
 import numpy as np
 import torch
 
-from migrate.behaviour.in_tensorflow import Gradient, tensor_name
+from migrate.behaviour.in_tensorflow import Gradient
 from migrate.behaviour.subject import Subject, draws
 from migrate.graph.lowering.by_id import defaults, tables_by_id
 from migrate.manifest.naming import ids_of
 from migrate.model.training.build import Training
 from migrate.runtime.tables.by_id import TableById
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import of_edge
 
 Values = Dict[str, np.ndarray]
 
@@ -26,7 +27,7 @@ Values = Dict[str, np.ndarray]
 def zeros_fed(subject: Subject) -> Dict[str, Any]:
     """What TensorFlow is fed to begin with zeros where it would draw."""
     drawn = {edge: dim for edge, dim in defaults(subject.raw).items() if draws(subject, [edge])}
-    return {tensor_name(edge): [[0.0] * dim] for edge, dim in drawn.items()}
+    return {of_edge(edge): [[0.0] * dim] for edge, dim in drawn.items()}
 
 
 def begin_with_zeros(fed: Mapping[str, Any], module: torch.nn.Module) -> None:

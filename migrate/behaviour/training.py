@@ -21,7 +21,7 @@ import itertools
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.behaviour import subject as subjects
-from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.report import StepDifference, TrainingReport
 from migrate.behaviour.rows import read_full
 from migrate.behaviour.setting import DEFAULT, Setting
@@ -42,7 +42,7 @@ from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
-from semisync.common.tensor_names import in_session, short, split
+from semisync.common.tensor_names import in_session, of_edge, short, split
 
 STEPS = 100
 _SAMPLER = "CandidateSampler"
@@ -157,7 +157,7 @@ class _Both:
         gradients, unread = _gradients(subject, self.training)
         self.notes += unread
         told = {
-            "loss": tensor_name(self._loss),
+            "loss": of_edge(self._loss),
             "ops": sorted(
                 {node.name for writers in recipe.changes.written.values() for node in writers}
                 & set(subject.raw.nodes)
@@ -222,7 +222,7 @@ class _Both:
 def _emitter(subject: Subject, loss: Edge, sampled: Mapping[str, str]) -> Emitter:
     given = {split(name): Given(name, dtype) for name, dtype in sampled.items()}
     found = subject.found._replace(graph=cut(subject.found.graph, given))
-    return subject._replace(found=found).write({tensor_name(loss): loss}).emitter
+    return subject._replace(found=found).write({of_edge(loss): loss}).emitter
 
 
 def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
@@ -230,7 +230,7 @@ def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
     nodes = subject.found.graph.nodes
     needed = subjects.upstream(subject.found.graph, [loss])
     return {
-        tensor_name(edge): _OF_SAMPLER[edge[1]]
+        of_edge(edge): _OF_SAMPLER[edge[1]]
         for name in sorted(needed)
         for edge in nodes[name].inputs
         if nodes[edge[0]].op.endswith(_SAMPLER) and subject.has(edge)
@@ -242,7 +242,7 @@ def _random(subject: Subject, emitter: Emitter) -> Dict[str, str]:
     dropout, and for those in branches, loops and functions, where nothing can be fed."""
     nodes = subject.found.graph.nodes
     return {
-        tensor_name(edge): str(value.dtype)
+        of_edge(edge): str(value.dtype)
         for edge, value in emitter.computed().items()
         if nodes[edge[0]].op in RANDOM and subject.has(edge)
     }
@@ -285,7 +285,7 @@ def _gradients(
             unread.append(target.name)
             continue
         for node, slices in target.gradients.items():
-            found[node] = [None if edge is None else tensor_name(edge) for edge in slices]
+            found[node] = [None if edge is None else of_edge(edge) for edge in slices]
     notes = []
     if unread:
         notes.append(

@@ -6,6 +6,7 @@ from typing import Tuple
 
 from migrate.graph.attributes import float32, integer, string
 from migrate.graph.metagraph import Graph, Node
+from semisync.common.tensor_names import of_edge
 
 
 class Op:
@@ -23,7 +24,7 @@ class Op:
     @property
     def inputs(self) -> Tuple[str, ...]:
         """See the class; without those that it only waits for."""
-        return tuple("{}:{}".format(*edge) for edge in self._node.inputs)
+        return tuple(of_edge(edge) for edge in self._node.inputs)
 
     def source(self, number: int) -> Op:
         """The op that an input comes from, such as one that holds the table."""

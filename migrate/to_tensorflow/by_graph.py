@@ -22,6 +22,7 @@ from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.held import Held, Side, notes_on_state
 from migrate.to_tensorflow.keys import Keys, Place
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import of_edge
 
 
 def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] = None) -> Side:
@@ -34,7 +35,7 @@ def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] =
     found, original = read_meta_graph(original, meta), with_tables(original)
     recipe = read_recipe(found.graph)
     loss = recipe.loss(found.graph)
-    written = write_source(found, original, {"{}:{}".format(*loss): loss})
+    written = write_source(found, original, {of_edge(loss): loss})
     search = _Search(directory, saved)
     for parameter in written.parameters:
         if parameter.variable not in _counters(found, recipe):

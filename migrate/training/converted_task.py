@@ -16,6 +16,7 @@ from migrate.model.outputs import find_outputs
 from migrate.model.training.build import build_training
 from migrate.training.task import Task
 from semisync.common.errors import UsageError
+from semisync.common.tensor_names import of_edge
 
 
 class Converted(NamedTuple):
@@ -86,4 +87,4 @@ def _logits(graph: Graph, output: Optional[str]) -> str:
         )
     if node.op == "Sigmoid":
         edge = node.inputs[0]
-    return "{}:{}".format(*edge)
+    return of_edge(edge)

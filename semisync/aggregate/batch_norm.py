@@ -26,6 +26,7 @@ import numpy as np
 
 from graph_rewrite.graph.partitions import parts
 from semisync.common.compat import tf
+from semisync.common.tensor_names import in_session
 from semisync.transport.graph_ops import flat, shaped
 
 
@@ -195,7 +196,7 @@ def _scalars(graph, values, dtype):
 
 
 def _tensor(graph, name):
-    return graph.get_tensor_by_name(name if ":" in name else name + ":0")
+    return graph.get_tensor_by_name(in_session(name))
 
 
 def _move(layout, weights, batches, once):

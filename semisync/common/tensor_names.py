@@ -42,6 +42,11 @@ def join(name: str, output: int = 0) -> str:
     return "{}:{}".format(name, output) if output else name
 
 
+def of_edge(edge: Tuple[str, int]) -> str:
+    """The name in a session of ("op", output)."""
+    return "{}:{}".format(*edge)
+
+
 def in_session(tensor: str) -> str:
     """The name as a session takes it, "op:0" for "op"."""
     return tensor if ":" in tensor else tensor + ":0"

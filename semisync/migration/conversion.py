@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from semisync.common.errors import BadInput, UsageError
-from semisync.common.tensor_names import node_of, split
+from semisync.common.tensor_names import node_of, of_edge, split
 from semisync.migration import scores
 from semisync.migration.settings import Settings
 
@@ -185,7 +185,7 @@ def _is_logit(graph: Any, output: Any) -> bool:
     """Whether a loss of the graph takes the output for a logit."""
     from migrate.graph.interface import find_interface
 
-    tensor = "{}:{}".format(*output)
+    tensor = of_edge(output)
     found = find_interface(graph).outputs
     return any(one.tensor == tensor and one.what == "logits" for one in found)
 

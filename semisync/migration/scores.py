@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, List, Tuple
 
 import numpy as np
 
+from semisync.common.tensor_names import of_edge
 from semisync.migration.settings import Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
@@ -122,7 +123,7 @@ def _torch(settings: Settings) -> Any:
 def _tensorflow(settings: Settings) -> Any:
     """The graph in TensorFlow, fed what model.py takes, not training, without dropout."""
     from migrate.behaviour import subject as subjects
-    from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+    from migrate.behaviour.in_tensorflow import TensorFlowGraph
     from migrate.behaviour.serving import serving_form
     from migrate.behaviour.tables_by_id import zeros_fed
     from migrate.model.outputs import find_outputs
@@ -145,7 +146,7 @@ def _tensorflow(settings: Settings) -> Any:
             **zeros_fed(subject),
         }
         inputs = [(one, wanted[one.name].tensors) for one in given.inputs]
-        (tensor,) = map(tensor_name, outputs.values())
+        (tensor,) = map(of_edge, outputs.values())
         graph = TensorFlowGraph(
             how, checkpoint, subject.raw, inputs, feeds, [tensor], fused=serving.fused
         )

@@ -13,7 +13,7 @@ from migrate.graph.interface.walks import Walks
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.wrapped import own_scopes
-from semisync.common.tensor_names import split
+from semisync.common.tensor_names import of_edge, split
 
 
 class Feed(NamedTuple):
@@ -88,7 +88,7 @@ def _kind(node: Node, one: Input) -> str:
 
 
 def _feed(edges: Tuple[Edge, ...], kind: str, dtype: Optional[str], shape: Shape) -> Feed:
-    tensors = ["{}:{}".format(*edge) for edge in edges]
+    tensors = [of_edge(edge) for edge in edges]
     scope, slash, part = edges[0][0].rpartition("/")
     name = scope if kind == "sparse" and (slash, part) == ("/", "indices") else ",".join(tensors)
     return Feed(name, kind, dtype, shape, edges)

@@ -26,7 +26,7 @@ from migrate.graph.interface.signatures import Key, input_keys
 from migrate.graph.interface.sparse_placeholders import unnamed_sparse
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
-from semisync.common.tensor_names import split
+from semisync.common.tensor_names import of_edge, split
 
 PLACEHOLDERS, DEFAULTED = {"Placeholder", "PlaceholderV2"}, {"PlaceholderWithDefault"}
 DESERIALIZES = {"DeserializeSparse"}  # the sparse features of iterators
@@ -78,7 +78,7 @@ class Inputs:
         found = input_at(self._graph, edge)
         if found is None:
             return None
-        tensor = "{}:{}".format(*edge)
+        tensor = of_edge(edge)
         key = self._keys.get(tensor) or self._unnamed.get(tensor)
         if key is not None:
             return found._replace(name=key.name, part=key.part, tensors=key.tensors)
@@ -87,7 +87,7 @@ class Inputs:
 
     def called(self, edge: Edge) -> Optional[Name]:
         """What the caller, a signature or a data set calls what `edge` brings; None: none does."""
-        key = self._keys.get("{}:{}".format(*edge))
+        key = self._keys.get(of_edge(edge))
         if key is not None:
             return Name(key.name, False)
         node = self._graph.nodes[edge[0]]
@@ -142,7 +142,7 @@ def input_at(graph: Graph, edge: Edge) -> Optional[Input]:
         listed = shapes(graph, node, "output_shapes")
         shape = listed[edge[1]] if edge[1] < len(listed) else output_shape(graph, node, edge[1])
         dtype = types[edge[1]] if edge[1] < len(types) else None
-        name = "{}:{}".format(*edge)
+        name = of_edge(edge)
         return Input(name, dtype, shape, tensors=(name,))
     if node.op in PARSING:
         return _parsed(graph, node, edge[1])

@@ -38,6 +38,7 @@ from migrate.graph.interface.prediction import prediction
 from migrate.graph.interface.walks import Walks
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
+from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
 
 _FLOATS = {"float16", "float32", "float64", "bfloat16"}
@@ -213,4 +214,4 @@ def _output(
     walks: Walks, node: Node, edge: Edge, what: str, why: str, chosen: bool = False
 ) -> Output:
     dtype, shape = output_dtype(walks.graph, node), output_shape(walks.graph, node, edge[1])
-    return Output("{}:{}".format(*edge), dtype, shape, what, why, chosen)
+    return Output(of_edge(edge), dtype, shape, what, why, chosen)

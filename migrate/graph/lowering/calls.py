@@ -20,7 +20,7 @@ from migrate.graph.attributes import function
 from migrate.graph.functions import Function, read_functions
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
-from semisync.common.tensor_names import split
+from semisync.common.tensor_names import of_edge, split
 
 _CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 _IFS = {"If", "StatelessIf"}
@@ -94,7 +94,7 @@ class _Lowering:
 
     def real(self, tensor: str) -> str:
         """The name of a tensor that is there, for one that may be a call's."""
-        return "{}:{}".format(*self._real(split(tensor)))
+        return of_edge(self._real(split(tensor)))
 
     def _real(self, edge: Edge) -> Edge:
         while edge in self._results:

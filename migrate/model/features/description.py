@@ -22,6 +22,7 @@ from migrate.model.layers.layer import SAME
 from migrate.model.lookup_tables import Tables
 from migrate.model.parameters import Parameters
 from migrate.model.source.statements import Assign, names_in
+from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
 
 SCHEMA = "semisync.features/1"
@@ -72,7 +73,7 @@ class _Description:
             for lookup in group.lookups.values():
                 self._ends.add(lookup.node)
                 name = self._parameters.saved_name(lookup.parts[0])
-                tensor = _name(lookup.ids)
+                tensor = of_edge(lookup.ids)
                 said = {"table": name, "pooling": lookup.combiner, "tensor": tensor}
                 yield "lookups", lookup, said
         for node in self._emitter.regions.order:
@@ -80,12 +81,12 @@ class _Description:
             if depth is not None:
                 self._ends.add(node.name)
                 ids = node.inputs[0]
-                one_hot = {"depth": int(depth), "tensor": _name(ids)}
+                one_hot = {"depth": int(depth), "tensor": of_edge(ids)}
                 yield "one_hots", Lookup(node.name, (), 1, ids), one_hot
             weighted = find_weighted_one_hot(self._emitter.subject, node)
             if weighted is not None:
                 self._ends.add(node.name)
-                one_hot = {"depth": weighted.depth, "tensor": _name(weighted.ids)}
+                one_hot = {"depth": weighted.depth, "tensor": of_edge(weighted.ids)}
                 one_hot["keep"] = ["ids >= 0"]
                 self._inside[node.name] = weighted.nodes
                 found = Lookup(node.name, (), 1, weighted.ids, weights=weighted.weights)
@@ -134,7 +135,7 @@ class _Description:
             found = edge
         text = self._text(found) or self._emitter.value(found).text
         expression = _expanded(text, self._texts)
-        said = {"tensor": _name(found), "reads": self._reads(found), "expression": expression}
+        said = {"tensor": of_edge(found), "reads": self._reads(found), "expression": expression}
         names = self._names(expression)
         return {**said, "names": names} if names else said
 
@@ -165,10 +166,6 @@ class _Description:
             if one.part in (None, 1) or one.name not in parts:
                 parts[one.name] = one
         return {name: _described(one) for name, one in parts.items()}
-
-
-def _name(edge: Edge) -> str:
-    return "{}:{}".format(*edge)
 
 
 def _described(one: Input) -> Dict[str, Any]:

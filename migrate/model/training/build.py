@@ -22,6 +22,7 @@ from migrate.model.training.rules import one_rule
 from migrate.model.training.stored_slots import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
 from semisync.common.errors import BadInput
+from semisync.common.tensor_names import of_edge
 
 Source = Union[Checkpoint, str, os.PathLike]
 
@@ -85,7 +86,7 @@ def build_training(
     found = read_meta_graph(checkpoint, meta)
     recipe = read_recipe(found.graph, train_op)
     edge = recipe.loss(found.graph) if loss is None else find_outputs(found.graph, loss)[loss]
-    name = "{}:{}".format(*edge)
+    name = of_edge(edge)
     cuts = {
         tensor_edge(found.graph, tensor): Given(tensor, dtype)
         for tensor, dtype in (given or {}).items()

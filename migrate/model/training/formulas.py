@@ -21,6 +21,7 @@ from migrate.graph.interface.inputs import Input
 from migrate.graph.metagraph import Edge
 from migrate.model.load import build_module, write_source
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.tensor_names import of_edge
 
 
 class Formula(NamedTuple):
@@ -94,7 +95,7 @@ def write_formula(
 
 
 def _named(edges: Sequence[Edge]) -> Dict[str, Edge]:
-    return {"{}:{}".format(*edge): edge for edge in edges}
+    return {of_edge(edge): edge for edge in edges}
 
 
 def _check_inputs(

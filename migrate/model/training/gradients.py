@@ -24,6 +24,7 @@ from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
+from semisync.common.tensor_names import of_edge
 
 _REDUCTIONS = {
     "All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "L2Loss", "Max", "Mean", "Min", "Prod",
@@ -141,7 +142,7 @@ class Gradients:
             return found.pop()
         path, what = self._graph.path, f"the gradient that {update.node!r} applies"
         if found:
-            several = some_of(sorted("{}:{}".format(*one) for one in found))
+            several = some_of(sorted(of_edge(one) for one in found))
             raise BadInput(
                 f"{path}: {what} to {update.variable!r} is made of several gradients, {several}; "
                 "only one gradient per variable, of one loss, can be carried over"
@@ -192,7 +193,7 @@ def find_loss(graph: Graph, scopes: GradientScopes, gradients: Iterable[Slices])
     used = {scopes.scope_of(slices.values) for slices in gradients}
     losses = {scopes.loss(scope) for scope in sorted(used)}
     if len(losses) != 1:
-        listed = ", ".join(sorted("{}:{}".format(*loss) for loss in losses))
+        listed = ", ".join(sorted(of_edge(loss) for loss in losses))
         raise BadInput(
             f"{graph.path}: the variables are trained by several losses, {listed}; name the "
             "training op of one of them with train_op"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import semisync
-from migrate.behaviour.in_tensorflow import TensorFlowGraph, tensor_name
+from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.setting import Setting
 from migrate.graph.interface import find_interface
 from migrate.graph.metagraph import read_graph
@@ -17,6 +17,7 @@ from migrate.open import open_checkpoint
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
 from semisync.common.plain_step import COLLECTION
+from semisync.common.tensor_names import of_edge
 from tests.model.training.graphs import regression
 from tests.support.require import tf1_python
 from tests.support.written import semisync_sources, written
@@ -84,7 +85,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
         if key.startswith("model/tags/")
     }
     told = {
-        "loss": tensor_name(recipe.loss(graph)),
+        "loss": of_edge(recipe.loss(graph)),
         "ops": sorted(writers),
         "drawn": [],
         "gradients": {},
