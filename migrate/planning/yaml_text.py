@@ -7,6 +7,7 @@ from typing import Any, Dict
 
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
+from semisync.common.sentences import words_of
 
 _DATE = "tag:yaml.org,2002:timestamp"
 
@@ -45,4 +46,4 @@ def load(text: str, where: str) -> Any:
     try:
         return yaml.load(text, Loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise BadInput(f"{where} is not YAML: {' '.join(str(error).split())}") from error
+        raise BadInput(f"{where} is not YAML: {words_of(error)}") from error

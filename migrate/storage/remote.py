@@ -13,10 +13,10 @@ import numpy
 
 from semisync.common.errors import BadInput, MissingExtra, UsageError
 from semisync.common.extras import extra, not_installed
+from semisync.common.sentences import words_of
 
 _AHEAD = 8 << 20  # bytes
 _IN_EXTRA = "s3fs"
-_LONGEST = 300  # characters of a file system's own message; libhdfs names every path it tried
 _VERSIONS = (
     "ETag",
     "etag",
@@ -48,7 +48,7 @@ def file_system(url: str) -> Tuple[Any, str]:
             raise MissingExtra(not_installed(missing, "stores", f"to reach {url}")) from error
         raise MissingExtra(f"{url} needs one more package: {error}") from error
     except Exception as error:  # every file system has exceptions of its own
-        raise BadInput(f"{url} cannot be reached: {_line(error)}") from error
+        raise BadInput(f"{url} cannot be reached: {words_of(error)}") from error
 
 
 def size_of(url: str) -> Optional[int]:
@@ -74,10 +74,10 @@ def _info(url: str) -> Optional[Dict[str, Any]]:
         reason = error.__cause__  # fsspec's HTTP raises the same for an unreachable server
         absent = isinstance(reason, (type(None), FileNotFoundError))
         if reason is not None and not absent and getattr(reason, "status", None) not in (404, 410):
-            raise Unreachable(f"{url} cannot be reached: {_line(reason)}") from error
+            raise Unreachable(f"{url} cannot be reached: {words_of(reason)}") from error
         return None
     except Exception as error:
-        raise Unreachable(f"{url} cannot be reached: {_line(error)}") from error
+        raise Unreachable(f"{url} cannot be reached: {words_of(error)}") from error
     if info["type"] != "file":
         return None
     if info["size"] is None:
@@ -94,7 +94,7 @@ def starting_with(prefix: str) -> List[str]:
     except FileNotFoundError:
         return []
     except Exception as error:
-        raise Unreachable(f"{prefix} cannot be listed: {_line(error)}") from error
+        raise Unreachable(f"{prefix} cannot be listed: {words_of(error)}") from error
     return [name for name in names if name.rpartition("/")[2].startswith(start)]
 
 
@@ -105,7 +105,7 @@ def sizes_below(folder: str) -> Dict[str, int]:
         fs.invalidate_cache()
         found = fs.find(path, detail=True)
     except Exception as error:
-        raise Unreachable(f"{folder} cannot be listed: {_line(error)}") from error
+        raise Unreachable(f"{folder} cannot be listed: {words_of(error)}") from error
     start = len(path.rstrip("/")) + 1
     return {name[start:]: int(info["size"]) for name, info in found.items()}
 
@@ -119,7 +119,7 @@ def check_takes_files(folder: str) -> None:
         fs.rm_file(probe)
     except Exception as error:
         raise UsageError(
-            f"{folder} cannot be written: {_line(error)}; name another place"
+            f"{folder} cannot be written: {words_of(error)}; name another place"
         ) from error
 
 
@@ -129,7 +129,7 @@ def upload(path: str, url: str) -> None:
     try:
         fs.put_file(path, inner)
     except Exception as error:
-        raise Unreachable(f"{url} cannot be written: {_line(error)}") from error
+        raise Unreachable(f"{url} cannot be written: {words_of(error)}") from error
 
 
 class Ranges:
@@ -156,12 +156,7 @@ class Ranges:
         try:
             window = self._fs.cat_file(self._path, start=start, end=end)
         except Exception as error:
-            raise Unreachable(f"{where}: {self._url} cannot be read: {_line(error)}") from error
+            raise Unreachable(f"{where}: {self._url} cannot be read: {words_of(error)}") from error
         if len(window) != end - start:
             raise BadInput(f"{where}: {self._url} changed while it was read")
         self._start, self._window = start, window
-
-
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."

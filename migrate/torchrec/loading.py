@@ -31,6 +31,7 @@ from migrate.storage.remote import is_remote
 from migrate.targets.safetensors import INDEX
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra
+from semisync.common.sentences import words_of
 
 _MANAGED = "_managed_collision_modules."
 _CONTAINERS = ("embedding_bags", "embeddings")
@@ -142,13 +143,13 @@ def read(directory: str, state_dict: Dict[str, Any]) -> None:
             dcp.load(state_dict, storage_reader=reader, no_dist=not dist.is_initialized())
     except CheckpointException as error:  # no Exception, and its text holds tracebacks
         causes = "; ".join(
-            f"rank {rank}: {' '.join(str(failure[0]).split())}"
+            f"rank {rank}: {words_of(failure[0])}"
             for rank, failure in sorted(error.failures.items())
         )
         raise BadInput(f"{directory} cannot be loaded: {causes}; convert it again") from error
     except Exception as error:  # torch raises what its unpickler or file system raises
         raise BadInput(
-            f"{directory} cannot be loaded: {' '.join(str(error).split())}; convert it again"
+            f"{directory} cannot be loaded: {words_of(error)}; convert it again"
         ) from error
 
 

@@ -37,6 +37,7 @@ from migrate.training.distributed.processes import rank
 from migrate.training.staging import Copies
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.files import write_text
+from semisync.common.sentences import words_of
 
 CHECKPOINTS, BEST = "checkpoints", "best"  # in the folder of a training
 _NAME = re.compile(r"step-(\d{8,})")
@@ -135,9 +136,8 @@ class Checkpoints:
         except BaseException as error:  # DCP's own is not an Exception
             if isinstance(error, KeyboardInterrupt):
                 raise
-            reason = " ".join(str(error).split())[:300]
             raise SemisyncError(
-                f"{self._folder}: a checkpoint was not written: {reason}"
+                f"{self._folder}: a checkpoint was not written: {words_of(error)}"
             ) from error
         if rank() == 0:
             for step in self.steps[: -self._keep]:

@@ -18,6 +18,7 @@ from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import write_bytes
+from semisync.common.sentences import words_of
 
 FORMAT = 5  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB
@@ -161,9 +162,9 @@ class Counts:
         except BadInput as error:
             raise BadInput(f"{path} cannot be used: {error}; make it again") from error
         except Exception as error:  # damage shows as a dozen kinds, of numpy, zipfile and zlib
-            reason = " ".join(str(error).split())[:200]
             raise BadInput(
-                f"{path} is not a partial result of semisync parity, or is damaged: {reason}"
+                f"{path} is not a partial result of semisync parity, or is damaged: "
+                f"{words_of(error)}"
             ) from error
         return counts
 

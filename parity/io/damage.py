@@ -6,9 +6,9 @@ from typing import Iterator
 
 from migrate.storage.remote import Unreachable, is_remote
 from semisync.common.errors import BadInput, SemisyncError
+from semisync.common.sentences import words_of
 
 _OF_DAMAGE = (OSError, EOFError, ValueError, OverflowError, zlib.error)
-_LONGEST = 300  # characters of another library's message
 
 
 class Broken(BadInput):
@@ -32,14 +32,13 @@ def explained(path: str) -> Iterator[None]:
     except Exception as error:
         import pyarrow as pa  # when a file is read: the command line comes here for --help too
 
-        reason = " ".join(str(error).split())[:_LONGEST] or type(error).__name__
         if (
             isinstance(error, (pa.ArrowException, *_OF_DAMAGE))
             and getattr(error, "errno", None) is None
         ):
             raise Broken(
-                f"{path} cannot be read, it may be cut short or corrupt: {reason}"
+                f"{path} cannot be read, it may be cut short or corrupt: {words_of(error)}"
             ) from error
         if isinstance(error, OSError) or is_remote(path):
-            raise Unreachable(f"{path} cannot be reached: {reason}") from error
+            raise Unreachable(f"{path} cannot be reached: {words_of(error)}") from error
         raise

@@ -25,6 +25,7 @@ from parity.io.damage import Broken
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.ordering import by_numbers
+from semisync.common.sentences import words_of
 
 PARQUET = b"PAR1"
 ORC = b"ORC"
@@ -71,8 +72,7 @@ def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
     except SemisyncError:
         raise
     except Exception as error:  # every file system has exceptions of its own
-        reason = " ".join(str(error).split())[:300] or type(error).__name__
-        raise BadInput(f"{path} cannot be listed: {reason}") from error
+        raise BadInput(f"{path} cannot be listed: {words_of(error)}") from error
     return {name: found[name] for name in sorted(found, key=by_numbers)}
 
 

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from migrate.storage import folders
 from migrate.storage.sources import opened
 from semisync.common.errors import BadInput
+from semisync.common.sentences import words_of
 
 LOG = "_delta_log"
 
@@ -46,8 +47,9 @@ def live_files(table: str) -> List[str]:
             if action.get("remove"):
                 live.pop(action["remove"]["path"], None)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise BadInput(f"{log} cannot be read, it may be cut short or corrupt: {reason}") from error
+        raise BadInput(
+            f"{log} cannot be read, it may be cut short or corrupt: {words_of(error)}"
+        ) from error
     return [folders.joined(table, os.path.normpath(unquote(path))) for path in live]
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from parity.inputs.checks import Column
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
+from semisync.common.sentences import words_of
 
 BATCH = 1 << 19  # rows that a query yields at a time
 _MEMORY = "1GB"
@@ -92,10 +93,9 @@ class Store:
         try:
             yield
         except self._failures as error:
-            reason = " ".join(str(error).split())[:300]
             raise BadInput(
-                f"temporary files cannot be written to {self._folder.name}: {reason}; set TMPDIR "
-                "to a folder with more room"
+                f"temporary files cannot be written to {self._folder.name}: {words_of(error)}; "
+                "set TMPDIR to a folder with more room"
             ) from error
         except RuntimeError as error:
             if "interrupted" not in str(error):

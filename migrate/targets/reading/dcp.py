@@ -20,6 +20,7 @@ from migrate.storage.files import open_file, read_whole
 from migrate.storage.remote import Unreachable, is_remote
 from migrate.targets.reading.reader import Stored, dtype_name
 from semisync.common.errors import BadInput
+from semisync.common.sentences import words_of
 
 
 class Chunk(NamedTuple):
@@ -77,9 +78,7 @@ class DcpReader:
             except Unreachable:
                 raise
             except Exception as error:  # torch raises what its unpickler raises
-                raise BadInput(
-                    f"{path}, chunk at byte {offset}: {' '.join(str(error).split())}"
-                ) from error
+                raise BadInput(f"{path}, chunk at byte {offset}: {words_of(error)}") from error
             expected = Stored((*shape[:1], *whole[1:]), dtype)
             loaded = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
             if loaded is not None and loaded.shape and shape:  # a name may have fewer rows
@@ -108,7 +107,7 @@ def read_dcp(directory: str, converted: bool = False) -> Dict[str, Saved]:
         raise
     except Exception as error:  # what an unpickler raises, or what its result lacks
         raise BadInput(
-            f"{directory}/.metadata cannot be read: {' '.join(str(error).split())}; expected a "
+            f"{directory}/.metadata cannot be read: {words_of(error)}; expected a "
             "torch Distributed Checkpoint"
         ) from error
 
