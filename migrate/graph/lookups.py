@@ -15,7 +15,7 @@ Anything that does not look like this is reported as unknown, never guessed.
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant_integer, constant_strings
@@ -189,6 +189,15 @@ def consumers_of(graph: Graph) -> Consumers:
         for position, (source, _output) in enumerate(node.inputs):
             consumers.setdefault(source, []).append((node, position))
     return consumers
+
+
+def readers_of(nodes: Iterable[Node]) -> Dict[str, List[Node]]:
+    """The nodes that read each node, by its name; one that does so twice stands there twice."""
+    readers: Dict[str, List[Node]] = {}
+    for node in nodes:
+        for name, _ in node.inputs:
+            readers.setdefault(name, []).append(node)
+    return readers
 
 
 def reached(

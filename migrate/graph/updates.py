@@ -16,7 +16,6 @@ Which ops and formulas there are, the records of `migrate.optimizers` say.
 
 from __future__ import annotations
 
-import re
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag
@@ -25,16 +24,13 @@ from migrate.graph.formulas import matches
 from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin, reached
 from migrate.graph.lowering.by_id import BY_ID
 from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.writes import APPLIES, SETS, SUBTRACTS
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from migrate.optimizers.record import Composed, Optimizer
 from migrate.optimizers.registry import OPTIMIZERS, SLOTLESS_OPS, TRAINING_OPS, TrainingOp
 
-_APPLIES = re.compile(r"(Resource)?(Sparse)?Apply\w+")
-
-_MOVES = {"AssignSub", "AssignSubVariableOp"}
 _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
-_WRITES = {"Assign", "AssignVariableOp"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
@@ -67,15 +63,6 @@ class VariableUpdate(NamedTuple):
     by_id: bool = False
 
 
-class _Step(NamedTuple):
-    slots: Tuple[str, ...]
-    hyperparameters: Dict[str, Optional[float]]
-    node: str
-    inputs: Dict[str, Edge]
-    gradient: Optional[Edge]
-    indices: Optional[Edge]
-
-
 def find_updates(graph: Graph) -> List[VariableUpdate]:
     """Each update of a variable that has slots; of an op that is not known none."""
     return [*_by_one_op(graph, TRAINING_OPS), *_by_several_ops(graph)]
@@ -89,7 +76,7 @@ def find_slotless_updates(graph: Graph) -> List[VariableUpdate]:
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
     """(variable, another one that it reads, op) of each unknown training op; these may be slots."""
     for node in graph.nodes.values():
-        if _APPLIES.fullmatch(node.op) and _op(TRAINING_OPS, node) is None:
+        if APPLIES.fullmatch(node.op) and _op(TRAINING_OPS, node) is None:
             variable, *others = (origin(graph, edge) for edge in node.inputs)
             for other in others:
                 if variable is not None and other is not None:
@@ -161,22 +148,27 @@ def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
     consumers = consumers_of(graph)
     composed_by = [(record, record.composed) for record in OPTIMIZERS.values() if record.composed]
     for node in graph.nodes.values():
-        if node.op not in _MOVES | _MOVES_ROWS or len(node.inputs) < 2:
+        if node.op not in {*SUBTRACTS, *_MOVES_ROWS} or len(node.inputs) < 2:
             continue
         variable = origin(graph, node.inputs[0])
         for optimizer, composed in composed_by:
-            step = None
-            if variable is not None and composed.rows == (node.op in _MOVES_ROWS):
-                step = _step(graph, node, optimizer, composed, consumers)
-            if variable is not None and step is not None:
-                yield VariableUpdate(optimizer, variable, *step)
+            if variable is None or composed.rows != (node.op in _MOVES_ROWS):
+                continue
+            update = _update(graph, node, variable, optimizer, composed, consumers)
+            if update is not None:
+                yield update
                 break
 
 
-def _step(
-    graph: Graph, node: Node, optimizer: Optimizer, composed: Composed, consumers: Consumers
-) -> Optional[_Step]:
-    """What the step that `node` takes is made of; None where it has another formula."""
+def _update(
+    graph: Graph,
+    node: Node,
+    variable: str,
+    optimizer: Optimizer,
+    composed: Composed,
+    consumers: Consumers,
+) -> Optional[VariableUpdate]:
+    """The step that `node` takes; None where it has another formula."""
     for matched in matches(graph, node.inputs[-1], composed.step):
         slots = []
         for k in range(len(optimizer.slots)):
@@ -190,7 +182,9 @@ def _step(
         )
         edges = {name: edge for name, edge in matched.items() if not name.startswith("slot")}
         written = _written_rows(graph, slots[0], composed, consumers)
-        return _Step(
+        return VariableUpdate(
+            optimizer,
+            variable,
             tuple(slots),
             {name: values[name] for name in optimizer.hyperparameters.values()},
             node.name,
@@ -224,7 +218,7 @@ def _slot(graph: Graph, edge: Edge, rows: bool, consumers: Consumers) -> Optiona
 def _decay(graph: Graph, slot: str, consumers: Consumers) -> Optional[float]:
     """The constant that the slot is multiplied by before the gradient is added."""
     for user, position in consumers.get(slot, ()):
-        if user.op not in _WRITES | _WRITES_ROWS or position != 0:
+        if user.op not in {*SETS, *_WRITES_ROWS} or position != 0:
             continue
         written = user.inputs[-1]
         for formula in (_DECAYED, ("Add", _DECAYED, "any")):

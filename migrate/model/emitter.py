@@ -19,7 +19,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.inputs import Input, Inputs
 from migrate.graph.interface.rows import fixed_rows
-from migrate.graph.lookups import VARIABLES
+from migrate.graph.lookups import VARIABLES, readers_of
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
@@ -106,7 +106,7 @@ class Emitter:
             graph,
             known,
             frozenset(name for name, _ in outputs),
-            _users(self.regions.needed),
+            readers_of(self.regions.needed),
             _conds(self.regions),
             _kept(graph, self.regions),
             find_unchanged(graph, known, self.regions.needed),
@@ -459,11 +459,3 @@ def _edges(regions: Regions, outputs: Sequence[Edge]) -> Dict[str, List[Edge]]:
     for edge in sorted(used):
         edges.setdefault(edge[0], []).append(edge)
     return edges
-
-
-def _users(order: Sequence[Node]) -> Dict[str, List[Node]]:
-    users: Dict[str, List[Node]] = {}
-    for node in order:
-        for name, _ in node.inputs:
-            users.setdefault(name, []).append(node)
-    return users

@@ -54,10 +54,7 @@ class LocalNames:
             made_of = frozenset[str]().union(*sources)
             has_values = node.op in VARIABLES or node.name in trained
             self._made_of[node.name] = made_of | {""} if has_values else made_of
-        self._readers: Dict[str, List[Node]] = {}
-        for node in regions.order:
-            for name in {name for name, _ in regions.read_by(node)}:
-                self._readers.setdefault(name, []).append(node)
+        self._readers = regions.readers()
         left = {node.name: self._left(node) for node in regions.order if self._is_value(node)}
         count = Counter(left.values())
         self._scopes = {name: scope for name, scope in left.items() if scope and count[scope] == 1}

@@ -86,7 +86,7 @@ class Tables:
                 columns = {
                     name: integer(self._graph, user, name) for name in ("key_index", "value_index")
                 }
-                more: Dict[str, Any] = {"size": _optional(self._graph, user, "vocab_size", -1)}
+                more: Dict[str, Any] = {"size": _vocabulary_size(self._graph, user)}
                 if max(columns.values()) >= 0:
                     more["delimiter"] = (string(self._graph, user, "delimiter") or b"\t").decode()
                 if integer(self._graph, user, "offset"):
@@ -101,7 +101,7 @@ class Tables:
         arguments = {
             "key_index": integer(graph, initialiser, "key_index"),
             "value_index": integer(graph, initialiser, "value_index"),
-            "vocab_size": _optional(graph, initialiser, "vocab_size", -1),
+            "vocab_size": _vocabulary_size(graph, initialiser),
             "delimiter": repr(delimiter.decode("utf-8", "surrogateescape")),
             "default": self._default(table),
             "key_dtype": _type(graph, table, "key_dtype"),
@@ -156,9 +156,9 @@ class Tables:
         return "None"
 
 
-def _optional(graph: Graph, node: Node, name: str, default: int) -> int:
-    """An attribute that a SavedModel may leave out where it is the default."""
-    return integer(graph, node, name) if name in node.attrs else default
+def _vocabulary_size(graph: Graph, node: Node) -> int:
+    """The size that a file is read to; a SavedModel may leave out the default, -1: the whole."""
+    return integer(graph, node, "vocab_size") if "vocab_size" in node.attrs else -1
 
 
 def _type(graph: Graph, table: Node, name: str) -> str:

@@ -23,6 +23,7 @@ from collections import Counter
 from typing import Dict, List, Optional, Sequence, Set
 
 from migrate.graph.interface.walks import GRADIENTS
+from migrate.graph.lookups import readers_of
 from migrate.graph.metagraph import Edge, Graph, Node
 
 _LAYER = re.compile(
@@ -99,10 +100,7 @@ def _possible(
 
 def _sources(nodes: Sequence[Node], edges: Sequence[Edge]) -> _Sources:
     """The one of `edges` that each node depends on; None where there are several."""
-    readers: Dict[str, List[Node]] = {}
-    for node in nodes:
-        for name, _ in node.inputs:
-            readers.setdefault(name, []).append(node)
+    readers = readers_of(nodes)
     sources: _Sources = {}
     for edge in edges:
         pending: List[Node] = [n for n in readers.get(edge[0], ()) if edge in n.inputs]

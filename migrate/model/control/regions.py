@@ -96,6 +96,14 @@ class Regions:
             return self.loops[frame].merges[node.name]
         return node.inputs
 
+    def readers(self) -> Dict[str, List[Node]]:
+        """The nodes whose statements read each node, by its name."""
+        readers: Dict[str, List[Node]] = {}
+        for node in self.order:
+            for name in {name for name, _ in self.read_by(node)}:
+                readers.setdefault(name, []).append(node)
+        return readers
+
     def _before(self, node: Node) -> List[str]:
         """The nodes whose statements come before a node's: its cond's, or the loop it leaves."""
         if node.name in self._replaced:

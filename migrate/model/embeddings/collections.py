@@ -133,7 +133,7 @@ def _chosen(
     for name in _read_without_bags(regions, known, chosen):
         if _table(known[name]) in fit:
             chosen[name] = known[name]
-    users = _users(regions)
+    users = regions.readers()
     whole = [_with_sparse_ids(subject, lookup, users) for lookup in chosen.values()]
     return {lookup.node: lookup for lookup in whole}
 
@@ -147,14 +147,6 @@ def _with_sparse_ids(subject: Subject, bags: Lookup, users: Dict[str, List[Node]
         return bags
     end = find_end(subject, subject.graph.nodes[bags.node], sparse, users)
     return bags if end is None else bags._replace(node=end[0], sparse=end[1])
-
-
-def _users(regions: Regions) -> Dict[str, List[Node]]:
-    users: Dict[str, List[Node]] = {}
-    for node in regions.order:
-        for name in {name for name, _ in regions.read_by(node)}:
-            users.setdefault(name, []).append(node)
-    return users
 
 
 def _only_looked_up(
