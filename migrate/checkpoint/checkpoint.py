@@ -29,7 +29,7 @@ from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Store, Stream, Tensor
 from migrate.checkpoint.rows import RowReader, Span, skipped, window
 from migrate.checkpoint.scattered import Gathered
-from migrate.checkpoint.tensor_info import Slice, TensorInfo
+from migrate.checkpoint.tensor_info import Slice, TensorInfo, rows_of
 from migrate.encoding import crc32c
 from semisync.common.errors import BadInput, UsageError
 
@@ -128,7 +128,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         dtype = _array_type(tensor, name)
         touched = [
             piece
-            for piece in map(_with_rows, tensor.pieces)
+            for piece in (one.with_rows for one in tensor.pieces)
             if max(piece.start[0], first) < min(piece.start[0] + piece.shape[0], last)
         ]
         for piece in touched:  # the data files are long enough: asked before memory is taken
@@ -228,7 +228,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         Returns:
             A `RowReader`.
         """
-        pieces = [_with_rows(piece) for piece in self._tensor(name).pieces]
+        pieces = [piece.with_rows for piece in self._tensor(name).pieces]
         blocks = row_blocks(self[name], name) if interleave else []
         streams = [
             self._stream(piece, name, skipped(piece, first, blocks) * math.prod(piece.shape[1:]))
@@ -302,15 +302,10 @@ def _array_type(tensor: Tensor, name: str) -> numpy.dtype:
 def _range(rows: Optional[slice], shape: Sequence[int], name: str) -> Tuple[int, int]:
     """First row and the one after the last; a scalar counts as one row."""
     if rows is None:
-        return 0, shape[0] if shape else 1
+        return 0, rows_of(shape)
     if not shape or rows.step not in (None, 1):
         raise UsageError(
             f"rows={rows} of tensor {name!r}, {list(shape)}: expected a slice of step 1"
         )
     first, last, _ = rows.indices(shape[0])
     return first, max(first, last)
-
-
-def _with_rows(piece: Piece) -> Piece:
-    """A scalar as one row."""
-    return piece if piece.shape else piece._replace(start=(0,), shape=(1,))

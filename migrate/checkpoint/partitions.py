@@ -16,7 +16,7 @@ from typing import List, Optional, Tuple
 
 import numpy
 
-from migrate.checkpoint.tensor_info import TensorInfo
+from migrate.checkpoint.tensor_info import TensorInfo, rows_of
 from semisync.common.errors import BadInput
 
 
@@ -32,7 +32,7 @@ def row_blocks(info: TensorInfo, name: str) -> List[Tuple[int, int]]:
         BadInput: the partitions are not those that TensorFlow makes: rows // P each, and one
             more in the first rows % P; look-ups by "mod" and "div" rely on it.
     """
-    rows = info.shape[0] if info.shape else 1
+    rows = rows_of(info.shape)
     blocks = sorted({(piece.start[0], piece.shape[0]) for piece in info.slices}) or [(0, rows)]
     count = len(blocks)
     sizes = [rows // count + (index < rows % count) for index in range(count)]

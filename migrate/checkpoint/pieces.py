@@ -23,6 +23,11 @@ class Piece(NamedTuple):
     size: int
     crc32c: int
 
+    @property
+    def with_rows(self) -> Piece:
+        """The same, but a scalar as one row."""
+        return self if self.shape else self._replace(start=(0,), shape=(1,))
+
 
 class Tensor(NamedTuple):
     """A stored tensor; `partitioned` tells one slice from an undivided tensor."""

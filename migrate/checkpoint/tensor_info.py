@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Sequence, Tuple
 
 
 class Slice(NamedTuple):
@@ -32,3 +32,8 @@ class TensorInfo(NamedTuple):
     slices: Tuple[Slice, ...]
     kind: str
     nbytes: int
+
+
+def rows_of(shape: Sequence[int]) -> int:
+    """A scalar is one row."""
+    return shape[0] if shape else 1

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import BinaryIO, Iterator, List
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.storage.remote import is_remote
 from migrate.stream import regions
 from migrate.stream.item import Item
@@ -69,7 +70,7 @@ def _source_row_bytes(item: Item, checkpoint: Checkpoint) -> int:
     if item.origins or item.source not in checkpoint:
         return 0  # sorted already, a row as in the target
     info = checkpoint[item.source]
-    rows = info.shape[0] if info.shape else 1
+    rows = rows_of(info.shape)
     return info.nbytes // rows if rows else 0
 
 

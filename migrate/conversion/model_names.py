@@ -27,9 +27,8 @@ from torch.distributed.checkpoint.metadata import (
     TensorStorageMetadata,
 )
 
-from migrate.manifest.manifest import FILE, Manifest, Renamed, Written, read_manifest
+from migrate.manifest.manifest import FILE, Manifest, Renamed, read_manifest
 from migrate.manifest.state_names import STEP, owner, table_state
-from migrate.manifest.transforms import CAST, COPY
 from migrate.model.parameters import Parameter
 from migrate.targets.reading import open_target
 from migrate.targets.reading.dcp import read_metadata
@@ -106,7 +105,11 @@ def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Re
     for written in manifest.tensors:
         weight, _, state = owner(manifest, written)
         states.setdefault(weight, []).append((state, written.fqn))
-    of_source = {one.source: one for one in manifest.variables() if _fits(one)}
+    of_source = {
+        one.source: one
+        for one in manifest.variables()
+        if one.role in ("table", "dense", "scalar") and one.has_values
+    }
     counts: Dict[str, List[int]] = {}
     for row in manifest.rows_by_id():
         if row.variable is not None:
@@ -127,13 +130,6 @@ def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Re
             if name != fqn:
                 whole = state == STEP
                 yield Renamed(name, fqn) if whole else Renamed(name, fqn, rows, axes)
-
-
-def _fits(written: Written) -> bool:
-    return written.role in ("table", "dense", "scalar") and written.transform in (
-        COPY.name,
-        CAST.name,
-    )
 
 
 def _point(metadata: Metadata, name: str, fqn: str, rows: Optional[int] = None) -> None:

@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 
 from migrate.manifest.naming import ids_of
-from migrate.manifest.transforms import Loss, named
+from migrate.manifest.transforms import CAST, COPY, Loss, named
 from migrate.manifest.typed import build
-from migrate.storage.files import read_whole
+from migrate.storage.files import read_whole, size_of
+from migrate.storage.folders import joined
 from migrate.storage.remote import Unreachable
 from semisync.common.errors import BadInput
 
@@ -68,6 +69,11 @@ class Written:
     pieces: List[Piece] = field(default_factory=list)
     loss: Optional[Loss] = None
     slices: Dict[str, List[List[List[int]]]] = field(default_factory=dict)
+
+    @property
+    def has_values(self) -> bool:
+        """Whether it has the source's own values, possibly in another type."""
+        return self.transform in (COPY.name, CAST.name)
 
 
 @dataclass
@@ -306,6 +312,11 @@ def read_manifest(directory: str) -> Manifest:
     for written in manifest.tensors:
         named(written.transform, path)
     return manifest
+
+
+def is_converted(path: str) -> bool:
+    """Whether a conversion's manifest stands in `path`, a directory or a URL."""
+    return size_of(joined(path, FILE)) is not None
 
 
 def is_intact(directory: str) -> bool:

@@ -7,7 +7,6 @@ of a table in training: float32 with Adam takes 12 bytes per value, fp16 takes 2
 from __future__ import annotations
 
 import math
-import re
 from typing import Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
@@ -16,6 +15,7 @@ from migrate.hash_tables.hash_table import HashTable
 from migrate.manifest.id_modes import MANAGED
 from migrate.manifest.manifest import TableSummary
 from migrate.manifest.transforms import to_type
+from migrate.planning.options import search
 from migrate.planning.plan import PLACEMENTS, STATICS, Plan, Table
 from semisync.common.errors import BadInput, UsageError
 
@@ -27,12 +27,7 @@ def mark_static(plan: Plan, marks: Marks) -> None:
     for pattern, kind in reversed(marks):  # so that the first one wins
         if kind not in STATICS:
             raise UsageError(f"static {kind!r}: expected one of {list(STATICS)}")
-        try:
-            named = [table for table in plan.tables if re.search(pattern, table.variable)]
-        except re.error as error:
-            raise UsageError(
-                f"--static {pattern!r} is not a regular expression: {error}"
-            ) from error
+        named = [table for table in plan.tables if search(pattern, table.variable, "--static")]
         if not named:
             raise UsageError(
                 f"--static {pattern!r} names none of the {len(plan.tables)} tables; expected "

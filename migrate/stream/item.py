@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple, Optional, Tuple
 
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import number_type
 from migrate.manifest.transforms import COPY, Transform
 from migrate.stream.columns import Origin
@@ -60,7 +61,7 @@ class Item(NamedTuple):
     @property
     def rows(self) -> int:
         """Its first dimension; a scalar is one row."""
-        return self.shape[0] if self.shape else 1
+        return rows_of(self.shape)
 
     @property
     def itemsize(self) -> int:

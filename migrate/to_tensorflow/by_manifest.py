@@ -14,7 +14,6 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.manifest.manifest import Manifest, Written
 from migrate.manifest.state_names import owner
-from migrate.manifest.transforms import CAST, COPY
 from migrate.targets.reading.dcp import read_dcp
 from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.hash_table import find_rows, leads_back
@@ -178,7 +177,7 @@ class _Finding:
                     f"it has the state of other {kind}, but not this one; save all of the "
                     "optimizer's state, or none"
                 )
-            elif written.transform in (COPY.name, CAST.name):
+            elif written.has_values:
                 self._take(written, places)
             else:
                 self._refused[written.source] = (
@@ -217,8 +216,7 @@ class _Finding:
                 )
                 self._refused.update(dict.fromkeys(table.ids.tensors, why))
                 continue
-            rows = find_rows(
+            found = find_rows(
                 table, self._manifest, self._converted, self._keys, self._saved, self._directory
             )
-            keys, values = table.ids.tensors
-            self._held.update({keys: rows.keys(), values: rows.values()})
+            self._held.update(zip(table.ids.tensors, found))

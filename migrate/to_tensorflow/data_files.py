@@ -105,7 +105,7 @@ def spread(
     first = 0
     for block in blocks:
         for box in boxes:
-            piece = _with_rows(box.piece)
+            piece = box.piece.with_rows
             start, count = piece.start[0], piece.shape[0]
             if turns:
                 rows = dealt_to(numbers[start, count], len(turns), first, len(block))
@@ -119,8 +119,3 @@ def spread(
 def boxes_of(files: DataFiles, pieces: Sequence[Piece]) -> List[Box]:
     """A box for each piece."""
     return [Box(files, piece) for piece in pieces]
-
-
-def _with_rows(piece: Piece) -> Piece:
-    """A scalar as one row."""
-    return piece if piece.shape else piece._replace(start=(0,), shape=(1,))

@@ -14,7 +14,7 @@ Memory: the ids, 8 bytes each.
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, Optional
+from typing import Mapping, Optional, Tuple
 
 import numpy
 
@@ -22,37 +22,13 @@ from migrate.manifest.id_modes import MODES
 from migrate.manifest.manifest import Manifest, TableSummary
 from migrate.targets.reading import open_target
 from migrate.targets.reading.dcp import Saved
-from migrate.to_tensorflow.dcp_rows import blocks_of
-from migrate.to_tensorflow.held import Held
+from migrate.to_tensorflow.dcp_rows import blocks_of, joined
+from migrate.to_tensorflow.held import Held, held_ids
 from migrate.to_tensorflow.in_directory import checked_rows
-from migrate.to_tensorflow.keys import Keys, table_names
+from migrate.to_tensorflow.keys import Keys, Place, table_names
 from semisync.common.errors import BadInput
 
 _STATE = "_managed_collision_modules.{}.{}"
-
-
-class Rows:
-    """The rows of one table in a DCP, each one's id, and which of them have one."""
-
-    def __init__(self, key: str, saved: Saved, ids: numpy.ndarray, used: numpy.ndarray) -> None:
-        self._key, self._saved = key, saved
-        self._ids, self._used = ids, used
-
-    def keys(self) -> Held:
-        """X-keys."""
-        ids = self._ids[self._used]
-        return Held("int64", ids.shape, False, lambda: iter([ids]), resized=True)
-
-    def values(self) -> Held:
-        """X-values."""
-        shape = (int(self._used.sum()), *self._saved.shape[1:])
-        return Held(self._saved.dtype, shape, False, self._blocks, resized=True)
-
-    def _blocks(self) -> Iterator[numpy.ndarray]:
-        first = 0
-        for block in blocks_of(self._key, self._saved):
-            yield block[self._used[first : first + len(block)]]
-            first += len(block)
 
 
 def leads_back(table: TableSummary) -> bool:
@@ -69,14 +45,14 @@ def find_rows(
     keys: Keys,
     saved: Mapping[str, Saved],
     place: str,
-) -> Rows:
-    """The rows of `table` among the tensors of a DCP; raises BadInput if they are not there."""
+) -> Tuple[Held, Held]:
+    """The ids and rows of `table` in a DCP; raises BadInput if they are not there."""
     assert table.ids is not None
     names = [keys.find(name) for name in table_names(table.name)]
     key = next((name for name in names if name is not None), None)
     if key is None:
         raise BadInput(f"{place} has no rows of the table {table.name!r}; save the whole model")
-    weight = saved[key]
+    weight = joined([Place(key, key)], saved, False)
     if len(weight.shape) != 2 or weight.shape[1] != table.dim:
         raise BadInput(
             f"{place} has {key!r} as {list(weight.shape)}, expected [rows, {table.dim}]; it is of "
@@ -85,8 +61,11 @@ def find_rows(
     rows = weight.shape[0]
     if table.ids.mode == "rows":
         ids = _converted_ids(table, manifest, converted)
-        used = numpy.arange(rows) < len(ids)
-        return Rows(key, weight, numpy.resize(ids, rows), _all_there(used, len(ids), place, table))
+        if rows < len(ids):
+            raise BadInput(
+                f"{place} has {rows} rows of the table {table.name!r}, of {len(ids)} ids"
+            )
+        return held_ids(ids), weight.some(numpy.arange(rows) < len(ids))
     free = MODES[table.ids.mode].reserved[0]
     if table.ids.mode == "mpzch":
         ids = _state(table, "_hash_zch_identities", keys, saved, place).reshape(-1)
@@ -98,14 +77,7 @@ def find_rows(
         if ((row_of[known] < 0) | (row_of[known] >= rows)).any():
             raise BadInput(f"{place}: ids of the table {table.name!r} have rows beyond its {rows}")
         ids[row_of[known]] = raw[known]
-    return Rows(key, weight, ids, _all_there(ids != free, (ids != free).sum(), place, table))
-
-
-def _all_there(used: numpy.ndarray, count: int, place: str, table: TableSummary) -> numpy.ndarray:
-    """`used`; raises BadInput if there are fewer rows than ids."""
-    if int(used.sum()) != count:
-        raise BadInput(f"{place} has {len(used)} rows of the table {table.name!r}, of {count} ids")
-    return used
+    return held_ids(ids[ids != free]), weight.some(ids != free)
 
 
 def _converted_ids(table: TableSummary, manifest: Manifest, converted: str) -> numpy.ndarray:

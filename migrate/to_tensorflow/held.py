@@ -43,6 +43,22 @@ class Held(NamedTuple):
     blocks: Callable[[], Iterator[numpy.ndarray]]
     resized: bool = False
 
+    def some(self, chosen: numpy.ndarray) -> Held:
+        """The rows of a table that a mask chooses."""
+
+        def blocks() -> Iterator[numpy.ndarray]:
+            first = 0
+            for block in self.blocks():
+                yield block[chosen[first : first + len(block)]]
+                first += len(block)
+
+        return Held(self.dtype, (int(chosen.sum()), *self.shape[1:]), False, blocks, resized=True)
+
+
+def held_ids(ids: numpy.ndarray) -> Held:
+    """The ids of a table's rows."""
+    return Held("int64", ids.shape, False, lambda: iter([ids]), resized=True)
+
 
 class Side(NamedTuple):
     """What torch has.
@@ -90,8 +106,3 @@ def as_array(values: torch.Tensor) -> numpy.ndarray:
     if values.dtype == torch.bfloat16:
         return values.view(torch.int16).numpy().view(BFLOAT16)
     return values.numpy()
-
-
-def rows_of(shape: Tuple[int, ...]) -> int:
-    """A scalar is one row."""
-    return shape[0] if shape else 1

@@ -14,11 +14,12 @@ from typing import Dict, Iterator, Tuple
 
 import numpy
 
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import FILE, Manifest, Written, is_intact, read_manifest
-from migrate.manifest.transforms import CAST, COPY
+from migrate.manifest.transforms import COPY
 from migrate.targets.reading import Reader, open_target
-from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side, as_array, rows_of
+from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side, as_array
 from semisync.common.errors import BadInput
 
 
@@ -64,7 +65,7 @@ def reasons(manifest: Manifest) -> Dict[str, str]:
         kind = static.get(written.fqn)
         if kind is not None and written.transform != COPY.name:
             lacking[written.source] = f"its table is static {kind}, with rounded values"
-        elif written.transform not in (COPY.name, CAST.name):
+        elif not written.has_values:
             lacking[written.source] = f"only its {written.transform} was written"
     for table in manifest.tables:
         if table.ids is not None:
@@ -103,5 +104,5 @@ def checked_rows(reader: Reader, written: Written, directory: str) -> Iterator[n
                 f"{piece.first + piece.rows - 1}, are not what was written: SHA-256 differs"
             )
         expected += piece.rows
-    if row and expected != rows_of(tuple(written.shape)):
+    if row and expected != rows_of(written.shape):
         raise BadInput(f"{directory}/{FILE} has hashes of {expected} rows of {written.fqn!r}")

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Sequence
+from typing import Callable, Dict, Mapping, Optional, Sequence
 
 import numpy
 
@@ -23,7 +23,7 @@ from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import TensorPart
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.manifest.naming import ids_of
-from migrate.to_tensorflow.held import Held, Side
+from migrate.to_tensorflow.held import Held, Side, held_ids
 from semisync.common.errors import BadInput
 
 _CHUNK = 1 << 20  # ids of the original that are read at a time
@@ -77,9 +77,9 @@ def _of_table(
                 )
             assert whole is not None, part
             own = number == shard
-            found[part.columns.keys] = _ids(ids[own])
+            found[part.columns.keys] = held_ids(ids[own])
             assert part.columns.values is not None, part
-            found[part.columns.values] = _rows(whole, own)
+            found[part.columns.values] = whole.some(own)
     return found
 
 
@@ -109,19 +109,3 @@ def _fits(rule: Rule, table: HashTable) -> bool:
         for number, part in enumerate(table.parts)
         for rows in part.chunks(_CHUNK)
     )
-
-
-def _ids(ids: numpy.ndarray) -> Held:
-    return Held("int64", ids.shape, False, lambda: iter([ids]), resized=True)
-
-
-def _rows(whole: Held, own: numpy.ndarray) -> Held:
-    """The rows of the whole that a shard owns, given as `own`."""
-
-    def blocks() -> Iterator[Any]:
-        first = 0
-        for block in whole.blocks():
-            yield block[own[first : first + len(block)]]
-            first += len(block)
-
-    return Held(whole.dtype, (int(own.sum()), *whole.shape[1:]), False, blocks, resized=True)

@@ -10,12 +10,13 @@ import numpy
 from migrate.checkpoint.bundle import Bundle
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.pieces import Piece, Tensor
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import BY_NAME, DType, widened
 from migrate.manifest.transforms import cast
 from migrate.storage.files import open_file, size_of
 from migrate.to_tensorflow.checking import check, notes
 from migrate.to_tensorflow.data_files import Box, DataFiles, boxes_of, spread
-from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side, rows_of
+from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side
 from migrate.to_tensorflow.index import write_index
 from migrate.to_tensorflow.placing import placing
 from migrate.to_tensorflow.template import Stored, Template, lay_out, resized, turns

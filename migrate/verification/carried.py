@@ -14,10 +14,10 @@ import torch
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_partition, row_blocks
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.manifest.manifest import read_manifest
-from migrate.manifest.transforms import CAST, COPY
 from migrate.targets.reading import open_target
 from migrate.to_tensorflow.held import as_array
 from semisync.common.errors import BadInput
@@ -58,7 +58,7 @@ class Carried(Checkpoint):
         if written is None:
             reason = self._manifest.dropped.get(name, "it is not in its manifest")
             raise Lost(f"{self._directory} lacks {name!r} of {self.prefix}: {reason}")
-        if written.transform not in (COPY.name, CAST.name):
+        if not written.has_values:
             raise Lost(
                 f"{self._directory} has only the {written.transform} of {name!r}, from which "
                 "training does not continue as in TensorFlow"
@@ -73,7 +73,7 @@ class Carried(Checkpoint):
                 f"{self._directory} has {found} as {written.fqn!r}, which is {name!r} of "
                 f"{self.prefix}, {list(info.shape)}"
             )
-        values = self._reader.rows(written.fqn, 0, info.shape[0] if info.shape else 1)
+        values = self._reader.rows(written.fqn, 0, rows_of(info.shape))
         values = values.to(getattr(torch, torch_type)).contiguous()
         array = as_array(values).reshape(info.shape)
         if written.partition_strategy == "mod":

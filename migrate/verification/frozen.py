@@ -6,13 +6,12 @@ directory's own module, in every bit. Single numbers stand in the code, which `-
 
 from __future__ import annotations
 
-import torch
-
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.model.load import build_module, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
 from migrate.runtime.source import read_source
 from migrate.scoring import torch_code
+from migrate.verification.expected import as_bytes
 from migrate.verification.findings import Verification
 
 
@@ -38,13 +37,8 @@ def compare_constants(checkpoint: Checkpoint, directory: str) -> Verification:
             sizes = [f"{one.dtype} {list(one.shape)}" for one in (ours[name], wanted)]
             result.differs(f"{name!r} is {sizes[0]} in model.py, and {sizes[1]} in the graph")
         else:
-            rows = int((_bits(ours[name]) != _bits(wanted)).any(1).sum())
+            rows = int((as_bytes(ours[name]) != as_bytes(wanted)).any(1).sum())
             result.differing_rows += rows
             if rows:
                 result.differs(f"{name!r}: {rows:,} of {len(wanted):,} rows differ")
     return result
-
-
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    flat = tensor.contiguous().reshape(len(tensor), -1)
-    return flat.view(torch.uint8)

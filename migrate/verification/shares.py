@@ -12,6 +12,7 @@ from typing import Iterator, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.manifest.manifest import Written
 from migrate.manifest.transforms import named
 from migrate.storage.remote import Unreachable
@@ -76,7 +77,7 @@ class Sides:
 
 def shares_of(written: Written, result: Verification) -> Iterator[Share]:
     """The parts of a tensor to compare: pieces with hashes in the manifest, or sampled rows."""
-    rows = written.shape[0] if written.shape else 1
+    rows = rows_of(written.shape)
     if result.sample is not None and result.sample < rows:
         result.drew(result.sample)
         yield Share(written, 0, rows, None)
@@ -121,7 +122,7 @@ def compare_share(
 
 def _compare_all(sides: Sides, share: Share, result: Verification) -> None:
     written, digest = share.written, hashlib.sha256()
-    rows = written.shape[0] if written.shape else 1
+    rows = rows_of(written.shape)
     if written.role.startswith(OF_IDS):  # here the SHA-256 alone
         reader = reader_of(written, sides.reader, result)
         row_bytes = max(math.prod(written.shape[1:]) * 8, 1)

@@ -9,6 +9,7 @@ from typing import Any, Dict, List
 
 import torch
 
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import number_type
 from migrate.storage.files import open_file
 from migrate.targets.safetensors import DTYPES
@@ -67,7 +68,7 @@ class RemoteSlice:
         self, path: str, dtype: str, shape: List[int], base: int, start: int, end: int
     ) -> None:
         self._path, self._dtype, self._shape = path, dtype, [int(size) for size in shape]
-        self.rows = self._shape[0] if self._shape else 1
+        self.rows = rows_of(self._shape)
         self.start = base + start
         self.row_bytes = math.prod(self._shape[1:]) * number_type(NAMES[dtype]).itemsize
         if min(start, *self._shape, 0) < 0 or end - start != self.rows * self.row_bytes:

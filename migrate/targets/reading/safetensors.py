@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Union
 
 import torch
 
+from migrate.checkpoint.tensor_info import rows_of
 from migrate.storage.files import read_whole
 from migrate.storage.folders import joined
 from migrate.storage.remote import Unreachable, is_remote, sizes_below
@@ -53,7 +54,7 @@ class SafetensorsReader:
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
         stored = self.tensors[fqn]
-        rows = stored.shape[0] if stored.shape else 1
+        rows = rows_of(stored.shape)
         if first + count > rows:
             raise BadInput(f"{fqn!r} has {rows} rows, not {first + count}")
         # Opened again, and copied, so that no more of the file stays mapped than these rows
