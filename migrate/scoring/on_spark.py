@@ -46,14 +46,12 @@ from migrate.scoring.chosen import (
     open_model,
     origin_of,
 )
-from migrate.scoring.features import feature
 from migrate.scoring.model import Input, Model, columns_of, naming_inputs
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.scoring.options import Given
 from migrate.scoring.output import LOGIT, SCORE
-from migrate.scoring.run import Reading
+from migrate.scoring.run import Reading, features_of
 from migrate.scoring.scores import Instability, find_instability, scorer, written
-from parity.inputs.checks import Column
 from parity.io.batches import Batch
 from semisync.common.errors import MissingColumn, SemisyncError, UsageError
 from semisync.common.extras import extra
@@ -266,17 +264,8 @@ class _Scoring(NamedTuple):
 
     def _scorer(self, model: Model, table: pa.Table) -> Callable[[int, int], np.ndarray]:
         """Scores the table's rows from one number to another."""
-        features = [
-            feature(
-                table[taken.column],
-                Column(taken.column, _BATCH),
-                taken,
-                self.reading.type_of(taken.column),
-                self.reading.fill_of(taken.column),
-            )
-            for taken in model.inputs
-        ]
-        return scorer(model, Batch(_BATCH, 0, table), features, self.column)
+        batch = Batch(_BATCH, 0, table)
+        return scorer(model, batch, features_of(batch, model.inputs, self.reading), self.column)
 
     def _scored(self, model: Model, table: pa.Table) -> pa.Table:
         found = written(self._scorer(model, table)(0, table.num_rows), self.sigmoid)

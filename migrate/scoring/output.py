@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from parity.inputs.checks import Column, LabelValues
+from parity.inputs.checks import LabelValues
 from parity.io.batches import Batch
 from parity.io.columns import to_names, to_numbers
 from semisync.common.errors import BadInput
@@ -61,9 +61,9 @@ class ScoreFile:
         if self._key is None:
             columns[ROW] = pa.array(np.arange(self.rows, self.rows + rows))
         else:
-            columns[self._key] = to_names(_text(batch.table[self._key]), _at(batch, self._key))
+            columns[self._key] = to_names(_text(batch.table[self._key]), batch.column(self._key))
         if self._label is not None:
-            at = _at(batch, self._label)
+            at = batch.column(self._label)
             positive = self._labels.positive(to_numbers(_text(batch.table[self._label]), at), at)
             columns[self._label] = pa.array(positive.astype(np.int8))
             self.positives += int(positive.sum())
@@ -98,10 +98,6 @@ class ScoreFile:
             whole = pa.concat_tables(self._waiting)
             self._writer.write_table(whole, row_group_size=whole.num_rows)
         self._waiting = []
-
-
-def _at(batch: Batch, name: str) -> Column:
-    return Column(name, batch.file, skipped=batch.skipped)
 
 
 def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,4 +1,11 @@
-"""A model over a data set: batches of features as it takes them, and the file of its scores."""
+"""A model over a data set: batches of features as it takes them, and the file of its scores.
+
+The data sets are those of `parity.io.batches`, with the columns of their paths. Columns of text
+files stay text, so that whoever knows their type can name the row that does not have it; the type
+of a column of unknown type is the one that its first 16 MB suggest. An empty field is
+missing. In a TFRecord file a feature with one value in every record of a batch is a plain column,
+any other a column of lists; a record that lacks it has a missing value there.
+"""
 
 import contextlib
 import fnmatch
@@ -7,17 +14,16 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 import pyarrow as pa
 
-from migrate.scoring.data import batches as rows_of
 from migrate.scoring.features import feature
 from migrate.scoring.model import Feature, Input, Model, columns_of, naming_inputs
 from migrate.scoring.output import ScoreFile
 from migrate.scoring.scores import Instability, find_instability, scorer, written
-from parity.inputs.checks import Column
-from parity.io.batches import Batch
+from parity.io.batches import Batch, batches_of
 from parity.io.formats import Columns
 from parity.io.identity import identify
 from parity.io.text_format import TextFormat
 from parity.provenance import stamp
+from semisync.common.errors import BadInput
 from semisync.common.files import replacing
 
 Pairs = Sequence[Tuple[str, str]]  # of a column's name or pattern, and what is said of it
@@ -87,11 +93,10 @@ def batches(
     Raises:
         BadInput: a row cannot be read or does not suit an input; the message has its number.
     """
-    wanted = [
-        (taken, reading.type_of(taken.column), reading.fill_of(taken.column)) for taken in inputs
-    ]
     names = dict.fromkeys([*others, *(taken.column for taken in inputs)])
-    inferred = {taken.column for taken, kind, _ in wanted if not (kind or taken.dtype)}
+    inferred = {
+        taken.column for taken in inputs if not (taken.dtype or reading.type_of(taken.column))
+    }
     columns = Columns(
         list(names),
         types={name: pa.string() for name in names if name in others or name not in inferred},
@@ -99,19 +104,39 @@ def batches(
         lists=reading.lists,
     )
     for batch in _naming(inputs, rows_of(path, columns, reading.size, reading.text)):
-        yield (
-            batch,
-            [
-                feature(
-                    _values(batch, taken),
-                    Column(taken.column, batch.file, skipped=batch.skipped),
-                    taken,
-                    kind,
-                    fill,
-                )
-                for taken, kind, fill in wanted
-            ],
+        yield batch, features_of(batch, inputs, reading)
+
+
+def features_of(batch: Batch, inputs: Sequence[Input], reading: Reading) -> List[Feature]:
+    """The features of `inputs`, in their order."""
+    return [
+        feature(
+            _values(batch, taken),
+            batch.column(taken.column),
+            taken,
+            reading.type_of(taken.column),
+            reading.fill_of(taken.column),
         )
+        for taken in inputs
+    ]
+
+
+def rows_of(
+    path: str, columns: Columns, size: int, text: Optional[TextFormat] = None
+) -> Iterator[Batch]:
+    """The columns of the data set in batches of at most `size` rows.
+
+    Raises:
+        BadInput: a file or a column that is not there, damage, and a data set without rows.
+    """
+    empty = True
+    for read in batches_of(path, columns, size, text):
+        for start in range(0, read.table.num_rows, size):
+            part = read.table.slice(start, size)
+            yield read._replace(skipped=read.skipped + start, table=part)
+            empty = False
+    if empty:
+        raise BadInput(f"{path} has no rows to score")
 
 
 def _naming(inputs: Sequence[Input], found: Iterator[Batch]) -> Iterator[Batch]:

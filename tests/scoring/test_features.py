@@ -7,9 +7,9 @@ import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
-from migrate.scoring.data import batches
 from migrate.scoring.features import feature
 from migrate.scoring.model import Input
+from migrate.scoring.run import rows_of
 from parity.inputs.checks import Column
 from parity.io.formats import Columns
 from parity.io.text_format import TextFormat
@@ -163,7 +163,7 @@ COLUMNS = Columns(["id", "price", "tags"], types=TEXT, several=True, lists={"tag
 def test_every_format_gives_the_same_batches(tmp_path, suffix):
     for name, part in (("b", table().slice(0, 5)), ("a", table().slice(5))):
         write(tmp_path / f"{name}{suffix}", part)
-    found = list(batches(str(tmp_path), COLUMNS, 2, TextFormat(values="+")))
+    found = list(rows_of(str(tmp_path), COLUMNS, 2, TextFormat(values="+")))
     assert [(batch.file[-len(suffix) - 1], batch.skipped) for batch in found] == [
         ("a", 0),
         ("b", 0),
@@ -186,7 +186,7 @@ def test_every_format_gives_the_same_batches(tmp_path, suffix):
 @pytest.mark.parametrize("size", [2, 100])
 def test_a_feature_that_no_record_has_is_refused_before_a_value_of_it_is_missed(size, tmp_path):
     path = write(tmp_path / "a.tfrecord", table())
-    found = batches(path, COLUMNS._replace(names=["id", "tag"]), size)
+    found = rows_of(path, COLUMNS._replace(names=["id", "tag"]), size)
     with pytest.raises(
         BadInput, match="no record has the feature 'tag'; the first have: id, price"
     ):
@@ -196,6 +196,6 @@ def test_a_feature_that_no_record_has_is_refused_before_a_value_of_it_is_missed(
 def test_a_data_set_without_rows_or_without_a_column_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("id,price,tags\n")
     with pytest.raises(BadInput, match="has no rows to score"):
-        list(batches(str(tmp_path / "a.csv"), COLUMNS, 2))
+        list(rows_of(str(tmp_path / "a.csv"), COLUMNS, 2))
     with pytest.raises(BadInput, match="no column 'cost'; it has: id, price, tags"):
-        list(batches(str(tmp_path / "a.csv"), COLUMNS._replace(names=["cost"]), 2))
+        list(rows_of(str(tmp_path / "a.csv"), COLUMNS._replace(names=["cost"]), 2))
