@@ -109,9 +109,8 @@ def checked(summary: Summary) -> Summary:
     for name, of_labels in zip(
         ("the baseline's score", "the candidate's score"), summary.rows_by_bin
     ):
-        used = [np.flatnonzero(rows) for rows in of_labels]
-        if all(len(bins) == 1 for bins in used) and used[0] != used[1]:
-            refuse_label(name, *(float(lower_edges(bins)[0]) for bins in used))
+        bins = (np.flatnonzero(rows)[[0, -1]] for rows in of_labels)
+        refuse_label(name, *(lower_edges(ends).tolist() for ends in bins))
     return summary
 
 

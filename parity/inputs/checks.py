@@ -13,7 +13,7 @@ with a sentence that names the column and the first row at fault. That of the ma
 UsageError.
 """
 
-from typing import Any, Mapping, NamedTuple, NoReturn, Optional, Tuple
+from typing import Any, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -109,17 +109,18 @@ def check_differences(scores: np.ndarray, column: Column) -> None:
 
 def check_not_label(scores: np.ndarray, positive: np.ndarray, column: Column) -> None:
     """Refuses checked scores that are the label: one for each positive row, one for the others."""
-    ranges = [(float(s.min()), float(s.max())) for s in (scores[~positive], scores[positive])]
-    if all(low == high for low, high in ranges) and ranges[0] != ranges[1]:
-        refuse_label(str(column), ranges[0][0], ranges[1][0])
+    refuse_label(column, *((s.min(), s.max()) for s in (scores[~positive], scores[positive])))
 
 
-def refuse_label(name: str, of_negatives: float, of_positives: float) -> NoReturn:
-    """Raises: BadInput, of scores that each class has one of."""
-    raise BadInput(
-        f"{name} is the label itself: it is {of_negatives:g} in every row with label 0 and "
-        f"{of_positives:g} in every row with label 1; a model's scores are expected"
-    )
+def refuse_label(
+    column: Union[Column, str], negatives: Sequence[float], positives: Sequence[float]
+) -> None:
+    """Refuses scores, from the least to the largest of either class, of which each has one."""
+    if negatives[0] == negatives[1] != positives[0] == positives[1]:
+        raise BadInput(
+            f"{column} is the label itself: it is {negatives[0]:g} in every row with label 0 and "
+            f"{positives[0]:g} in every row with label 1; a model's scores are expected"
+        )
 
 
 def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarray:
@@ -130,6 +131,19 @@ def check_weights(values: Any, positive: np.ndarray, column: Column) -> np.ndarr
         if not weights[rows].any():
             raise BadInput(f"{column}: every row with label {label} has weight 0")
     return weights
+
+
+def check_one_model(
+    labels: Any, scores: Any, weights: Any
+) -> Tuple[np.ndarray, np.ndarray, Optional[np.ndarray]]:
+    """Checked labels, bool (n,), scores, and weights where there are any."""
+    check_same_order(labels, {"scores": scores, "weights": weights})
+    positive = check_labels(labels, Column("labels"))
+    scores = check_scores(scores, Column("scores"))
+    check_same_length(positive, scores, Column("scores"))
+    if weights is not None:
+        weights = check_weights(weights, positive, Column("weights"))
+    return positive, scores, weights
 
 
 def check_weight_values(values: Any, column: Column) -> np.ndarray:

@@ -245,9 +245,9 @@ def _check_scores(told: Row, side: str, column: Column) -> None:
             f"{column} holds {told[f'{side}_largest']:g}; scores to compare are expected to lie "
             f"within +-{LARGEST_SCORE:g}"
         )
-    ranges = [(told[f"{side}_min{value}"], told[f"{side}_max{value}"]) for value in (0, 1)]
-    if all(low == high for low, high in ranges) and ranges[0] != ranges[1]:
-        refuse_label(str(column), ranges[0][0], ranges[1][0])
+    refuse_label(
+        column, *((told[f"{side}_min{value}"], told[f"{side}_max{value}"]) for value in (0, 1))
+    )
 
 
 def _check_weights(told: Row, column: Column) -> None:

@@ -23,14 +23,7 @@ from typing import Any, NamedTuple, Optional, Tuple
 
 import numpy as np
 
-from parity.inputs.checks import (
-    Column,
-    check_labels,
-    check_same_length,
-    check_same_order,
-    check_scores,
-    check_weights,
-)
+from parity.inputs.checks import check_one_model
 from parity.stats.sorting import look_up, sortable_bits, tie_groups
 
 RARE = 8  # with at most one positive in so many rows, a look-up is faster than a sort of all rows
@@ -55,12 +48,8 @@ def auc(labels: Any, scores: Any, weights: Any = None) -> float:
         >>> parity.auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
         0.75
     """
-    check_same_order(labels, {"scores": scores, "weights": weights})
-    positive = check_labels(labels, Column("labels"))
-    scores = check_scores(scores, Column("scores"))
-    check_same_length(positive, scores, Column("scores"))
+    positive, scores, weights = check_one_model(labels, scores, weights)
     if weights is not None:
-        weights = check_weights(weights, positive, Column("weights"))
         return rank(scores, positive, weights).area()
     rare, common = np.sort(scores[positive]), np.sort(scores[~positive])
     swapped = len(rare) > len(common)

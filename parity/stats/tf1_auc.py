@@ -10,14 +10,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from parity.inputs.checks import (
-    Column,
-    check_labels,
-    check_same_length,
-    check_same_order,
-    check_scores,
-    check_weights,
-)
+from parity.inputs.checks import check_one_model
 from semisync.common.errors import BadInput
 
 THRESHOLDS = 200  # tf.metrics.auc's default
@@ -45,20 +38,14 @@ def tf1_compat_auc(labels: Any, scores: Any, weights: Any = None) -> float:
         >>> round(parity.tf1_compat_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)
         0.75
     """
-    check_same_order(labels, {"scores": scores, "weights": weights})
-    positive = check_labels(labels, Column("labels"))
-    checked = check_scores(scores, Column("scores"))
-    check_same_length(positive, checked, Column("scores"))
+    positive, checked, weights = check_one_model(labels, scores, weights)
     outside = (checked < 0) | (checked > 1)
     if outside.any():
         index = int(outside.argmax())
         raise BadInput(
             f"scores[{index}] is {checked[index]}; tf.metrics.auc takes probabilities in [0, 1]"
         )
-    weight = None
-    if weights is not None:
-        weight = check_weights(weights, positive, Column("weights"))
-    return thresholded_auc(positive, checked, weight)
+    return thresholded_auc(positive, checked, weights)
 
 
 def thresholded_auc(
