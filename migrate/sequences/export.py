@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from typing import Any, Dict, Optional, Tuple
@@ -32,6 +31,7 @@ from migrate.sequences.packing import pack, whole
 from migrate.sequences.ranks import Seen, scored
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import source_of
+from migrate.sequences.training.feed import digest
 from migrate.sequences.training.measuring import item_vectors
 from migrate.sequences.training.run import Trained
 from semisync.common.errors import BadInput, UsageError
@@ -91,7 +91,7 @@ def export(
     if not isinstance(trained.model, RetrievalModel):
         raise UsageError("a ranking has no vectors that give its scores; train a retrieval")
     settings = {"top": top, "without seen": without_seen, "part": part}
-    _begin(folder, {"step": trained.step, **settings, "data": _digest(trained, histories)})
+    _begin(folder, {"step": trained.step, **settings, "data": _data(trained, histories)})
     items = item_vectors(trained.model)
     _check(items)
     for number, first in enumerate(range(0, len(items), part)):
@@ -141,12 +141,10 @@ def _begin(folder: str, described: Dict[str, Any]) -> None:
     write_text(path, text)
 
 
-def _digest(trained: Trained, histories: Histories) -> str:
-    found = hashlib.sha256(json.dumps(trained.settings.to_json()).encode())
+def _data(trained: Trained, histories: Histories) -> str:
+    """What is exported, as a digest."""
     weights = [value.cpu().numpy() for value in trained.model.state_dict().values()]
-    for column in (*weights, *histories[:4]):
-        found.update(b"" if column is None else numpy.ascontiguousarray(column).data)
-    return found.hexdigest()[:16]
+    return digest([*weights, *histories[:4]], json.dumps(trained.settings.to_json()))
 
 
 def _path(folder: str, kind: str, number: int) -> str:

@@ -8,12 +8,11 @@ shares of a batch add up to the number of processes.
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 
 import numpy
 
 from migrate.sequences.batches import plan, shares
-from migrate.sequences.histories import Histories
 from migrate.sequences.packed import Packed
 from migrate.sequences.packing import Source, pack
 from migrate.sequences.splits import Ends
@@ -54,7 +53,8 @@ class Feed:
         self._lengths = numpy.minimum(ends.ends, source.length + self._more)
         self._counted = self._lengths - int(followed and source.first_user is None)
         more = f"{source[1:]} {training.tokens} {training.seed}"
-        self._digest = digest(source.histories, ends, more)
+        columns = (*source.histories[:4], *source.histories.labels.values(), *ends[:2])
+        self._digest = digest(columns, more)
         self._epoch, self._taken = 0, 0
         self._best, self._since = 0.0, 0  # of the metric, and the epochs since
 
@@ -109,10 +109,9 @@ class Feed:
         return parts[0]._replace(parts=parts[1:])
 
 
-def digest(histories: Histories, ends: Ends, more: str) -> str:
-    """16 hexadecimal digits of beginnings of histories, and of more."""
+def digest(columns: Iterable[Any], more: str) -> str:
+    """16 hexadecimal digits of arrays, None where there is none, and of more."""
     found = hashlib.sha256(more.encode())
-    columns: Sequence[Any] = (*histories[:4], *histories.labels.values(), *ends[:2])
     for column in columns:
         found.update(b"" if column is None else numpy.ascontiguousarray(column).data)
     return found.hexdigest()[:16]
