@@ -28,6 +28,7 @@ from benchmarks.chaos_parts import checks
 from benchmarks.chaos_parts.cluster import Cluster
 from benchmarks.chaos_parts.faults import KINDS, STEPS, Faults
 from benchmarks.chaos_parts.network import are_allowed
+from benchmarks.tables import table
 
 UNDISTURBED = 600  # global steps, after which the regressions only fluctuate
 
@@ -70,30 +71,26 @@ def run(folder, python, faults, seed, with_links, steps=0, pause=0.05, said=prin
         }
 
 
-def table(seen):
-    """The faults as a Markdown table."""
-    lines = ["| fault | times | allowed, s | median, s | most, s |", "|---|---|---|---|---|"]
-    for kind in KINDS:
-        waits = [seconds for name, seconds in seen if name == kind.name]
-        if waits:
-            middle, most = statistics.median(waits), max(waits)
-            words = "| {} | {} | {} | {:.1f} | {:.1f} |"
-            lines.append(words.format(kind.name, len(waits), kind.within, middle, most))
-    return "\n".join(lines)
-
-
 def report(undisturbed, disturbed):
     """Prints two Markdown tables of what was found; returns the exit code."""
     spread, mean = undisturbed["auc"], disturbed["auc"].mean()
     fates = ", ".join("{} {:,}".format(*fate) for fate in sorted(disturbed["fates"].items()))
     auc = "{:.5f}; {:.5f} to {:.5f}".format(mean, spread.min(), spread.max())
-    print(table(disturbed["seen"]))
-    print("\n| what was checked | found |\n|---|---|")
-    print("| global steps | {:,} |".format(disturbed["steps"]))
-    print("| reigns, no two at one instant | {} |".format(disturbed["reigns"]))
-    print("| generations, none by a stale leader | {} |".format(disturbed["generations"]))
-    print("| batches, each in every variable or in none | {} |".format(fates))
-    print("| AUC; of the undisturbed job, over its {} seeds | {} |".format(len(spread), auc))
+    rows = []
+    for kind in KINDS:
+        waits = [seconds for name, seconds in disturbed["seen"] if name == kind.name]
+        if waits:
+            took = ("{:.1f}".format(one) for one in (statistics.median(waits), max(waits)))
+            rows.append([kind.name, len(waits), kind.within, *took])
+    print(table("fault | times | allowed, s | median, s | most, s", rows) + "\n")
+    rows = [
+        ["global steps", "{:,}".format(disturbed["steps"])],
+        ["reigns, no two at one instant", disturbed["reigns"]],
+        ["generations, none by a stale leader", disturbed["generations"]],
+        ["batches, each in every variable or in none", fates],
+        ["AUC; of the undisturbed job, over its {} seeds".format(len(spread)), auc],
+    ]
+    print(table("what was checked | found", rows))
     within = {kind.name: kind.within for kind in KINDS}
     late = [name for name, seconds in disturbed["seen"] if seconds > within[name]]
     return int(bool(late) or not spread.min() <= mean <= spread.max())

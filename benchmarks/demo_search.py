@@ -19,6 +19,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
+from benchmarks.tables import head
 from semisync.common.compat import tf
 from semisync.demo import story
 from semisync.demo.data import click_log, generator, schedule
@@ -60,8 +61,7 @@ def main():
     tf.logging.set_verbosity(tf.logging.ERROR)
     train, held_out = click_log.split(click_log.split(generator.generate())[0])
     print(f"{train.rows:,} rows to train on, {held_out.rows:,} later ones to score\n")
-    print("| learning rate | validation AUC, mean | sd of the seeds |")
-    print("|---|---|---|")
+    print(head("learning rate | validation AUC, mean | sd of the seeds"))
     for rate in args.rates:
         aucs = [trained(train, held_out, rate, seed) for seed in range(1, args.seeds + 1)]
         sd = f"{statistics.stdev(aucs):.4f}" if len(aucs) > 1 else ""

@@ -34,6 +34,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import aiohttp
 from aiohttp import web
 
+from benchmarks.tables import head
 from semisync.cluster import files
 
 KEY = {"SEMISYNC_KEY": secrets.token_hex(32)}
@@ -130,8 +131,12 @@ def repeat(source, work):
 def measure(megabytes, repeats, folder):
     print(f"{megabytes} MB over the loopback; ", end="")
     print(f"{os.cpu_count()} processors, Python {platform.python_version()}\n")
-    print("| plain copy, s | download, s | ratio | CPU plain, s | CPU download, s | ", end="")
-    print("largest process, MB |\n|" + "---|" * 6)
+    print(
+        head(
+            "plain copy, s | download, s | ratio | CPU plain, s | CPU download, s | "
+            "largest process, MB"
+        )
+    )
     ratios = []
     with tempfile.TemporaryDirectory(dir=folder) as work:
         source = pathlib.Path(work) / "source" / "model.ckpt"

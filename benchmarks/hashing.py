@@ -9,7 +9,6 @@ least of several tries; million values per second follow from them.
 """
 
 import argparse
-import importlib.metadata
 import os
 import sys
 import time
@@ -20,6 +19,7 @@ import torch
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks.tables import head, versions
 from migrate import runtime
 from migrate.runtime import Strings
 
@@ -176,10 +176,9 @@ def main():
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     torch.set_num_threads(1)
-    print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES) + "\n")
+    print(versions(PACKAGES) + "\n")
     print(
-        "| what | values per call | M/s | µs | TensorFlow, µs | TensorFlow / ours | NumPy, µs |\n"
-        "|---|---|---|---|---|---|---|"
+        head("what | values per call | M/s | µs | TensorFlow, µs | TensorFlow / ours | NumPy, µs")
     )
     for count in args.values:
         for what, ours, theirs, vectorised in cases(tf, count):

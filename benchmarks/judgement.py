@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.judgement_parts.data import DATA_SETS, write_rows
 from benchmarks.judgement_parts.faults import FAULTS
+from benchmarks.tables import table
 from migrate.behaviour import training as behaviour
 from migrate.behaviour.setting import Setting
 from migrate.scoring.run import Reading
@@ -140,14 +141,11 @@ def main():
             for line in done[2]:
                 print(line, flush=True)
     kinds = ("MIGRATED", "NOT MIGRATED", "INCONCLUSIVE", "refused")
-    print("| right migrations |", " | ".join(kinds), "|")
-    print("|---|---|---|---|---|")
-    print("|", sum(verdicts.values()), "|", " | ".join(str(verdicts[kind]) for kind in kinds), "|")
-    print()
-    print("| planted fault | jobs | missed |")
-    print("|---|---|---|")
-    for name, counts in [*faults.items(), ("all", sum(faults.values(), collections.Counter()))]:
-        print(f"| {name} | {sum(counts.values())} | {counts['missed']} |")
+    right = [sum(verdicts.values()), *(verdicts[kind] for kind in kinds)]
+    print(table(["right migrations", *kinds], [right]) + "\n")
+    faults["all"] = sum(faults.values(), collections.Counter())
+    rows = [[name, sum(found.values()), found["missed"]] for name, found in faults.items()]
+    print(table("planted fault | jobs | missed", rows))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ is how long converting takes: reading, writing the source, building the module.
 """
 
 import argparse
-import importlib.metadata
 import os
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ import torch
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from benchmarks import tables
 from benchmarks.model_parts.batches import batch_of
 from migrate.graph.metagraph import read_graph
 from migrate.model.load import load_model
@@ -139,18 +139,19 @@ def main():
     converted = []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([args.tf_python, "-W", "ignore", SIDE, "write", folder], check=True)
-        print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES))
+        print(tables.versions(PACKAGES) + "\n")
         print(
-            "\n| model | rows a batch | torch, rows/s | TensorFlow, rows/s | torch / TensorFlow "
-            "| TensorFlow's CPU time / torch's |\n|---|---|---|---|---|---|"
+            tables.head(
+                "model | rows a batch | torch, rows/s | TensorFlow, rows/s | torch / TensorFlow "
+                "| TensorFlow's CPU time / torch's"
+            )
         )
         for model in args.models:
             for rows in args.rows:
                 found, ours, said = compared(args.tf_python, folder, model, rows, args.repeats)
                 print(row(model, rows, found), flush=True)
-            converted.append(f"| {model} | {ours.nodes:,} | {ours.converted:.1f} |")
-    print(f"\n{said}\n\n| model | nodes | conversion, CPU s |\n|---|---|---|")
-    print("\n".join(converted))
+            converted.append([model, f"{ours.nodes:,}", f"{ours.converted:.1f}"])
+    print(f"\n{said}\n\n" + tables.table("model | nodes | conversion, CPU s", converted))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.parity_coverage_parts import advice, mistakes, requirements, runs
 from benchmarks.parity_coverage_parts.shares import share
+from benchmarks.tables import head
 from parity.comparison import sample_of
 from parity.inputs.rows import Rows
 from parity.stats.clusters import holding
@@ -197,8 +198,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         for part in (advice, mistakes, runs):
             part.print_tables(min(args.samples, 400), args.seed)
         return 0
-    head = list(coverage(Design(500, 0.5, "rows"), 1, 0))
-    print(f"| rows | prevalence | | {' | '.join(head)} |\n|---|---|---|{'---|' * len(head)}")
+    print(head(["rows", "prevalence", "", *coverage(Design(500, 0.5, "rows"), 1, 0)]))
     for design in designs():
         shares = coverage(design, args.samples, args.seed)
         cells = " | ".join(share(value, args.samples) for value in shares.values())

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.core_speed import core_milliseconds
 from benchmarks.semi_sync_parts.cases import CASES
+from benchmarks.tables import head, row
 from semisync.cluster.local import LocalCluster
 
 MODES = ("async", "semi-sync", "auto", "sync")
@@ -36,15 +37,14 @@ def main():
     options = parser.parse_args()
     print(f"One core sorts 4 million float64 in {core_milliseconds():.0f} ms.\n")
     profiles = {mode: _profile(options, mode) for mode in MODES}
-    print("| mode | process | part | ops | us per batch |\n|---|---|---|---|---|")
+    print(head("mode | process | part | ops | us per batch"))
     for mode, profile in profiles.items():
         for process, part, ops, micros in profile["parts"]:
             print(f"| {mode} | {process} | {part} | {ops:.0f} | {micros:.0f} |")
-    print("\n| mode | messages per batch, worker to PS | PS to worker |\n|---|---|---|")
+    print("\n" + head("mode | messages per batch, worker to PS | PS to worker"))
     for mode, profile in profiles.items():
-        print("| {} | {} | {} |".format(mode, *profile["messages"]))
-    print("\n| mode | the chief's run | per global step | its thread, ms of CPU each |")
-    print("|---|---|---|---|")
+        print(row(mode, *profile["messages"]))
+    print("\n" + head("mode | the chief's run | per global step | its thread, ms of CPU each"))
     for mode, profile in profiles.items():
         for name, count, milliseconds in profile["chief"]:
             print(f"| {mode} | {name} | {count:.2f} | {milliseconds:.2f} |")

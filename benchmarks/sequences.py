@@ -38,6 +38,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from benchmarks.sequences_parts import ours
 from benchmarks.sequences_parts.data import NAMES, PUBLISHED, Histories
 from benchmarks.sequences_parts.speed import WAYS, moved, speeds
+from benchmarks.tables import head, row
 from parity.stats.intervals import student_interval
 
 PEER = os.path.join(os.path.dirname(__file__), "sequences_parts", "peer.py")
@@ -117,36 +118,32 @@ def mean(values):
 
 def print_speeds(data, sets, args):
     """The first two tables."""
-    print("\n| lengths of | tower | " + " | ".join(WAYS) + " | times |")
-    print("|---|---|" + "---|" * (len(WAYS) + 1))
+    print("\n" + head(["lengths of", "tower", *WAYS, "times"]))
     for name in sets:
         for tower in ours.TOWERS:
             setting = ours.SETTINGS[tower]
             found = speeds(data[name], tower, setting, args.batches, args.repeats)
             cells = [f"{found[way]:,.0f}" for way in WAYS]
             times = found[WAYS[0]] / found[WAYS[-1]]
-            print(f"| {name} | {tower} | {' | '.join(cells)} | {times:.1f} |", flush=True)
-    print("\n| lengths of | ms a batch, in blocks | by fbgemm's jagged ops |\n|---|---|---|")
+            print(row(name, tower, *cells, f"{times:.1f}"), flush=True)
+    print("\n" + head("lengths of | ms a batch, in blocks | by fbgemm's jagged ops"))
     for name in sets:
         taken = moved(data[name], ours.SETTINGS["HSTU"], args.batches, args.repeats)
-        print(f"| {name} | {' | '.join(f'{1000 * one:.2f}' for one in taken)} |")
+        print(row(name, *(f"{1000 * one:.2f}" for one in taken)))
 
 
 def print_quality(found):
     """Prints the second and the third table of `found`, {set: {model: runs}}."""
     names = [name.replace("HR", "R").replace("NDCG", "N") for name in MEASURED]
-    print("\n| set | model | what was had | " + " | ".join(names) + " | seeds |")
-    print("|---|---|---|" + "---|" * (len(names) + 1))
+    print("\n" + head(["set", "model", "what was had", *names, "seeds"]))
     for name, models in found.items():
         for what, text in (("seen", "ranked too"), ("unseen", "left out")):
             for model, runs in models.items():
                 cells = [mean([run["figures"][what][one] for run in runs]) for one in MEASURED]
-                print(f"| {name} | {model} | {text} | {' | '.join(cells)} | {len(runs)} |")
+                print(row(name, model, text, *cells, len(runs)))
         for model, figures in PUBLISHED.get(name, {}).items():
-            cells = [f"{one:.4f}" for one in figures]
-            print(f"| {name} | {model} | | {' | '.join(cells)} | |")
-    print("\n| set | model | epochs | items/s trained | items/s ranked |")
-    print("|---|---|---|---|---|")
+            print(row(name, model, "", *(f"{one:.4f}" for one in figures), ""))
+    print("\n" + head("set | model | epochs | items/s trained | items/s ranked"))
     for name, models in found.items():
         for model, runs in models.items():
             epochs = statistics.fmean(run["epochs"] for run in runs)

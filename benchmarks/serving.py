@@ -37,6 +37,7 @@ import torchrec
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
+from benchmarks.tables import head, row
 from migrate import runtime
 from migrate.model.load import load_model
 from tests.model.features import as_input, features
@@ -203,8 +204,8 @@ def print_auc(written):
     given = served.module.transform(log)
     labels = log["label"].numpy()
     own = Served.run(served.part, given)[0].numpy()
-    print("| way | AUC | less by | 95 % interval | verdict |\n|---|---|---|---|---|")
-    print(f"| float32 | {parity.auc(labels, own):.5f} | | | |")
+    print(head("way | AUC | less by | 95 % interval | verdict"))
+    print(row("float32", f"{parity.auc(labels, own):.5f}", "", "", ""))
     for name in ("bf16", "int8"):
         scores = Served.run(WAYS[name](served, ""), given)[0].float().numpy()
         found = parity.compare(labels, own, scores)
@@ -238,13 +239,12 @@ def measure(args, zoo):
     if args.auc:
         print_auc(next(one for one in zoo if one.said["name"] == "wide_and_deep"))
         return
-    print(f"torch {torch.__version__}\n\n| model | {' | '.join(args.ways)} |")
-    print("|---" * (len(args.ways) + 1) + "|")
+    print(f"torch {torch.__version__}\n\n" + head(["model", *args.ways]))
     for written in zoo:
         if not args.models or written.said["name"] in args.models:
             served = Served(written)
             cells = [cell(served, name, args.repeats) for name in args.ways]
-            print(f"| {written.said['name']} | {' | '.join(cells)} |", flush=True)
+            print(row(written.said["name"], *cells), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import numpy as np
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.semi_sync_parts.cases import CASES, STALENESS_BOUND, pauses
+from benchmarks.tables import head
 from semisync.common.files import write_text
 from semisync.simulate import (
     Async,
@@ -59,8 +60,7 @@ def main():
 
 def compare(measured):
     """Prints and returns measured and simulated batches/s and mean staleness."""
-    print("| case | mode | batches/s | simulated | ratio | mean staleness | simulated |")
-    print("|---|---|---|---|---|---|---|")
+    print(head("case | mode | batches/s | simulated | ratio | mean staleness | simulated"))
     found = []
     for case in measured["cases"]:
         for name, of_mode in case["modes"].items():

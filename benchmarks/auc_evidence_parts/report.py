@@ -3,6 +3,7 @@
 import statistics
 
 from benchmarks.auc_evidence_parts import spread
+from benchmarks.tables import table
 
 REFERENCE = "sync"
 
@@ -36,30 +37,29 @@ def paces(results):
 
 def auc_table(results):
     """Markdown: a line per mode."""
-    lines = [
-        "| mode | seeds | AUC, mean | sd of seeds | lowest, highest | minus sync, by seed: mean"
-        " | 95 % interval | sd | seeds for -+{} | verdict |".format(spread.MARGIN),
-        "|---|---|---|---|---|---|---|---|---|---|",
-    ]
+    columns = (
+        "mode | seeds | AUC, mean | sd of seeds | lowest, highest | minus sync, by seed: mean"
+        " | 95 % interval | sd | seeds for -+{} | verdict".format(spread.MARGIN)
+    )
+    rows = []
     from_sync = differences(results)
     for mode, seeds in by_seed(results).items():
         values = list(seeds.values())
         sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
         cells = [mode, str(len(values)), "{:.5f}".format(statistics.mean(values)), sd]
         cells.append("{:.5f}, {:.5f}".format(min(values), max(values)))
-        cells += _difference_cells(from_sync.get(mode))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(cells + _difference_cells(from_sync.get(mode)))
+    return table(columns, rows)
 
 
 def summary_table(results, settings):
     """Markdown: a line per mode with its AUC, difference from sync, staleness and pace."""
     seeds = len({result["seed"] for result in results})
-    lines = [
-        "| mode | AUC, mean of {} seeds | sd of seeds | minus sync, seed by seed | 95 % interval"
-        " | log loss | mean staleness, global steps | batches/s |".format(seeds),
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    columns = (
+        "mode | AUC, mean of {} seeds | sd of seeds | minus sync, seed by seed | 95 % interval"
+        " | log loss | mean staleness, global steps | batches/s".format(seeds)
+    )
+    rows = []
     from_sync = differences(results)
     for mode, aucs in by_seed(results).items():
         values = list(aucs.values())
@@ -73,8 +73,8 @@ def summary_table(results, settings):
             batches, total = _staleness(mode, runs, settings)
             cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
             cells.append("{:.1f}".format(paces(runs)[mode]))
-        lines.append("| " + " | ".join(cells + [""] * (8 - len(cells))) + " |")
-    return "\n".join(lines)
+        rows.append(cells + [""] * (8 - len(cells)))
+    return table(columns, rows)
 
 
 def _staleness(mode, runs, settings):
@@ -104,12 +104,11 @@ def _difference_cells(difference):
 
 def staleness_table(results, settings):
     """Markdown, over all seeds: pace, staleness in steps of `batches_per_step` batches, fates."""
-    lines = [
-        "| mode | batches/s | seconds per run | staleness, global steps: mean | 0 | 1 | 2 | 3 | 4"
-        " | more | highest | batches without weight |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    modes = {}
+    columns = (
+        "mode | batches/s | seconds per run | staleness, global steps: mean | 0 | 1 | 2 | 3 | 4"
+        " | more | highest | batches without weight"
+    )
+    rows, modes = [], {}
     for result in results:
         if "staleness" in result:
             modes.setdefault(result["mode"], []).append(result)
@@ -123,6 +122,5 @@ def staleness_table(results, settings):
         cells.append("{:.0f}".format(statistics.mean(run["seconds"] for run in runs)))
         cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
         cells += ["{:.1%}".format(share) for share in shares]
-        cells += ["{:.1f}".format(max(batches)[0]), "{:.2%}".format(stale / total)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(cells + ["{:.1f}".format(max(batches)[0]), "{:.2%}".format(stale / total)])
+    return table(columns, rows)

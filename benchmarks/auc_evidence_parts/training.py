@@ -31,6 +31,7 @@ from semisync.common.compat import tf
 from semisync.common.files import write_json
 from semisync.demo.tensorflow.modes import LEDGER
 from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
+from semisync.demo.tensorflow.session import plain_session
 from semisync.demo.tensorflow.work import END, Ending, WorkList
 
 HANG = 2000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
@@ -149,11 +150,8 @@ class Training:
 
     def run(self, server):
         """Trains until the work list is empty, then writes the measurements."""
-        config = semisync.worker_config(self._task)
-        if not self._chief:
-            semisync.wait_until_initialised(server.target, config)
         staleness, fates = collections.Counter(), {}
-        with self._session(server, config) as session:
+        with plain_session(server, self._task, self._hooks) as session:
             start = time.monotonic()
             trained = self._loop(session, staleness)
         seconds = time.monotonic() - start
@@ -162,20 +160,6 @@ class Training:
             staleness, fates = (ledger.staleness, ledger.fates) if self._chief else ({}, {})
         result = {"trained": trained, "seconds": seconds, "staleness": staleness, "fates": fates}
         write_json(os.path.join(self._out, "worker-%d.json" % self._task), result)
-
-    def _session(self, server, config):
-        return tf.train.MonitoredTrainingSession(
-            master=server.target,
-            is_chief=self._chief,
-            config=config,
-            hooks=self._hooks,
-            save_checkpoint_secs=None,
-            save_checkpoint_steps=None,
-            save_summaries_steps=None,
-            save_summaries_secs=None,
-            log_step_count_steps=None,
-            stop_grace_period_secs=2,  # SyncReplicasOptimizer's thread on the chief never ends
-        )
 
     def _loop(self, session, staleness):
         trained, fetches = 0, [self._train, self._read_at, self._applied_at]

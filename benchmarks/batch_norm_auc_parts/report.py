@@ -9,6 +9,7 @@ import numpy as np
 
 import parity
 from benchmarks.auc_evidence_parts import spread
+from benchmarks.tables import table
 
 OWN = "own"  # the statistics that the others are compared with
 FIGURES = ("auc", "log_loss", "calibration")
@@ -30,12 +31,12 @@ def by_seed(results, mode, name, figure):
 
 def statistics_table(results, mode):
     """Markdown: a line per kind of statistics, for the same weights; differences from their own."""
-    lines = [
-        "| statistics | AUC | minus own: mean, 95 % interval | log loss"
+    columns = (
+        "statistics | AUC | minus own: mean, 95 % interval | log loss"
         " | minus own: mean, 95 % interval | predicted / actual"
-        " | off the recomputed: means, sd | variances, log |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+        " | off the recomputed: means, sd | variances, log"
+    )
+    rows = []
     runs = [result for result in results if result["mode"] == mode]
     for name in runs[0]["scored"]:
         cells = [name]
@@ -49,19 +50,19 @@ def statistics_table(results, mode):
         for kind in ("mean", "variance"):
             off = [distance[kind] for distance in distances]
             cells.append("{:.3f}".format(statistics.mean(off)) if off else "")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(cells)
+    return table(columns, rows)
 
 
 def modes_table(results):
     """Markdown: a line per mode, with its own statistics; differences from the first mode."""
     modes = list(dict.fromkeys(result["mode"] for result in results))
-    lines = [
-        "| mode | AUC | sd of seeds | minus {first}: mean, 95 % interval | log loss"
+    columns = (
+        "mode | AUC | sd of seeds | minus {first}: mean, 95 % interval | log loss"
         " | minus {first}: mean, 95 % interval | predicted / actual"
-        " | own minus recomputed: AUC | log loss |".format(first=modes[0]),
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+        " | own minus recomputed: AUC | log loss".format(first=modes[0])
+    )
+    rows = []
     for mode in modes:
         cells = [mode]
         for figure in ("auc", "log_loss"):
@@ -75,8 +76,8 @@ def modes_table(results):
         for figure in ("auc", "log_loss"):
             pair = (by_seed(results, mode, name, figure) for name in (OWN, "recomputed"))
             cells.append(_difference(*pair))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(cells)
+    return table(columns, rows)
 
 
 def _difference(values, others):

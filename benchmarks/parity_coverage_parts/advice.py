@@ -10,6 +10,7 @@ from typing import Callable, Iterator, NamedTuple
 import numpy as np
 
 from benchmarks.parity_coverage_parts.shares import share
+from benchmarks.tables import head
 from parity.comparison import decision_fields, rows_needed, sample_of
 from parity.inputs.rows import Rows
 from parity.stats.clusters import holding
@@ -135,8 +136,8 @@ def _judged(case: Case, count: int, random: np.random.Generator) -> tuple:
 
 def print_tables(samples: int, seed: int) -> None:
     """One, in Markdown."""
-    print("\n| rows | not decided at once | a number named | times the rows | decided then |")
-    print("|---|---|---|---|---|")
+    columns = "rows | not decided at once | a number named | times the rows | decided then"
+    print("\n" + head(columns))
     for case in cases():
         found = kept(case, samples, seed)
         then = share(found.decided / found.redrawn, found.redrawn) if found.redrawn else ""

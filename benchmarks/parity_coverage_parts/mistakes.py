@@ -13,6 +13,7 @@ import numpy as np
 
 import parity
 from benchmarks.parity_coverage_parts.shares import share
+from benchmarks.tables import head, row
 from parity.stats.equivalence import judge
 from tests.parity.records import PASSED
 
@@ -80,12 +81,11 @@ def _true_gap() -> float:
 
 def print_tables(samples: int, seed: int) -> None:
     """Both, in Markdown."""
-    print("\n| models | found equivalent | by the interval alone |\n|---|---|---|")
+    print("\n" + head("models | found equivalent | by the interval alone"))
     for kind in USELESS:
         cells = (share(value, samples) for value in useless(kind, samples, seed))
-        print(f"| {kind} | {' | '.join(cells)} |", flush=True)
-    print("\n| each row stands | interval holds the truth | found equivalent | warned of |")
-    print("|---|---|---|---|")
+        print(row(kind, *cells), flush=True)
+    print("\n" + head("each row stands | interval holds the truth | found equivalent | warned of"))
     for times in COPIES:
         cells = (share(value, samples) for value in copied(times, samples, seed))
-        print(f"| {times} | {' | '.join(cells)} |", flush=True)
+        print(row(times, *cells), flush=True)

@@ -11,6 +11,7 @@ from typing import Callable, Iterator, NamedTuple
 import numpy as np
 
 from benchmarks.parity_coverage_parts.shares import share
+from benchmarks.tables import head
 from parity.inputs.rows import Rows
 from parity.stats.calibration import (
     MeanDifference,
@@ -126,14 +127,11 @@ def carriers_of(pulls: np.ndarray) -> float:
 
 def print_tables(samples: int, seed: int) -> None:
     """Both, in Markdown."""
-    print(
-        "\n| a margin apart in | found equivalent | by the normal interval alone |\n|---|---|---|"
-    )
+    print("\n" + head("a margin apart in | found equivalent | by the normal interval alone"))
     for case in cases():
         now, earlier = passes(case, samples, seed)
         print(f"| {case.name} | {share(now, samples)} | {share(earlier, samples)} |", flush=True)
-    print("\n| a group's pull | groups | interval holds the truth | a note doubts it |")
-    print("|---|---|---|---|")
+    print("\n" + head("a group's pull | groups | interval holds the truth | a note doubts it"))
     for name, groups in itertools.product(TAILS, (40, 300, 3000)):
         held, few = tails(name, groups, samples, seed)
         print(f"| {name} | {groups:,} | {share(held, samples)} | {share(few, samples)} |")

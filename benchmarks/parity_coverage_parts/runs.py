@@ -12,6 +12,7 @@ import numpy as np
 
 import parity
 from benchmarks.parity_coverage_parts.shares import share
+from benchmarks.tables import head, row
 from tests.parity.records import PASSED
 
 ROWS = 2000
@@ -55,7 +56,7 @@ def kept(design: Tuple[int, int], samples: int, seed: int) -> np.ndarray:
 
 def print_tables(samples: int, seed: int) -> None:
     """One, in Markdown."""
-    print("\n| runs | equal pipelines | a margin apart | found equivalent |\n|---|---|---|---|")
+    print("\n" + head("runs | equal pipelines | a margin apart | found equivalent"))
     for design in DESIGNS:
         cells = (share(value, samples) for value in kept(design, samples, seed))
-        print(f"| {design[0]} against {design[1]} | {' | '.join(cells)} |", flush=True)
+        print(row(f"{design[0]} against {design[1]}", *cells), flush=True)

@@ -13,10 +13,10 @@ import sys
 import threading
 import time
 
-import semisync
 from semisync.cluster.orphan import end_with_parent
 from semisync.common.compat import tf
 from semisync.demo.tensorflow.modes import wrap
+from semisync.demo.tensorflow.session import plain_session
 
 from .cases import CASES, STALENESS_BOUND
 from .model import loss, placed
@@ -55,13 +55,7 @@ def _profile(server, cluster, case, mode):
             mode, tf.train.AdagradOptimizer(0.05), case.batches_per_step, 1, STALENESS_BOUND, True
         )
         train_op = optimizer.minimize(loss(case.model, seed=0), global_step=step)
-        with tf.train.MonitoredTrainingSession(
-            server.target,
-            hooks=make_hooks(),
-            config=semisync.worker_config(0),
-            save_summaries_steps=None,
-            log_step_count_steps=None,
-        ) as session:
+        with plain_session(server, 0, make_hooks()) as session:
             for _ in range(WARM):
                 session.run(train_op)
             chief.begin()

@@ -8,9 +8,9 @@ number of batches by staleness, from its ledger.
 
 import time
 
-import semisync
 from semisync.common.compat import raw_ops, tf
 from semisync.demo.tensorflow.modes import LEDGER, wrap
+from semisync.demo.tensorflow.session import plain_session
 
 from . import model, signals
 from .cases import STALENESS_BOUND, pauses
@@ -51,19 +51,7 @@ class Training:
 
     def run(self, server, folder):
         """Trains until the window ends; returns what result-TASK.json holds."""
-        config = semisync.worker_config(self._task)
-        if not self._chief:
-            semisync.wait_until_initialised(server.target, config, timeout=PATIENCE)
-        with tf.train.MonitoredTrainingSession(
-            master=server.target,
-            is_chief=self._chief,
-            config=config,
-            hooks=self._hooks,
-            save_summaries_steps=None,
-            save_summaries_secs=None,
-            log_step_count_steps=None,
-            stop_grace_period_secs=2,  # SyncReplicasOptimizer's thread on the chief never ends
-        ) as session:
+        with plain_session(server, self._task, self._hooks, PATIENCE) as session:
             batches = self._loop(session, folder)
         result = {"batches": batches}
         if self._chief and self._mode in LEDGER:

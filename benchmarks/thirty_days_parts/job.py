@@ -35,6 +35,7 @@ from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 from semisync.common.files import replacing
 from semisync.demo.tensorflow.pause import step_now
+from semisync.demo.tensorflow.session import plain_session
 
 END = -1
 DEADLINE = 300.0  # seconds that the chief waits for the others at the end of a day
@@ -75,21 +76,13 @@ class Worker:
 
     def run(self, server):
         """Trains the days."""
-        chief, config = self._task == 0, semisync.worker_config(self._task)
-        if not chief:
-            semisync.wait_until_initialised(server.target, config)
-        session = tf.train.MonitoredTrainingSession(
-            master=server.target,
-            is_chief=chief,
+        chief = self._task == 0
+        session = plain_session(
+            server,
+            self._task,
+            hooks=[self._optimizer.make_session_run_hook(chief, audit=self._audit)],
             checkpoint_dir=self._spec["out"] if chief else None,
             scaffold=tf.train.Scaffold(saver=self._saver),
-            hooks=[self._optimizer.make_session_run_hook(chief, audit=self._audit)],
-            config=config,
-            save_checkpoint_secs=None,
-            save_checkpoint_steps=None,
-            save_summaries_steps=None,
-            save_summaries_secs=None,
-            log_step_count_steps=None,
         )
         with session:
             if chief:

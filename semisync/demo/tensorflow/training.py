@@ -15,7 +15,6 @@ covers all batches, in global steps, from the optimizer's ledger, and the others
 import os
 import time
 
-import semisync
 from semisync.cluster.barrier import Barrier
 from semisync.common.compat import tf
 from semisync.common.files import write_json
@@ -23,6 +22,7 @@ from semisync.demo.data import schedule
 from semisync.demo.tensorflow import deepfm
 from semisync.demo.tensorflow.modes import LEDGER, wrap
 from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
+from semisync.demo.tensorflow.session import plain_session
 from semisync.demo.tensorflow.stopwatch import Stopwatch
 from semisync.demo.tensorflow.work import END, Ending, WorkList
 
@@ -83,9 +83,7 @@ class Training:
 
     def run(self, server):
         """Trains until no batch is left, then writes the measurements."""
-        if not self._chief:
-            semisync.wait_until_initialised(server.target, semisync.worker_config(self._task))
-        with self._session(server) as session:
+        with plain_session(server, self._task, self._hooks) as session:
             self._loop(session)
         if self._chief:
             self._report_progress(1.0)
@@ -102,20 +100,6 @@ class Training:
                 "checkpoint": checkpoint,
             }
             write_json(os.path.join(self._out, "result.json"), result)
-
-    def _session(self, server):
-        return tf.train.MonitoredTrainingSession(
-            master=server.target,
-            is_chief=self._chief,
-            config=semisync.worker_config(self._task),
-            hooks=self._hooks,
-            save_checkpoint_secs=None,
-            save_checkpoint_steps=None,
-            save_summaries_steps=None,
-            save_summaries_secs=None,
-            log_step_count_steps=None,
-            stop_grace_period_secs=2,  # SyncReplicasOptimizer's thread on the chief never ends
-        )
 
     def _loop(self, session):
         limit = tf.RunOptions(timeout_in_ms=HANG) if self._mode == "native-sync" else None
