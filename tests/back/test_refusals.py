@@ -3,7 +3,6 @@
 import fcntl
 import os
 import shutil
-import subprocess
 import sys
 
 import numpy as np
@@ -17,7 +16,7 @@ from tests.back.same import assert_same
 from tests.back.test_round_trip import convert
 from tests.migrate.test_full_disk import OWN, own_mounts  # noqa: F401  a fixture
 from tests.support.bundles import write
-from tests.support.require import ROOT
+from tests.support.programs import output_of
 
 
 @pytest.fixture(scope="module")
@@ -178,14 +177,8 @@ def test_a_full_disk_is_named_and_nothing_is_left(own_mounts, folder, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     command = [*OWN, sys.executable, "-W", "ignore", "-c", _FULL]
-    done = subprocess.run(
-        [*command, str(tmp_path / "out"), str(small), str(folder / "adam_ref")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines() == [
+    printed = output_of(*command, tmp_path / "out", small, folder / "adam_ref")
+    assert printed.splitlines() == [
         f"cannot write {small}/back: No space left on device",
         "['other']",
     ]

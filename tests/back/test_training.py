@@ -5,7 +5,6 @@ Of each of these models of the zoo TensorFlow recorded five steps after the chec
 
 import json
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -20,7 +19,8 @@ from tests.back.same import assert_same
 from tests.back.test_round_trip import convert
 from tests.model.training.recorded import zoo_steps, zoo_training
 from tests.model.zoo.read import models
-from tests.support.require import environment, forked_tensorflow, tf1_python
+from tests.support.programs import output_of
+from tests.support.require import forked_tensorflow, tf1_python
 
 # Momentum; slots under one name per part; moving statistics; a flag that is fed; centered RMSProp;
 # tables in parts by mod and div; a second Adam's powers.
@@ -65,18 +65,8 @@ def folder(of_zoo, trained, tmp_path_factory):
             job = {"folder": str(model.folder), "prefix": str(prefix), "steps": steps}
             jobs.append({**job, "out": str(place / out)})
     (folder / "jobs.json").write_text(json.dumps(jobs))
-    command = [
-        forked_tensorflow(tf1_python()),
-        "-W",
-        "ignore",
-        "-m",
-        "tests.back.take_steps",
-        folder / "jobs.json",
-    ]
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False, env=environment()
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    command = [forked_tensorflow(tf1_python()), "-W", "ignore", "-m", "tests.back.take_steps"]
+    output_of(*command, folder / "jobs.json")
     return folder
 
 

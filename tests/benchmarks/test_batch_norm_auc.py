@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -14,7 +13,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 from benchmarks.batch_norm_auc_parts import norm, report, training
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
-from tests.support.require import environment, fastest_tensorflow
+from tests.support.programs import output_of
+from tests.support.require import fastest_tensorflow
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -41,16 +41,8 @@ def experiment(folder, *more):
     command += ["--python", fastest_tensorflow()]
     command += ["--seeds", "1", "--modes", "semi-sync", "--data", str(folder / "log.parquet")]
     command += ["--json", str(folder / "found.json"), *more]
-    done = subprocess.run(
-        command,
-        cwd=str(ROOT),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads((folder / "found.json").read_text()), done.stdout
+    printed = output_of(*command)
+    return json.loads((folder / "found.json").read_text()), printed
 
 
 @pytest.fixture(scope="module")

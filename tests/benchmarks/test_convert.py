@@ -2,12 +2,11 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
-from tests.support.require import environment
+from tests.support.programs import output_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -18,12 +17,9 @@ def test_each_way_is_measured(tmp_path):
     command = [sys.executable, str(ROOT / "benchmarks" / "convert.py"), "--mb", "2"]
     command += ["--repeats", "1", "--sources", "mod", "--ways", "cp", "verified"]
     command += ["--dir", str(tmp_path), "--json", str(report)]
-    done = subprocess.run(
-        command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    printed = output_of(*command, PYTHONPATH=str(ROOT))
     (measured,) = json.loads(report.read_text())["mod"]
     assert set(measured) == {"cp", "verified"}
     assert all(one["seconds"] > 0 for one in measured.values())
-    assert "| mod | verified |" in done.stdout
+    assert "| mod | verified |" in printed
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]

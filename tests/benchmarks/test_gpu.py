@@ -1,21 +1,15 @@
 """What is to be seen on a GPU runs, for a rehearsal, on the CPU."""
 
 import json
-import subprocess
 
 import pytest
 
-from tests.support.require import ROOT, environment
+from tests.support.programs import output_of
 
 
 def gpu(interpreters, *arguments):
     """The output of the script."""
-    command = [str(interpreters / "python"), "-W", "ignore", "benchmarks/gpu.py", *arguments]
-    done = subprocess.run(
-        command, cwd=str(ROOT), env=environment(), capture_output=True, text=True, timeout=900
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output_of(interpreters / "python", "-W", "ignore", "benchmarks/gpu.py", *arguments)
 
 
 @pytest.mark.long

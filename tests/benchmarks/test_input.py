@@ -1,20 +1,12 @@
 """The benchmark of input runs, and every case reads the same rows."""
 
-import subprocess
-
-from tests.support.require import ROOT, environment
+from tests.support.programs import output_of
 
 
 def test_every_case_reads_the_same_ids_and_has_a_row(interpreters):
-    command = [str(interpreters / "python"), "-W", "ignore", "-m", "benchmarks.input"]
-    done = subprocess.run(
-        [*command, "--rows", "20000", "--repeats", "1", "--batch", "512"],
-        cwd=str(ROOT),
-        env=environment(TF_CPP_MIN_LOG_LEVEL="3"),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    command = [interpreters / "python", "-W", "ignore", "-m", "benchmarks.input"]
+    command += ["--rows", "20000", "--repeats", "1", "--batch", "512"]
+    printed = output_of(*command, TF_CPP_MIN_LOG_LEVEL="3")
     for case in (
         "ours, Parquet |",
         "shuffled |",
@@ -23,5 +15,5 @@ def test_every_case_reads_the_same_ids_and_has_a_row(interpreters):
         "to_pylist",
         "tf.data",
     ):
-        assert done.stdout.count("| " + case if case != "shuffled |" else case) == 2, done.stdout
-    assert done.stdout.count("MB/s of CPU time.") == 2
+        assert printed.count("| " + case if case != "shuffled |" else case) == 2, printed
+    assert printed.count("MB/s of CPU time.") == 2

@@ -1,13 +1,13 @@
 """Figures on the pages are those of the results, and the scripts that give them run."""
 
 import re
-import subprocess
 import sys
 
 import pytest
 
 from benchmarks import commands, pages, results, run
-from tests.support.require import ROOT, environment
+from tests.support.programs import output_of
+from tests.support.require import ROOT
 
 SCRIPTS = sorted(
     path.stem
@@ -96,16 +96,8 @@ def test_every_command_is_of_a_script_that_exists_and_every_result_of_one_name()
 
 @pytest.mark.long
 def test_every_script_can_be_run_by_its_path_and_as_a_module():
-    command = [sys.executable, "-W", "ignore", "-c", IMPORT, str(ROOT), *SCRIPTS]
-    done = subprocess.run(
-        command,
-        cwd=str(ROOT.parent),
-        env=environment(TF_CPP_MIN_LOG_LEVEL="3"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    command = [sys.executable, "-W", "ignore", "-c", IMPORT, ROOT, *SCRIPTS]
+    assert output_of(*command, cwd=ROOT.parent, TF_CPP_MIN_LOG_LEVEL="3") == ""
 
 
 def test_the_list_says_what_each_is_and_what_it_needs(capsys, monkeypatch):

@@ -2,25 +2,19 @@
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import pytest
 
-from tests.support.require import environment, fastest_tensorflow
+from tests.support.programs import ended
+from tests.support.require import fastest_tensorflow
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "semi_sync.py"
 
 
 def benchmark(*arguments):
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments],
-        env=environment(PYTHONPATH=str(ROOT)),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return ended(sys.executable, SCRIPT, *arguments, PYTHONPATH=str(ROOT))
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,12 @@
 
 import pathlib
 import re
-import subprocess
 import sys
 
 import pytest
 
-from tests.support.require import environment, fastest_tensorflow
+from tests.support.programs import output_of
+from tests.support.require import fastest_tensorflow
 
 pytestmark = pytest.mark.long
 
@@ -16,13 +16,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def printed():
-    script = [sys.executable, str(ROOT / "benchmarks" / "semi_sync_profile.py")]
-    options = ["--python", fastest_tensorflow()]
-    done = subprocess.run(
-        script + options, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    command = [sys.executable, "benchmarks/semi_sync_profile.py", "--python", fastest_tensorflow()]
+    return output_of(*command, PYTHONPATH=str(ROOT))
 
 
 def test_a_batch_sends_fewer_tensors_than_asynchronous_training(printed):

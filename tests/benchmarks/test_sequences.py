@@ -1,13 +1,12 @@
 """The benchmark of sequences runs, and its sides are asked the same."""
 
-import subprocess
 import sys
 
 import pytest
 import torch
 
 from benchmarks.sequences_parts import data, speed
-from tests.support.require import ROOT, environment
+from tests.support.programs import output_of
 
 LINES = "7 1 2 3 4 5\n2 3 1 4 2 6 5\n9 6 5 1\n"
 
@@ -43,14 +42,8 @@ def test_what_is_padded_holds_the_same_items(folder):
 @pytest.mark.long
 def test_it_prints_every_table(folder):
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.sequences", "--data", str(folder)]
-    done = subprocess.run(
-        [*command, "--sets", "LastFM", "--seeds", "2", "--epochs", "1", "--repeats", "1"],
-        cwd=str(ROOT),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.count("| LastFM |") == 2 + 1 + 4 + 2
-    assert done.stdout.count(" ± ") == 16
-    assert "There is no peer" in done.stdout
+    command += ["--sets", "LastFM", "--seeds", "2", "--epochs", "1", "--repeats", "1"]
+    printed = output_of(*command)
+    assert printed.count("| LastFM |") == 2 + 1 + 4 + 2
+    assert printed.count(" ± ") == 16
+    assert "There is no peer" in printed

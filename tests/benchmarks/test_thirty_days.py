@@ -1,7 +1,6 @@
 """The benchmark of the thirty days runs in short, and TorchRec repeats TensorFlow's steps."""
 
 import json
-import subprocess
 import sys
 
 import numpy as np
@@ -11,7 +10,8 @@ import pytest
 from benchmarks.thirty_days_parts import stages
 from benchmarks.thirty_days_parts.plan import QUICK
 from tests.benchmarks.test_batch_norm_auc import interactions
-from tests.support.require import ROOT, environment, fastest_tensorflow, tfra_python
+from tests.support.programs import output_of
+from tests.support.require import fastest_tensorflow, tfra_python
 
 pytestmark = pytest.mark.long
 
@@ -32,11 +32,7 @@ def found(plan, tmp_path_factory):
         interactions(folder / "log.parquet", days=plan.days, skills=100)
         command += ["--python", fastest_tensorflow(), "--data", str(folder / "log.parquet")]
     command += ["--out", str(folder / "out"), "--json", str(folder / "found.json")]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    (folder / "said.md").write_bytes(done.stdout)
+    (folder / "said.md").write_text(output_of(*command), encoding="utf-8")
     return folder
 
 

@@ -1,14 +1,14 @@
 """The command's frame: what it imports, how it fails."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
 from semisync.cli import SUBCOMMANDS, main
 from semisync.common.distribution import install_command
-from tests.support.require import ROOT, environment, tf1_python
+from tests.support.programs import ended, output_of
+from tests.support.require import tf1_python
 
 FRAMEWORKS = (
     "tensorflow", "tensorboard", "torch", "torchrec", "pyarrow", "matplotlib", "scipy", "sklearn",
@@ -19,10 +19,7 @@ FRAMEWORKS = (
 def modules_after(code):
     """The frameworks that are imported once `code` has run in a fresh interpreter."""
     report = f"\nimport json, sys; print(json.dumps([m for m in {FRAMEWORKS} if m in sys.modules]))"
-    done = subprocess.run(
-        [sys.executable, "-c", code + report], capture_output=True, text=True, check=True
-    )
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(output_of(sys.executable, "-c", code + report).splitlines()[-1])
 
 
 @pytest.mark.parametrize("package", ["semisync", "graph_rewrite", "migrate", "parity"])
@@ -89,13 +86,7 @@ def test_a_missing_extra_is_named(monkeypatch, capsys):
 
 @pytest.mark.parametrize("command", ["inspect", "convert", "verify", "parity", "demo"])
 def test_a_python_that_cannot_install_the_extra_is_told_so(command):
-    done = subprocess.run(
-        [tf1_python(), "-m", "semisync.cli", command, "x"],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        cwd=str(ROOT),
-    )
+    done = ended(tf1_python(), "-m", "semisync.cli", command, "x")
     assert done.returncode == 3
     assert done.stderr == (
         f"semisync {command}: needs Python 3.10 or later, and this is Python 3.7; "
@@ -106,12 +97,8 @@ def test_a_python_that_cannot_install_the_extra_is_told_so(command):
 def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m semisync.cli --help"
     listing = f"{sys.executable} -c 'from semisync.cli import main; import sys; sys.exit(main())'"
-    done = subprocess.run(
-        ["bash", "-c", f"{command} | true; {listing} demo --help | true; echo ${{PIPESTATUS[0]}}"],
-        capture_output=True,
-        text=True,
-    )
-    assert "Traceback" not in done.stderr
+    pipes = f"{command} | true; {listing} demo --help | true; echo ${{PIPESTATUS[0]}}"
+    assert "Traceback" not in ended("bash", "-c", pipes).stderr
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(capsys):

@@ -1,11 +1,11 @@
 """Every file, link and dotted name that a page mentions exists."""
 
 import re
-import subprocess
 
 import pytest
 
-from tests.support.require import ROOT, environment
+from tests.support.programs import output_of
+from tests.support.require import ROOT
 
 _TOP = "benchmarks|docs|graph_rewrite|migrate|parity|semisync|tests"
 _PATH = re.compile(r"(?<![\w./-])(?:{})/[\w./-]*(?:\.py|\.md|/)(?!\w)".format(_TOP))
@@ -38,8 +38,4 @@ def test_the_files_that_the_page_names_exist(page):
 
 def test_the_dotted_names_on_the_pages_resolve(interpreters):
     names = sorted({name for page in _PAGES for name in _NAME.findall(_text(page))})
-    command = [str(interpreters / "python"), "-W", "ignore", "-c", _RESOLVE, *names]
-    done = subprocess.run(
-        command, cwd=str(ROOT), env=environment(), stdout=subprocess.PIPE, encoding="utf-8"
-    )
-    assert (done.returncode, done.stdout) == (0, "")
+    assert output_of(interpreters / "python", "-W", "ignore", "-c", _RESOLVE, *names) == ""

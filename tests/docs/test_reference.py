@@ -1,26 +1,18 @@
 """The public docstrings say what there is to say, and their examples run."""
 
-import subprocess
-
 import pytest
 
 from semisync.common.errors import BadInput
 from tests.docs import reference
-from tests.support.require import ROOT, environment
+from tests.support.programs import output_of
 
 PACKAGES = ("semisync", "graph_rewrite", "migrate", "parity")
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_what_the_reference_shows_is_described_and_its_examples_run(package, interpreters):
-    done = subprocess.run(
-        [str(interpreters / "python"), "-W", "ignore", "-m", "tests.docs.reference", package],
-        cwd=str(ROOT),
-        env=environment(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1"),
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    assert (done.returncode, done.stdout) == (0, "")
+    command = [interpreters / "python", "-W", "ignore", "-m", "tests.docs.reference", package]
+    assert output_of(*command, TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="-1") == ""
 
 
 def described(path, flag=False):

@@ -1,7 +1,6 @@
 """`semisync inspect` and `semisync convert`, and what importing them costs."""
 
 import json
-import subprocess
 import sys
 
 import pytest
@@ -10,6 +9,7 @@ import yaml
 import migrate
 from migrate.cli import convert
 from semisync import cli
+from tests.support.programs import ended, output_of
 
 
 def run(capsys, *argv):
@@ -121,12 +121,7 @@ def test_an_unknown_checkpoint_ends_with_3_and_a_sentence(tmp_path, capsys):
 )
 def test_output_that_goes_nowhere_is_no_traceback(tf2_checkpoints, redirection, code, said):
     inspect = f"{sys.executable} -m semisync inspect {tf2_checkpoints / 'sgd'} --index"
-    done = subprocess.run(
-        ["bash", "-c", f"unset PYTHONUNBUFFERED; {inspect} {redirection}"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ended("bash", "-c", f"unset PYTHONUNBUFFERED; {inspect} {redirection}")
     assert (done.returncode, done.stderr) == (code, said)
 
 
@@ -140,11 +135,4 @@ def test_neither_tensorflow_nor_torch_is_imported(tf2_checkpoints, work):
     check = (
         "import sys; heavy = {'torch', 'tensorflow', 'tensorboard', 'torchrec'} & set(sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}\n{check}\nsys.exit(repr(heavy) if heavy else 0)"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(sys.executable, "-c", f"{program}\n{check}\nsys.exit(repr(heavy) if heavy else 0)")

@@ -15,7 +15,7 @@ from semisync.common.errors import UsageError
 from tests.migrate.raw_tables import write_hugectr
 from tests.support.bundles import write
 from tests.support.conversions import interrupt, make_plan
-from tests.support.require import ROOT
+from tests.support.programs import output_of
 
 OWN = ["unshare", "--map-root-user", "--mount"]  # mounts of its own, which go when it ends
 
@@ -47,11 +47,7 @@ def test_a_full_disk_is_named_and_resumed_when_there_is_room(tmp_path, own_mount
     else:
         write(source, {"rows": rows})
     command = [*OWN, sys.executable, "-m", "tests.migrate.fill_disk", source, folder]
-    done = subprocess.run(
-        [*map(str, command), *map(str, sizes)], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    said = [json.loads(line) for line in done.stdout.splitlines()]
+    said = [json.loads(line) for line in output_of(*command, *sizes).splitlines()]
     expected = (
         f"Unfinished: cannot write {folder / 'out'}: No space left on device; what was done is "
         f"kept in {folder / '.out.partial'}: make room and go on with --resume, or delete it"

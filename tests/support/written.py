@@ -11,10 +11,10 @@ import fcntl
 import hashlib
 import pathlib
 import shutil
-import subprocess
 import sys
 
-from tests.support.require import ROOT, TF1_PYTHON, environment, forked_tensorflow
+from tests.support.programs import output_of
+from tests.support.require import ROOT, TF1_PYTHON, forked_tensorflow
 
 KEPT = ROOT / ".pytest_cache" / "written"
 PACKAGES = ("tensorflow-", "numpy-")
@@ -71,15 +71,7 @@ def _write(folder, command, options, given):
     folder.mkdir()
     for name, content in given.items():
         (folder / name).write_bytes(content)
-    done = subprocess.run(
-        [*command, str(folder), *options],
-        capture_output=True,
-        text=True,
-        timeout=3600,
-        check=False,
-        env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
+    output_of(*command, folder, *options, TF_CPP_MIN_LOG_LEVEL="2")
 
 
 def _versions(python):

@@ -15,6 +15,7 @@ import time
 import torch
 
 from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
+from tests.support.programs import output_of
 from tests.support.require import ROOT, environment
 
 STEPS, EVERY = 90, 3
@@ -27,25 +28,9 @@ def command(python, job, out, *more, steps=STEPS):
     return [str(python), "-W", "ignore", "-m", "tests.training.process", *given]
 
 
-def run(arguments):
-    """Runs a program to its end; AssertionError where it fails."""
-    done = subprocess.run(
-        arguments,
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
 def whole(python, job, out, steps=STEPS):
     """Trains without interruption; returns the seconds from the first batch to the end."""
-    run(command(python, job, out, steps=steps))
+    output_of(*command(python, job, out, steps=steps))
     return time.time() - (out / "begun.0").stat().st_mtime
 
 
@@ -71,7 +56,7 @@ def killed(python, job, out, kills, seconds, draw, steps=STEPS):
             process.kill()
         process.wait()
         reached += [(Checkpoints(str(out / CHECKPOINTS)).steps or [0])[-1]]
-    run(arguments)
+    output_of(*arguments)
     return reached
 
 

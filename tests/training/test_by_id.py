@@ -1,7 +1,6 @@
 """`semisync train` goes on with a job over TFRA's hash tables, and with its new ids."""
 
 import json
-import subprocess
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,8 @@ from migrate.training.task import Batch
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.model.by_id.jobs import by_id  # noqa: F401 (a fixture)
-from tests.support.require import environment, tfra_python
+from tests.support.programs import output_of
+from tests.support.require import tfra_python
 
 
 @pytest.fixture
@@ -45,8 +45,7 @@ def in_two(arguments, interpreters):
 
     def train(*given):
         command = [interpreters / "semisync", *arguments(*given), "--nproc", "2"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
+        output_of(*command)
 
     return train
 
@@ -148,15 +147,8 @@ with tf.Session() as session:
             found.update(zip(ids.tolist(), rows.tolist()))
 print(json.dumps(sorted(found.items())))
 """
-    done = subprocess.run(
-        [tfra_python(), "-W", "ignore", "-c", code, prefix, table],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(TF_CPP_MIN_LOG_LEVEL="2"),
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    command = [tfra_python(), "-W", "ignore", "-c", code, prefix, table]
+    found = json.loads(output_of(*command, TF_CPP_MIN_LOG_LEVEL="2").splitlines()[-1])
     return {id: np.array(row, np.float32) for id, row in found}
 
 

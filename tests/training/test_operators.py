@@ -12,8 +12,9 @@ from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
 from tests.schedulers.manifests import manifest
 from tests.schedulers.operator import Job
 from tests.support.processes import running_with
+from tests.support.programs import output_of
 from tests.support.require import ROOT
-from tests.training.kills import contents, differing, run
+from tests.training.kills import contents, differing
 
 MORE = ["--batch-size", "256", "--epochs", "6", "--checkpoint-every", "4"]
 
@@ -54,7 +55,7 @@ def uninterrupted(job, clicks, interpreters, tmp_path_factory):
     """The folder of a training in two processes that nothing interrupted."""
     out = tmp_path_factory.mktemp("whole") / "trained"
     words = ["train", str(job / "clicks.ckpt"), "--data", str(clicks), "--label", "clicked"]
-    run([str(interpreters / "semisync"), *words, "--out", str(out), "--nproc", "2", *MORE])
+    output_of(interpreters / "semisync", *words, "--out", out, "--nproc", "2", *MORE)
     return out
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
+from tests.support.programs import output_of
 from tests.support.require import ROOT, environment
 from tests.training.kills import (
     EVERY,
@@ -18,7 +19,6 @@ from tests.training.kills import (
     contents,
     differing,
     killed,
-    run,
     whole,
 )
 
@@ -41,7 +41,7 @@ def python(interpreters):
 def in_two(job, python, tmp_path_factory):
     """The folder of a training in two processes that nothing interrupted."""
     out = tmp_path_factory.mktemp("two")
-    run(two(python, job, out))
+    output_of(*two(python, job, out))
     return out
 
 
@@ -79,7 +79,7 @@ def test_a_killed_process_is_started_anew_with_the_others_and_all_go_on(
 
 
 def test_two_processes_take_the_steps_of_one(job, python, in_two, tmp_path):
-    run(command(python, job, tmp_path, "--still"))
+    output_of(*command(python, job, tmp_path, "--still"))
     (_, one), (_, of_two) = contents(tmp_path), contents(in_two)
     of_two.pop("random.1")
     assert set(one) == set(of_two)
@@ -89,8 +89,8 @@ def test_two_processes_take_the_steps_of_one(job, python, in_two, tmp_path):
 
 
 def test_one_process_goes_on_where_two_stopped(job, python, in_two, tmp_path):
-    run(two(python, job, tmp_path, "--steps", "45"))
-    run(command(python, job, tmp_path, "--still", "--resume"))
+    output_of(*two(python, job, tmp_path, "--steps", "45"))
+    output_of(*command(python, job, tmp_path, "--still", "--resume"))
     (_, wanted), (step, found) = contents(in_two), contents(tmp_path)
     assert step == STEPS
     rows = sum(int(value.sum()) for name, value in found.items() if name.endswith(".rows"))

@@ -2,7 +2,6 @@
 
 import json
 import pathlib
-import subprocess
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +22,7 @@ from migrate.training.task import Batch
 from migrate.training.trainer import Settings, train
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
-from tests.support.require import ROOT, environment
+from tests.support.programs import ended, output_of
 from tests.support.score_files import write_tfrecord
 from tests.training.command import arguments, refusal
 from tests.training.memory import Memory
@@ -210,17 +209,7 @@ def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, t
     # 250 does not divide the rows to be evaluated
     given = arguments(job, clicks, out, "--steps", "3", "--nproc", "2", "--batch-size", "250")
     given += ["--epochs", "1", "--key", "key", "--scores", str(scores)]
-    done = subprocess.run(
-        [str(interpreters / "semisync"), *given],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
+    output_of(interpreters / "semisync", *given)
     report = json.loads((out / "report.json").read_text())
     assert report["training"]["rows"] == 3 * 250
     assert report["evaluation"]["rows"] == 4096
@@ -229,18 +218,9 @@ def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, t
 
 def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks, tmp_path):
     given = arguments(job, clicks, tmp_path / "out", "--nproc", "2", "--batch-size", "255")
-    done = subprocess.run(
-        [str(interpreters / "semisync"), *given],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 3, done.stdout
-    assert "--batch-size 255 cannot be divided among 2 processes" in done.stdout
+    done = ended(interpreters / "semisync", *given)
+    assert done.returncode == 3, done.stderr
+    assert "--batch-size 255 cannot be divided among 2 processes" in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
