@@ -18,6 +18,7 @@ from typing import Any, Dict, List, Optional
 from migrate.cli import inspect_converted, inspect_graph
 from migrate.hash_tables.readers import tables_in_files
 from migrate.inspection.listing import describe, describe_tables, empty
+from migrate.manifest.manifest import is_converted
 from migrate.open import open_checkpoint
 from migrate.servers import add_plugins
 
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     """Prints the listing; returns 0."""
     if args.graph:
         return inspect_graph.run(args.prefix, args.meta, args.json)
-    if args.newer is None and inspect_converted.is_converted(args.prefix):
+    if args.newer is None and is_converted(args.prefix):
         return _converted(args.prefix, args.json)
     tables = tables_in_files(args.prefix) if args.newer is None else None
     if tables is not None:

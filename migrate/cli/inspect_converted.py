@@ -5,18 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Dict, List
 
-from migrate.manifest.manifest import FILE, read_manifest
+from migrate.manifest.manifest import read_manifest
 from migrate.planning.static import savings, static_bytes
-from migrate.storage.files import size_of
-from migrate.storage.folders import absolute, joined
+from migrate.storage.folders import absolute
 
 SCHEMA = "semisync.inspect-converted/1"
 COLUMNS = ("table", "dtype", "shape", "pooling", "optimizer", "static", "placement", "bytes")
-
-
-def is_converted(path: str) -> bool:
-    """Whether a conversion's manifest stands in `path`."""
-    return size_of(joined(path, FILE)) is not None
 
 
 def describe(path: str) -> Dict[str, Any]:

@@ -4,15 +4,17 @@ The optimizer is the one whose state was converted, with the arguments of `model
 TensorFlow's words, since the training continues with them.
 """
 
-import os
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Mapping, Optional
 
 import numpy as np
 
 from migrate.facts.slot_samples import SlotSample, cold_rows
 from migrate.manifest.manifest import Manifest, TableSummary, Written, read_manifest
 from migrate.manifest.model_json import FILE, TableConfig, read_model
+from migrate.manifest.state_names import STEP, owner
 from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
+from migrate.storage.files import size_of
+from migrate.storage.folders import joined
 from migrate.targets.reading import Reader, open_target
 from parity.diagnosis.facts import (
     COMBINERS,
@@ -30,7 +32,7 @@ def read_converted(directory: str) -> Facts:
     """The facts; raises BadInput if the directory is damaged."""
     manifest = read_manifest(directory)
     reader = open_target(directory, manifest.target)
-    has_model = os.path.exists(os.path.join(directory, FILE))
+    has_model = size_of(joined(directory, FILE)) is not None
     model: List[TableConfig] = read_model(directory)["tables"] if has_model else []
     variables = {tensor.fqn: tensor.source for tensor in manifest.tensors}
     edited = {table["name"]: table["pooling"] for table in model}
@@ -38,13 +40,14 @@ def read_converted(directory: str) -> Facts:
         variables[table.fqn]: edited.get(table.name) or table.pooling for table in manifest.tables
     }
     slots = _slots(manifest)
+    held = {table.fqn: _in_order(table, slots.get(table.fqn, {})) for table in manifest.tables}
     states: Dict[str, SlotSample] = {}
     for table in manifest.tables:
         kind = _kind(table)
         state = states.setdefault(kind, SlotSample(kind))
-        owned, moment = slots.get(variables[table.fqn], []), state.second_moment
-        if moment is not None and moment < len(owned):
-            for rows in _chunks(reader, owned[moment].fqn):
+        moment = state.second_moment
+        if moment is not None and moment < len(held[table.fqn]):
+            for rows in _chunks(reader, held[table.fqn][moment].fqn):
                 state.add(rows)
     most = max(states.values(), key=lambda state: state.seen, default=SlotSample(""))
     names = {table.optimizer for table in manifest.tables if table.optimizer}
@@ -60,7 +63,7 @@ def read_converted(directory: str) -> Facts:
         cold={
             variables[table.fqn]: cold_rows(
                 _chunks(reader, table.fqn),
-                [_chunks(reader, slot.fqn) for slot in slots.get(variables[table.fqn], [])],
+                [_chunks(reader, slot.fqn) for slot in held[table.fqn]],
                 states[_kind(table)].initial,
             )
             for table in manifest.tables
@@ -75,13 +78,21 @@ def _kind(table: TableSummary) -> str:
     return table.optimizer or "" if record is None else record.leaf
 
 
-def _slots(manifest: Manifest) -> Dict[str, List[Written]]:
-    """The slots of each variable of the checkpoint, in TensorFlow's order."""
-    slots: Dict[str, List[Written]] = {}
-    for tensor in sorted(manifest.tensors, key=lambda tensor: tensor.source):
-        if tensor.role in ("table slot", "dense slot"):
-            slots.setdefault(tensor.source.rpartition("/")[0], []).append(tensor)
+def _slots(manifest: Manifest) -> Dict[str, Dict[str, Written]]:
+    """The slots of each variable of the target, by torch.optim's names."""
+    slots: Dict[str, Dict[str, Written]] = {}
+    for tensor in manifest.tensors:
+        variable, _, state = owner(manifest, tensor)
+        if tensor.role in ("table slot", "dense slot") and state != STEP:
+            slots.setdefault(variable, {})[state] = tensor
     return slots
+
+
+def _in_order(table: TableSummary, slots: Mapping[str, Written]) -> List[Written]:
+    """The slots of a table as TensorFlow numbers them."""
+    record = OPTIMIZERS.get(table.optimizer or "")
+    known = () if record is None else record.all_slots
+    return [slots[slot.torch] for slot in known if slot.torch in slots]
 
 
 def _arguments(table: TableConfig) -> Dict[str, float]:

@@ -7,12 +7,11 @@ a file of settings          .yaml, .yml or .json, written by hand; it may name o
 """
 
 import dataclasses
-import os
 
 from migrate.facts.checkpoint import read_checkpoint
 from migrate.facts.converted import read_converted
 from migrate.facts.settings_file import SUFFIXES, read_settings_file
-from migrate.manifest.manifest import read_manifest
+from migrate.manifest.manifest import is_converted, read_manifest
 from migrate.open import open_checkpoint
 from migrate.optimizers.registry import OPTIMIZERS
 from parity.diagnosis.facts import Facts
@@ -48,7 +47,7 @@ def check_source(path: str) -> None:
     model = read_settings_file(path)[1] if path.lower().endswith(SUFFIXES) else path
     if model is None:
         return
-    if _is_converted(model):
+    if is_converted(model):
         read_manifest(model)
     else:
         open_checkpoint(model).close()
@@ -72,8 +71,4 @@ def _facts(path: str) -> Facts:
 
 
 def _facts_of_model(path: str) -> Facts:
-    return read_converted(path) if _is_converted(path) else read_checkpoint(path)
-
-
-def _is_converted(path: str) -> bool:
-    return os.path.isfile(os.path.join(path, "manifest.json"))
+    return read_converted(path) if is_converted(path) else read_checkpoint(path)

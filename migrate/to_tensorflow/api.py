@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from typing import Any, ContextManager, Mapping, Optional, Tuple, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.manifest.manifest import FILE, Manifest, read_manifest
+from migrate.manifest.manifest import Manifest, is_converted, read_manifest
 from migrate.model.training.build import Training
 from migrate.open import open_checkpoint
 from migrate.to_tensorflow.held import Side
@@ -116,7 +116,7 @@ def _side(
     from migrate.to_tensorflow.in_directory import side_of_directory
 
     directory = os.fspath(source) if isinstance(source, (str, os.PathLike)) else ""
-    trained = converted is None and _is_dcp(directory) and not _is_converted(directory)
+    trained = converted is None and _is_dcp(directory) and not is_converted(directory)
     if meta is not None and not trained:
         raise UsageError("meta (--meta) is for the checkpoint of a `semisync train` alone")
     if not directory:
@@ -142,10 +142,6 @@ def _side(
 
 def _is_dcp(directory: str) -> bool:
     return bool(directory) and os.path.exists(os.path.join(directory, ".metadata"))
-
-
-def _is_converted(directory: str) -> bool:
-    return os.path.exists(os.path.join(directory, FILE))
 
 
 def _in_memory(source: Any, optimizer: Optional[Any]) -> Side:

@@ -1,5 +1,7 @@
 """Checkpoints behind a URL, with fsspec's file system in memory."""
 
+import json
+
 import fsspec
 import numpy as np
 import pytest
@@ -69,6 +71,16 @@ def test_hash_tables_and_inspect_take_urls_too(in_memory, capsys):
         migrate.open_hash_tables("memory://bucket/deeprec")
     assert cli.main(["inspect", "memory://bucket/dtypes"]) == 0
     assert "memory://bucket/dtypes.data-00000-of-00001: " in capsys.readouterr().out
+
+
+def test_the_facts_of_a_conversion_behind_a_url_are_those_of_its_edited_model(in_memory):
+    migrate.convert(make_plan("memory://bucket/sgd"), "memory://bucket/out")
+    model = json.loads(in_memory.cat_file("/bucket/out/model.json"))
+    for table in model["tables"]:
+        table["pooling"] = "mean"
+    in_memory.pipe_file("/bucket/out/model.json", json.dumps(model).encode())
+    facts = migrate.read_facts("memory://bucket/out")
+    assert facts.combiners and set(facts.combiners.values()) == {"mean"}
 
 
 def test_what_cannot_be_reached_is_named(in_memory):

@@ -185,6 +185,21 @@ def test_slots_of_an_object_based_checkpoint_have_their_owner(checkpoints, tmp_p
     assert plan.dense == []
     manifest = migrate.convert(plan, tmp_path / "out")
     assert {"table slot"} < {one.role for one in manifest.tensors}
+    assert_same_state(checkpoints / "by_objects", tmp_path / "out")
+
+
+def test_a_conversion_has_state_of_as_many_variables_as_its_checkpoint(trained, tmp_path):
+    prefix = trained / "adam_resource_0"
+    migrate.convert(make_plan(prefix), tmp_path / "out")
+    assert_same_state(prefix, tmp_path / "out")
+
+
+def assert_same_state(prefix, converted):
+    ours, theirs = (migrate.read_facts(str(path)) for path in (prefix, converted))
+    assert theirs.slots == ours.slots
+    assert {k: v.tolist() for k, v in theirs.cold.items()} == {
+        k: v.tolist() for k, v in ours.cold.items()
+    }
 
 
 def test_keras_optimizers_are_known_or_noted(tmp_path):
