@@ -16,7 +16,7 @@ a fifth of the batches pause five times as long, and one worker twice as long as
     backups         the same; a global batch has four batches more, and the last four are dropped
     low-beta1       semi-sync, and Adam with the beta1 that benchmarks/mitigations.py picks
     sync-low-beta1  the exact global batch with that
-    staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.25, 0.5 or 1
+    staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.125, 0.25, 0.5 or 1
     paced-start     semi-sync with paced=PacedSteps(first=a fifth of the steps)
     delay D         one process, no cluster: the global batch's gradients, all of them D global
                     steps old. Delay 0 is what sync must equal; the others show what staleness

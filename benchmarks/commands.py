@@ -39,10 +39,19 @@ _MITIGATED = (
     "--data {data} --python {tf1} --modes sync semi-sync staleness-1 low-beta1 sync-low-beta1"
     " --delays"
 )
+_EVIDENCE = "--data {data} --python {tf1} --modes "
+_OF_32 = " --delays --set batches_per_step=32 "
+_READING = _OF_32 + "pause_in=reading learning_rate=0.012"
 _FRONTIER = (
-    "--data {data} --python {tf1} --modes sync native-sync staleness-0.25 staleness-0.5 semi-sync"
-    " backups async-tuned --delays --set pause_in=reading batches_per_step=32 learning_rate=0.012"
+    _EVIDENCE + "sync native-sync staleness-0.125 staleness-0.25 staleness-0.5 semi-sync backups"
+    " async-tuned" + _READING
 )
+_ENDS = _EVIDENCE + "sync staleness-0.125 "
+_ADAGRAD = (
+    _ENDS + "semi-sync async-tuned" + _OF_32 + "pause_in=reading prefetch=1 optimizer=adagrad"
+    " learning_rate=0.1 async_rate=0.05"
+)
+_COMPUTING = _ENDS + "async-tuned" + _OF_32 + "learning_rate=0.012 prefetch=1"
 _STATISTICS = ("modes", "semi_sync", "semi_sync_async", "sync", "async", "staleness")
 _OF_ONE_MODE = ("modes", "semi_sync", "staleness")
 _STATISTICS_OF_ONE = "--data {data} --python {tf1} --modes semi-sync"
@@ -106,8 +115,32 @@ BENCHMARKS = (
         "frontier",
         "auc_evidence",
         _AUC,
-        _FRONTIER + " --seeds 5 --frontier docs/frontier.svg",
+        _FRONTIER + " prefetch=1 --seeds 5 --frontier docs/frontier.svg",
+        _FRONTIER + " prefetch=1 --quick",
+        takes="an hour",
+    ),
+    Benchmark(
+        "frontier_in_turn",
+        "auc_evidence",
+        _AUC,
+        _FRONTIER + " --seeds 5",
         _FRONTIER + " --quick",
+        takes="an hour",
+    ),
+    Benchmark(
+        "frontier_adagrad",
+        "auc_evidence",
+        _AUC,
+        _ADAGRAD + " --seeds 3",
+        _ADAGRAD + " --quick",
+        takes="an hour",
+    ),
+    Benchmark(
+        "frontier_computing",
+        "auc_evidence",
+        _AUC,
+        _COMPUTING + " --seeds 2",
+        _COMPUTING + " --quick",
         takes="an hour",
     ),
     Benchmark(

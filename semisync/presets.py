@@ -12,7 +12,7 @@ from semisync.staleness import Threshold
 
 PRESETS: Dict[str, Callable[[], Dict[str, Any]]] = {
     "sync": lambda: {"paced": True},
-    "balanced": lambda: {"staleness": Threshold(4), "in_flight": MeanStaleness(0.25)},
+    "balanced": lambda: {"staleness": Threshold(4), "in_flight": MeanStaleness(0.125)},
     "semi-sync": lambda: {"staleness": Threshold(4)},
     "async": lambda: {"policy": [("", "async")], "batch_norm": "async"},
     "hybrid": lambda: {"staleness": Threshold(4), "policy": _sparse_at_once},
@@ -23,7 +23,7 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
     """A `GlobalBatchOptimizer` around `optimizer`, with the settings of a mode.
 
         sync        every gradient of a global batch is of that step's parameters
-        balanced    a quarter of a global batch may be one step late, no more on average: where M
+        balanced    an eighth of a global batch may be one step late, no more on average: where M
                     is well above the number of workers, nearly the AUC of sync at nearly the pace
                     of async
         semi-sync   no worker waits; a batch more than 4 global steps late does not count

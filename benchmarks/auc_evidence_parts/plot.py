@@ -52,17 +52,20 @@ def frontier_plot(results, path):
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     axes.axhspan(-MARGIN, MARGIN, color="0.93", zorder=0)
     axes.axhline(0, color="0.7", linewidth=0.8)
+    means = {mode: found.mean for mode, found in from_sync.items()}
+    floor = 1.5 * min([*sorted(means.values())[1:], -0.002])  # who alone is lower stands on it
     for number, (mode, fast) in enumerate(sorted(pace.items(), key=lambda one: one[1])):
-        found, x = from_sync.get(mode), fast / whole
-        y = found.mean if found else 0.0
+        found, x, y = from_sync.get(mode), fast / whole, means.get(mode, 0.0)
         color = "C1" if mode in ENDS else "0.5" if mode in PEERS else "C0"
-        if found and found.sd is not None:
+        marker, text, place = "o", mode, (6, (-14, 8, 20, 8)[number % 4])
+        if y < floor:
+            marker, text, place = "v", "{}, {:+.4f}".format(mode, y), (6, 6)
+        elif found and found.sd is not None:
             axes.plot([x, x], [found.low, found.high], color=color, linewidth=1.2)
-        axes.plot([x], [y], "o", color=color)
-        place = (6, 8 if number % 2 else -14)
-        axes.annotate(mode, (x, y), place, textcoords="offset points", fontsize=9)
-    least = min(found.mean for found in from_sync.values())
-    axes.set_ylim(min(1.2 * least, -0.002), 0.002)  # an interval may go beyond
+        at = (x, max(y, 0.97 * floor))
+        axes.plot(*at, marker, color=color)
+        axes.annotate(text, at, place, textcoords="offset points", fontsize=9)
+    axes.set_ylim(floor, 0.002)  # an interval may go beyond
     axes.margins(x=0.12)
     axes.set_xlabel("batches per second, x asynchronous")
     axes.set_ylabel("AUC minus exact global batches")

@@ -47,6 +47,7 @@ OTHERS = {
     "backups": Mode("native-sync", backups="backups"),
     "sync-low-beta1": Mode("sync", beta1="low_beta1"),
     "low-beta1": Mode("semi-sync", beta1="low_beta1"),
+    "staleness-0.125": Mode("semi-sync", mean_staleness=0.125),
     "staleness-0.25": Mode("semi-sync", mean_staleness=0.25),
     "staleness-0.5": Mode("semi-sync", mean_staleness=0.5),
     "staleness-1": Mode("semi-sync", mean_staleness=1.0),
