@@ -1,45 +1,54 @@
-"""F.dropout: what tf.nn.dropout computes, which depends on the module's own `training`.
+"""What tf.nn.dropout computes, in one expression.
 
-    2.x      where(uniform >= rate, x * (1 / (1 - rate)), 0)
-    1.15     x * (1 / (1 - rate)) * cast(uniform >= rate)
+    2.x      where(uniform >= rate, x / (1 - rate), 0)
+    1.15     x / (1 - rate) * cast(uniform >= rate)
     before   x / keep_prob * floor(keep_prob + uniform)
 
-A mask that a loop applies in every round, as DropoutWrapper's variational_recurrent does, is drawn
-once before it.
-A graph that was built for training has it without a condition; the module drops while it trains
-alone. Where the rate is fed or computed, the graph says itself when it drops, and nothing is
-recognised.
+Here / s may be * (1 / s).
+
+1. At a constant rate: F.dropout, which drops while the module trains. A graph that was built for
+   training drops without a condition. What a noise_shape drops together, F.dropout of ones of that
+   shape drops. A mask that a loop applies in every round, as DropoutWrapper's variational_recurrent
+   does, is drawn once before it.
+2. At a rate that is fed or computed, which says itself when to drop: by the values that are drawn.
+
 Source: tensorflow/python/ops/nn_ops.py
 """
 
 from __future__ import annotations
 
+import math
 from typing import List, NamedTuple, Optional
 
 from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
+from migrate.model.ops.arguments import sizes
 from migrate.model.ops.values import Value, literal
 from migrate.model.parameters import Parameters
 
 _RANDOM = {"RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2"}
-_SCALES = {"Mul", "RealDiv"}
+_INVERSES = {"Inv", "Reciprocal"}
 
 
 class _Mask(NamedTuple):
     """What says which values are kept.
 
     Attributes:
-        rate: of those that are not.
-        edge: what says it in the graph.
-        none: its value where all are kept.
+        share: what says how many: of those that are dropped, or, where `kept`, of the others.
+        number: the constant that `share` is, if it is one.
         drawn: the random values.
     """
 
-    rate: float
-    edge: Edge
-    none: float
+    share: Edge
+    kept: bool
+    number: Optional[float]
     drawn: Edge
+
+    @property
+    def rate(self) -> Optional[float]:
+        """The constant share of values that are dropped."""
+        return round(1 - self.number, 7) if self.kept and self.number is not None else self.number
 
 
 def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
@@ -50,17 +59,14 @@ def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
         pairs = [node.inputs[:2]]
     else:
         return None
-    for kept, scaled in pairs:
-        mask = _mask(subject, kept)
+    for chosen, scaled in pairs:
+        mask = _mask(subject, chosen)
         scale = subject.node(scaled)
-        if mask is None or scale.op not in _SCALES:
+        if mask is None or scale.op not in ("Mul", "RealDiv"):
             continue
-        for position in (0, 1):
-            factor = subject.constant(scale.inputs[1 - position])
-            if factor is not None and not factor.ndim:
-                source, factored = scale.inputs[position], scale.inputs[1 - position]
-                once = subject.rounds(mask.drawn[0]) != subject.rounds(node.name)
-                return _layer(source, mask, factored, once)
+        for source, factor in (scale.inputs, scale.inputs[::-1]):
+            if _scales(subject, scale, factor, mask):
+                return _layer(subject, node, source, mask, factor)
     return None
 
 
@@ -69,43 +75,107 @@ def _is_zero(subject: Subject, edge: Edge) -> bool:
     return value is not None and not value.any()
 
 
-def _layer(source: Edge, mask: _Mask, factor: Edge, once: bool) -> Layer:
-    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
-        name = "runtime.dropout_where" if once else "F.dropout"
-        given = ", ".join(value.tensor for value in values)
-        return f"{name}({given}, {literal(mask.rate)}, self.training)"
+def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge) -> Layer:
+    shape, once = _uniform(subject, mask.drawn).inputs[0], _is_once(subject, node, mask)
 
-    off = {mask.edge: mask.none, factor: 1.0}
-    return Layer((source, mask.drawn) if once else (source,), write, off=off)
+    def at_constant(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        x, rate = values[0].tensor, literal(mask.rate)
+        if once:
+            return f"runtime.dropout_where({x}, {values[1].tensor}, {rate}, self.training)"
+        if len(values) > 1:
+            return f"{x} * F.dropout(torch.ones({sizes(values[1])}), {rate}, self.training)"
+        return f"F.dropout({x}, {rate}, self.training)"
+
+    def at_fed(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        x, drawn, share = (value.operand for value in values)
+        rate = f"1.0 - {share}" if mask.kept else share
+        return f"runtime.dropout_where({x}, {drawn}, {rate})"
+
+    if mask.rate is None:
+        return Layer((source, mask.drawn, mask.share), at_fed)
+    off = {mask.share: float(mask.kept), factor: 1.0}
+    if once:
+        return Layer((source, mask.drawn), at_constant, off=off)
+    alone = _is_shape_of(subject, shape, source)
+    return Layer((source,) if alone else (source, shape), at_constant, off=off)
+
+
+def _is_once(subject: Subject, node: Node, mask: _Mask) -> bool:
+    """Whether a loop around `node` applies the same mask in every round."""
+    return subject.rounds(mask.drawn[0]) != subject.rounds(node.name)
+
+
+def _scales(subject: Subject, scale: Node, factor: Edge, mask: _Mask) -> bool:
+    """Whether scaling by `factor` divides by the share of values that are kept."""
+    if scale.op == "RealDiv":
+        return factor == scale.inputs[1] and _is_kept(subject, factor, mask)
+    constant = subject.constant(factor)
+    if constant is not None:
+        given = None if mask.rate is None or constant.ndim else float(constant) * (1 - mask.rate)
+        return given is not None and math.isclose(given, 1, rel_tol=1e-5)
+    inverse = subject.node(factor)
+    if inverse.op in _INVERSES:
+        return _is_kept(subject, inverse.inputs[0], mask)
+    return (
+        inverse.op == "RealDiv"
+        and _is_number(subject, inverse.inputs[0], 1)
+        and _is_kept(subject, inverse.inputs[1], mask)
+    )
+
+
+def _is_kept(subject: Subject, edge: Edge, mask: _Mask) -> bool:
+    """Whether `edge` is the share of values that are kept."""
+    if mask.rate is not None:
+        return _is_number(subject, edge, 1 - mask.rate)
+    node, share = subject.node(edge), subject.beyond(mask.share)
+    if mask.kept:
+        return subject.beyond(edge) == share
+    return (
+        node.op == "Sub"
+        and _is_number(subject, node.inputs[0], 1)
+        and subject.beyond(node.inputs[1]) == share
+    )
+
+
+def _is_number(subject: Subject, edge: Edge, number: float) -> bool:
+    value = subject.constant(edge)
+    return value is not None and not value.ndim and math.isclose(value, number, rel_tol=1e-5)
+
+
+def _is_shape_of(subject: Subject, shape: Edge, source: Edge) -> bool:
+    node, constant = subject.node(shape), subject.constant(shape)
+    if node.op == "Shape":
+        return subject.beyond(node.inputs[0]) == subject.beyond(source)
+    return constant is not None and subject.shape(source) == tuple(constant.tolist())
 
 
 def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
-    """What `edge` is as a mask; None if it is not a mask of a constant rate."""
+    """What `edge` is as a mask."""
     node = subject.node(edge)
     if node.op == "Cast":
         node = subject.node(node.inputs[0])
     if node.op == "GreaterEqual":
-        rate = _uniform_and_constant(subject, node.inputs[0], node.inputs[1])
-        return (
-            None
-            if rate is None
-            else _Mask(rate, node.inputs[1], 0.0, subject.beyond(node.inputs[0]))
-        )
+        return _drawn(subject, node.inputs[0], node.inputs[1], kept=False)
     if node.op == "Floor":
         total = subject.node(node.inputs[0])
         if total.op in ADDS:
-            for uniform, constant in (total.inputs, total.inputs[::-1]):
-                keep = _uniform_and_constant(subject, uniform, constant)
-                if keep is not None:
-                    return _Mask(round(1 - keep, 7), constant, 1.0, subject.beyond(uniform))
+            left, right = total.inputs
+            return _drawn(subject, left, right, True) or _drawn(subject, right, left, True)
     return None
 
 
-def _uniform_and_constant(subject: Subject, uniform: Edge, constant: Edge) -> Optional[float]:
-    node = subject.node(uniform)
-    while node.op in ADDS | {"Mul"} and len(node.inputs) == 2:  # minval and maxval
-        node = subject.node(node.inputs[0])
-    value = subject.constant(constant)
-    if node.op not in _RANDOM or value is None or value.ndim:
+def _drawn(subject: Subject, uniform: Edge, share: Edge, kept: bool) -> Optional[_Mask]:
+    """The mask of these values; None where they are not random, or by many constants."""
+    value = subject.constant(share)
+    if _uniform(subject, uniform).op not in _RANDOM or (value is not None and value.ndim):
         return None
-    return float(str(value[()]))
+    number = None if value is None else float(str(value[()]))
+    return _Mask(share, kept, number, subject.beyond(uniform))
+
+
+def _uniform(subject: Subject, edge: Edge) -> Node:
+    """The node that draws, before its minval and maxval are put to its values."""
+    node = subject.node(edge)
+    while node.op in ADDS | {"Mul"} and len(node.inputs) == 2:
+        node = subject.node(node.inputs[0])
+    return node

@@ -32,8 +32,9 @@ def shuffle(x: Tensor) -> Tensor:
     return x[torch.randperm(len(x), device=x.device)]
 
 
-def dropout_where(x: Tensor, drawn: Tensor, rate: float, training: bool) -> Tensor:
-    """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate."""
+def dropout_where(x: Tensor, drawn: Tensor, rate: Any, training: bool = True) -> Tensor:
+    """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate, a
+    number or a tensor."""
     return torch.where(drawn >= rate, x / (1 - rate), 0.0) if training else x
 
 
