@@ -139,7 +139,7 @@ BENCHMARKS = (
         "frontier_computing",
         "auc_evidence",
         _AUC,
-        _COMPUTING + " --seeds 2",
+        _COMPUTING + " --seeds 3",
         _COMPUTING + " --quick",
         takes="an hour",
     ),

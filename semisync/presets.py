@@ -10,12 +10,15 @@ from semisync.optimizer import GlobalBatchOptimizer
 from semisync.pacing import MeanStaleness
 from semisync.staleness import Threshold
 
-PRESETS: Dict[str, Callable[[], Dict[str, Any]]] = {
-    "sync": lambda: {"paced": True},
-    "balanced": lambda: {"staleness": Threshold(4), "in_flight": MeanStaleness(0.125)},
-    "semi-sync": lambda: {"staleness": Threshold(4)},
-    "async": lambda: {"policy": [("", "async")], "batch_norm": "async"},
-    "hybrid": lambda: {"staleness": Threshold(4), "policy": _sparse_at_once},
+PRESETS: Dict[str, Callable[[int], Dict[str, Any]]] = {  # of M
+    "sync": lambda _: {"paced": True},
+    "balanced": lambda m: {
+        "staleness": Threshold(4),
+        "in_flight": MeanStaleness(max(0.125, 1 / m)),
+    },
+    "semi-sync": lambda _: {"staleness": Threshold(4)},
+    "async": lambda _: {"policy": [("", "async")], "batch_norm": "async"},
+    "hybrid": lambda _: {"staleness": Threshold(4), "policy": _sparse_at_once},
 }
 
 
@@ -23,9 +26,9 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
     """A `GlobalBatchOptimizer` around `optimizer`, with the settings of a mode.
 
         sync        every gradient of a global batch is of that step's parameters
-        balanced    an eighth of a global batch may be one step late, no more on average: where M
-                    is well above the number of workers, nearly the AUC of sync at nearly the pace
-                    of async
+        balanced    an eighth of a global batch, or one batch of fewer than eight, may be one step
+                    late, no more on average: where M is well above the number of workers, nearly
+                    the AUC of sync at nearly the pace of async
         semi-sync   no worker waits; a batch more than 4 global steps late does not count
         async       each batch is applied at once
         hybrid      embeddings (sparse gradients) at once, the rest semi-sync; `in_flight` bounds
@@ -61,8 +64,9 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
                 global_batch, local_batch
             )
         )
-    options = dict(PRESETS[mode](), **more)
-    return GlobalBatchOptimizer(optimizer, int(global_batch // local_batch), **options)
+    batches_per_step = int(global_batch // local_batch)
+    options = dict(PRESETS[mode](batches_per_step), **more)
+    return GlobalBatchOptimizer(optimizer, batches_per_step, **options)
 
 
 def _sparse_at_once(gradient, variable):

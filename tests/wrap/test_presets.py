@@ -76,14 +76,15 @@ def test_sync_has_no_staleness():
     assert preset.hook.ledger.staleness == {0: 30}
 
 
-def test_balanced_lets_an_eighth_of_a_step_be_late_at_most():
-    preset = Preset("balanced", batches_per_step=8)
+@pytest.mark.parametrize("batches_per_step, most", [(16, 0.125), (8, 0.125), (4, 0.25)])
+def test_balanced_lets_an_eighth_of_a_step_or_one_batch_be_late(batches_per_step, most):
+    preset = Preset("balanced", batches_per_step)
     with preset.session() as session:
-        preset.train(session, *[1.0] * 80)
+        preset.train(session, *[1.0] * (10 * batches_per_step))
     staleness = preset.hook.ledger.staleness
-    assert set(staleness) <= {0, 1} and sum(staleness.values()) == 80
-    assert staleness.get(1, 0) <= 9
-    assert preset.optimizer.options.paced == semisync.MeanStaleness(0.125)
+    assert set(staleness) <= {0, 1} and sum(staleness.values()) == 10 * batches_per_step
+    assert staleness.get(1, 0) <= most * 9 * batches_per_step
+    assert preset.optimizer.options.paced == semisync.MeanStaleness(most)
 
 
 def test_semi_sync_counts_a_batch_of_4_steps_of_staleness_and_none_of_5():
