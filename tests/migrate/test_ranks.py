@@ -258,7 +258,7 @@ MASTER = {"MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
         ({"RANK": "0", "WORLD": "2"}, "RANK is '0', and there is no WORLD_SIZE"),
         ({"PET_NNODES": "1:1"}, (0, 1)),
         ({"PET_NNODES": "2"}, "PET_NNODES is '2', but torchrun did not start this process"),
-        ({"PET_NNODES": "1:4"}, "run `torchrun -m semisync` in place of `semisync`"),
+        ({"PET_NNODES": "1:4"}, "run `torchrun -m semisync` instead of `semisync`"),
         ({**RANKS, **MASTER, "PET_NNODES": "2"}, (1, 2)),
     ],
 )

@@ -80,6 +80,7 @@ _NAMES = {
     "normalisation": [
         "bias_add_channels_first",
         "clip_by_norm",
+        "dropout_where",
         "fused_batch_norm",
         "local_response_norm",
         "softmax_cross_entropy",
@@ -92,7 +93,6 @@ _NAMES = {
         "ragged_to_sparse",
     ],
     "random": [
-        "dropout_where",
         "log_uniform_candidates",
         "shuffle",
         "truncated_normal",

@@ -1,8 +1,8 @@
-"""Normalisation, and losses whose op gives its gradient too."""
+"""Normalisation, dropout, and losses whose op gives its gradient too."""
 
 from __future__ import annotations
 
-from typing import List, Tuple
+from typing import Any, List, Tuple
 
 import torch
 from torch import Tensor
@@ -91,3 +91,9 @@ def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tuple[Tensor
     chosen = labels.unsqueeze(-1).long()
     ones = (chosen == torch.arange(logits.shape[-1], device=logits.device)).to(logs.dtype)
     return -logs.gather(-1, chosen).squeeze(-1), logs.exp() - ones
+
+
+def dropout_where(x: Tensor, drawn: Tensor, rate: Any, training: bool = True) -> Tensor:
+    """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate, a
+    number or a tensor."""
+    return torch.where(drawn >= rate, x / (1 - rate), 0.0) if training else x

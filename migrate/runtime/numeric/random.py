@@ -32,12 +32,6 @@ def shuffle(x: Tensor) -> Tensor:
     return x[torch.randperm(len(x), device=x.device)]
 
 
-def dropout_where(x: Tensor, drawn: Tensor, rate: Any, training: bool = True) -> Tensor:
-    """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate, a
-    number or a tensor."""
-    return torch.where(drawn >= rate, x / (1 - rate), 0.0) if training else x
-
-
 def log_uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int) -> Sampled:
     """Samples `count` classes of 0..limit-1: P(k) = log((k + 2) / (k + 1)) / log(limit + 1).
 
