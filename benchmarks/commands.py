@@ -41,10 +41,9 @@ _MITIGATED = (
 )
 _EVIDENCE = "--data {data} --python {tf1} --modes "
 _OF_32 = " --delays --set batches_per_step=32 "
-_READING = _OF_32 + "pause_in=reading learning_rate=0.012"
 _FRONTIER = (
     _EVIDENCE + "sync native-sync staleness-0.125 staleness-0.25 staleness-0.5 semi-sync backups"
-    " async-tuned" + _READING
+    " async-tuned" + _OF_32 + "pause_in=reading learning_rate=0.012"
 )
 _ENDS = _EVIDENCE + "sync staleness-0.125 "
 _ADAGRAD = (

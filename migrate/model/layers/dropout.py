@@ -109,10 +109,8 @@ def _scales(subject: Subject, scale: Node, factor: Edge, mask: _Mask) -> bool:
     """Whether scaling by `factor` divides by the share of values that are kept."""
     if scale.op == "RealDiv":
         return factor == scale.inputs[1] and _is_kept(subject, factor, mask)
-    constant = subject.constant(factor)
-    if constant is not None:
-        given = None if mask.rate is None or constant.ndim else float(constant) * (1 - mask.rate)
-        return given is not None and math.isclose(given, 1, rel_tol=1e-5)
+    if mask.rate is not None and mask.rate < 1 and _is_number(subject, factor, 1 / (1 - mask.rate)):
+        return True
     inverse = subject.node(factor)
     if inverse.op in _INVERSES:
         return _is_kept(subject, inverse.inputs[0], mask)
