@@ -176,8 +176,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def _ensure_ticket(self, session):
         """Draws a ticket for the next run, where there is none."""
-        # Every run of a session costs its start-up the optimising of another graph.
-        if self._is_new or (self._may_be_empty and session.run(self._handles.worker.empty)):
+        if self._may_be_empty:
             self._draw(session)
         self._is_new = False
         self._may_be_empty = True

@@ -5,7 +5,7 @@ import socket
 import uuid
 from typing import Any, Dict, NamedTuple
 
-from semisync.common.compat import tf
+from semisync.common.compat import raw_ops, tf
 from semisync.transport.graph_ops import on_cpu
 from semisync.transport.messages import (
     DISAGREED,
@@ -26,9 +26,9 @@ class WorkerOps(NamedTuple):
     Attributes:
         member: this process, as its messages name it.
         state: the variable of the worker state; its op, in an imported graph.
-        ticket, token, empty: see `semisync.worker.state`.
+        ticket, token: see `semisync.worker.state`.
         join, leave: the ops that send the first and the last message.
-        first_draw: the op that draws a ticket when there is none.
+        first_draw: the op that draws a ticket where there is none.
         objection: placeholder, string: how the settings differ.
         disagree: the op that sends it.
         fate: what became of the last batch, int64 [2]: see `GlobalBatchOptimizer`.
@@ -41,7 +41,6 @@ class WorkerOps(NamedTuple):
     state: Any
     ticket: Any
     token: Any
-    empty: Any
     join: Any
     leave: Any
     first_draw: Any
@@ -101,20 +100,29 @@ class Member:
         with tf.control_dependencies(sent):
             return self.mailbox.send(self.name, batch)
 
+    def first_draw(self):
+        """The op that draws a ticket where there is none, else does nothing."""
+        with tf.device(self.state.device):
+            message = numbers(DRAWN, self.state.ticket, 0, 0)
+            wanted = raw_ops.Switch(data=message, pred=self.state.empty)[1]
+            return self.draw(sealed(wanted), now())
+
     def draw(self, batch, since, sent=()):
         """The op that draws a ticket, tells the chief, and then stores it with its token.
 
         Args:
-            batch: int64 [4] for the message: kind, ticket of the last batch, token, waited.
+            batch: int64 [4] for the message: kind, ticket of the last batch, token, waited. Where
+                it is dead, as TensorFlow calls the branch that is not taken, so is all of this.
             since: when the new ticket starts to age, see `semisync.worker.state.now`.
             sent: what comes before.
         """
         with tf.device(self.mailbox.device):
-            with tf.control_dependencies(sent):
+            last = tf.unstack(batch)[TICKET]
+            with tf.control_dependencies([last, *sent]):
                 ticket, waited = self.mailbox.draw()
             with tf.control_dependencies([ticket]):
                 token, fresh_for = self.job_state.read_clock(), self.job_state.read_fresh_for()
-            last, due = tf.unstack(batch)[TICKET], waited + fresh_for
+            due = waited + fresh_for
             with tf.control_dependencies([self.mailbox.send(self.name, batch, ticket)]):
                 drawn = numbers(STAGED, ticket, token, waited, due, last)
         return self.state.hold(drawn, since)
@@ -130,10 +138,9 @@ def build_worker_ops(member, weights, pings):
             state=state.variable,
             ticket=state.ticket,
             token=state.token,
-            empty=state.empty,
             join=member.join(),
             leave=member.send(LEFT, state.ticket),
-            first_draw=member.draw(sealed(numbers(DRAWN, state.last(), 0, 0)), now()),
+            first_draw=member.first_draw(),
             objection=objection,
             disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0)),
             fate=member.job_state.fate_of(state.last()),
