@@ -55,8 +55,8 @@ def of_model(model: Written) -> str:
     trained = [parameter for parameter in model.parameters if parameter.trainable]
     values = sum(math.prod(parameter.shape) for parameter in trained)
     buffers = len(model.parameters) - len(trained)
-    drops = f"\n  note: {model.drops}" if model.drops else ""
-    return f"{len(trained)} parameters of {values:,} values, {buffers} buffers{drops}"
+    notes = "".join(f"\n  note: {note}" for note in model.notes)
+    return f"{len(trained)} parameters of {values:,} values, {buffers} buffers{notes}"
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:

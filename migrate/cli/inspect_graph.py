@@ -65,7 +65,7 @@ def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
     }
     try:
         with extra("torch", "to convert it"):
-            found["note"] = _write(prefix, meta).drops or None
+            found["note"] = "; ".join(_write(prefix, meta).notes) or None
     except SemisyncError as error:
         found["reason"] = str(error)
     with contextlib.suppress(SemisyncError), extra("torch", ""):  # the reason is said

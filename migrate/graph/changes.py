@@ -2,7 +2,8 @@
 
 1. The nodes of a step are all that its training op needs, by data or by control, and what waits for
    the training op, such as the global step's AssignAdd. The training op is the one that the caller
-   names, or those in the collection "train_op", or else all ops that apply gradients.
+   names, or those in the collection "train_op", or all ops that apply gradients, or else what gives
+   a trainable variable a new value that depends on the old one, as BERT's optimizer does.
 2. A counter is a variable whose next value depends on itself and constants alone: the global step,
    Adam's powers of beta1 and beta2.
 3. Any other variable that a step writes is trained, is a slot, or is left to its reader.
@@ -14,7 +15,7 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
 
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import APPLIES, WHOLE, changed_variable
+from migrate.graph.writes import APPLIES, SETS, WHOLE, changed_variable
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import node_of
@@ -69,7 +70,15 @@ def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
     listed = [name for name in graph.train_ops if name in graph.nodes]
     if listed:
         return listed
-    return [node.name for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
+    applies = [node.name for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
+    return applies or [node.name for node in graph.nodes.values() if _trains_by_hand(graph, node)]
+
+
+def _trains_by_hand(graph: Graph, node: Node) -> bool:
+    variable = changed_variable(graph, node)
+    if variable is None or variable not in (graph.trainable or ()):
+        return False
+    return node.op not in SETS or variable in depends_on(graph, node.inputs[1])
 
 
 def _candidates(graph: Graph) -> str:

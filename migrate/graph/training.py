@@ -36,7 +36,13 @@ from migrate.graph.find import MetaGraph
 from migrate.graph.lookups import origin
 from migrate.graph.metagraph import Graph
 from migrate.graph.slot_owners import SlotOwners
-from migrate.graph.updates import VariableUpdate, find_updates, unknown_updates
+from migrate.graph.updates import (
+    VariableUpdate,
+    find_slotless_updates,
+    find_updates,
+    unknown_updates,
+)
+from migrate.graph.writes import APPLIES
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots, slot_of
@@ -62,6 +68,7 @@ class Training(NamedTuple):
         lacking: variables that the graph trains with slots that are not there -> the optimizer.
         guessed: variables whose slots have the name of a training op's, but no such op of their
             own.
+        by_hand: variables that the graph trains by ops of no known form, and that have no slots.
         keras: variables whose slots are those of Keras's Adam.
         conflicts: sentences: which variables have slots of a second optimizer, left out here.
         counters: scalars that a step counts with, such as the global step and Adam's powers.
@@ -72,6 +79,7 @@ class Training(NamedTuple):
     orphans: Dict[str, str]
     lacking: Dict[str, str]
     guessed: List[str]
+    by_hand: List[str]
     keras: List[str]
     conflicts: List[str]
     counters: FrozenSet[str]
@@ -107,6 +115,11 @@ class Training(NamedTuple):
                 "known here: slots and hyperparameters are those that the names tell, and what "
                 "else the update does is not carried over"
             )
+        if self.by_hand:
+            notes.append(
+                f"the MetaGraph trains {some_of(self.by_hand)} by ops of no form that is known "
+                "here: what their optimizer keeps becomes dense variables, and none gets it"
+            )
         if self.keras:
             notes.append(
                 f"the slots of {some_of(sorted(self.keras))} are those of Keras's Adam, whose "
@@ -139,7 +152,7 @@ def find_training(
     finder = _Finder(checkpoint, left_out)
     if meta is not None:
         stored = {node: where.name for node, where in meta.saved.items()}
-        finder.add_counters(meta.graph, stored)
+        finder.add_changes(meta.graph, stored)
         finder.add_updates(meta.graph, stored)
         finder.add_unknown(unknown_updates(meta.graph), stored)
         finder.add_named(stored)
@@ -161,6 +174,7 @@ class _Finder:
         self._orphans: Dict[str, str] = {}
         self._lacking: Dict[str, str] = {}
         self._guessed: Set[str] = set()
+        self._by_hand: Set[str] = set()
         self._keras: Set[str] = set()
         self._counters: Set[str] = set()
         self._told: Set[str] = set()  # variables of a graph that trains
@@ -180,19 +194,27 @@ class _Finder:
             orphans=orphans,
             lacking=lacking,
             guessed=sorted(self._guessed),
+            by_hand=sorted(self._by_hand - slots.keys()),
             keras=sorted(self._keras),
             conflicts=[*self._slots.conflicts.values()],
             counters=frozenset([*self._counters, *likely]),
             likely=likely,
         )
 
-    def add_counters(self, graph: Graph, stored: Mapping[str, str]) -> None:
-        """Adds what each step counts; `stored` has variables' names in the checkpoint by node."""
+    def add_changes(self, graph: Graph, stored: Mapping[str, str]) -> None:
+        """Adds what each step counts, and trains by hand; `stored` has variables' names in the
+        checkpoint by node."""
         changes = find_changes(graph)
         if changes.written:
             self._told.update(stored.values())
         for node in changes.counters:
             self._add_counter(stored.get(node))
+        updates = [*find_updates(graph), *find_slotless_updates(graph)]
+        known = {update.variable for update in updates} | changes.counters.keys()
+        trained = changes.written.keys() & (graph.trainable or frozenset()) - known
+        for node in trained & stored.keys():
+            if not any(APPLIES.fullmatch(writer.op) for writer in changes.written[node]):
+                self._by_hand.add(stored[node])
 
     def _add_counter(self, name: Optional[str]) -> None:
         if name is not None and not self._checkpoint[name].shape:

@@ -21,6 +21,7 @@ from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
 from migrate.model.features.description import describe
 from migrate.model.inputs import cut_at
+from migrate.model.layers.batch_norm import batch_statistics
 from migrate.model.lookup_tables import Tables
 from migrate.model.model_file import model_source
 from migrate.model.named_inputs import Named, begin_at
@@ -129,6 +130,24 @@ class Written(NamedTuple):
             f"the graph drops values at random whenever it runs, in {named}, so that its scores "
             "differ from run to run; model.py drops only while it trains"
         )
+
+    @property
+    def by_batch(self) -> str:
+        """A sentence on statistics of each batch that no known form of BatchNorm has; "": none."""
+        found = sorted(batch_statistics(self.emitter.subject, self.emitter.computed()))
+        if not found:
+            return ""
+        return (
+            "BatchNorm is of a form that is not known here: model.py takes the statistics of each "
+            f"batch in {some_of(map(repr, found), most=1)}, as the graph does while it trains, so "
+            "that a row's score depends on the rows beside it; give the MetaGraph of an evaluation "
+            "with --meta"
+        )
+
+    @property
+    def notes(self) -> List[str]:
+        """What one should know of the model's scores."""
+        return [note for note in (self.drops, self.by_batch) if note]
 
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:

@@ -7,7 +7,7 @@ a tensor of the checkpoint is turned.
 
 from __future__ import annotations
 
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
 
@@ -17,7 +17,8 @@ from migrate.graph import attributes
 from migrate.graph.changes import depends_on
 from migrate.graph.lookups import VARIABLES, Saved
 from migrate.graph.metagraph import Graph, Node
-from migrate.graph.writes import SETS, changed_variable
+from migrate.graph.updates import find_slotless_updates, find_updates
+from migrate.graph.writes import APPLIES, SETS, changed_variable
 from migrate.manifest.naming import ids_of
 from migrate.model.source.names import Names, scope_name
 from semisync.common.errors import BadInput
@@ -81,7 +82,7 @@ class Parameters:
     ) -> None:
         self._graph, self._saved, self._checkpoint = graph, saved, checkpoint
         self._names = names
-        self._trained = _trained(graph)
+        self._trained = _trained(graph) if graph.trainable is None else set()
         self.by_node: Dict[str, Parameter] = {}
 
     def add(
@@ -185,9 +186,12 @@ class Parameters:
         return not node.name.endswith(_NEVER_TRAINED)
 
 
-def _trained(graph: Graph) -> frozenset:
-    applies = [node for node in graph.nodes.values() if "Apply" in node.op and node.inputs]
-    return frozenset(node.inputs[0][0] for node in applies)
+def _trained(graph: Graph) -> Set[str]:
+    """The variables that training ops change, for a graph that does not list them."""
+    updates = [*find_updates(graph), *find_slotless_updates(graph)]
+    applies = [node for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
+    unknown = [changed_variable(graph, node) for node in applies]
+    return {name for name in unknown if name is not None} | {one.variable for one in updates}
 
 
 def _filled_anew(graph: Graph, variable: str) -> bool:

@@ -7,6 +7,7 @@ import torch
 from migrate import runtime
 from migrate.model.load import load_model
 from migrate.model.training.build import build_training
+from semisync import cli
 from semisync.common.errors import BadInput
 from tests.model.features import outputs_of
 from tests.support.control_flow import control_flow
@@ -165,3 +166,79 @@ def test_a_variable_partitioned_along_its_columns_is_refused_as_such(tmp_path):
     )
     with pytest.raises(BadInput, match=message):
         load_model(prefix, output="scores")
+
+
+def moved(x, moments):
+    for name, moment in zip(["pop_mean", "pop_var"], moments):
+        moving = tf.get_variable(name, initializer=tf.ones([3]), trainable=False)
+        tf.assign_sub(moving, (moving - moment) * 0.1)
+
+
+def divided(x):
+    """Normalised as no library does, for none of them takes the root before it adds epsilon."""
+    mean, variance = tf.nn.moments(x, [0])
+    moved(x, [mean, variance])
+    return (x - mean) / (tf.sqrt(variance) + 1e-3)
+
+
+def fused(x):
+    """By the kernel, beside which nothing keeps an average."""
+    ones, zeros = tf.get_variable("scale", [3]), tf.get_variable("shift", [3])
+    pixels = x[:, tf.newaxis, tf.newaxis, :]
+    return tf.nn.fused_batch_norm(pixels, ones, zeros, is_training=True)[0][:, 0, 0, :]
+
+
+def usual(x):
+    mean, variance = tf.nn.moments(x, [0])
+    moved(x, [mean, variance])
+    return tf.nn.batch_normalization(x, mean, variance, None, tf.get_variable("scale", [3]), 1e-3)
+
+
+@pytest.mark.parametrize("form, said", [(divided, True), (fused, True), (usual, False)])
+def test_a_batch_norm_of_no_known_form_is_said_to_score_by_the_batch(form, said, tmp_path, capsys):
+    prefix = str(tmp_path / "model")
+
+    def build():
+        return form(tf.placeholder(tf.float32, [None, 3], name="x"))
+
+    whole, one = scored(prefix, build, {"x:0": X}, {"x:0": X[:1]})
+    assert not np.allclose(whole[:1], one)
+    note = "note: BatchNorm is of a form that is not known here: model.py takes the statistics of"
+    converting = ["convert", prefix, str(tmp_path / "out"), "--model", "--output", "scores"]
+    assert cli.main(converting) == 0
+    assert (note in capsys.readouterr().out) == said
+    module = load_model(prefix, output="scores").eval()
+    alike = [outputs_of(module, {"x": torch.tensor(rows)})[0] for rows in (X, X[:1])]
+    assert np.allclose(alike[0][:1], alike[1]) != said
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_what_a_step_in_a_cond_changes_is_a_parameter_of_a_graph_without_collections(
+    version, tmp_path
+):
+    prefix = str(tmp_path / "model")
+    with control_flow(version), tf.Graph().as_default() as graph, tf.Session() as session:
+        table = tf.get_variable("table", [4, 3], use_resource=version == 2)
+        kernel = tf.get_variable("kernel", [3, 1], use_resource=version == 2)
+        fixed = tf.get_variable("fixed", [3, 1])
+        optimizers = [tf.train.GradientDescentOptimizer(0.1), tf.train.AdagradOptimizer(0.1)]
+        rows = tf.nn.embedding_lookup(table, tf.placeholder(tf.int64, [None], name="ids"))
+        logits = tf.matmul(rows, kernel + fixed, name="logits")
+        loss = tf.reduce_mean(tf.square(logits - 1))
+        grads = tf.gradients(loss, [table, kernel])
+        applied = [[(grad, var)] for grad, var in zip(grads, [table, kernel])]
+        optimizers[1]._create_slots([kernel])
+        tf.cond(
+            tf.less(loss, 9),
+            lambda: tf.group(*(o.apply_gradients(one) for o, one in zip(optimizers, applied))),
+            tf.no_op,
+        )
+        session.run(tf.global_variables_initializer())
+        saver = tf.train.Saver()
+        saver.save(session, prefix, write_meta_graph=False)
+        for key in (tf.GraphKeys.TRAINABLE_VARIABLES, tf.GraphKeys.TRAIN_OP):
+            graph.clear_collection(key)
+        saver.export_meta_graph(prefix + ".meta")
+    module = load_model(prefix, output="logits")
+    trained = {module.tensorflow_variables[name] for name, _ in module.named_parameters()}
+    assert trained == {"table", "kernel"}

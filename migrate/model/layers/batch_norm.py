@@ -18,7 +18,7 @@ the branch for training, and its statistics would stay as they are.
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from migrate.graph.attributes import flag, float32, string
 from migrate.graph.lookups import ADDS, VARIABLES
@@ -74,6 +74,20 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
     return _layer(subject, found)
 
 
+def batch_statistics(subject: Subject, computed: Iterable[Edge]) -> Set[str]:
+    """The nodes, of those that are `computed` as ops, that give a batch's statistics: the kernel in
+    its training mode, and what is averaged into a variable."""
+    nodes = {edge[0] for edge in computed}
+    moves = [move for moves in find_moves(subject).values() for move in moves]
+    averages = {subject.viewed(move.value)[0] for move in moves}
+    training = {name for name in nodes if _takes_batch(subject, subject.graph.nodes[name])}
+    return training | averages & nodes
+
+
+def _takes_batch(subject: Subject, node: Node) -> bool:
+    return node.op in FUSED and flag(subject.graph, node, "is_training")
+
+
 def _moves_otherwise(subject: Subject, moving: List[Node]) -> bool:
     """Whether the graph moves statistics, but not as averages of one known rate."""
     rates = {_momentum(subject, node) for node in moving}
@@ -120,7 +134,7 @@ def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
     ones = subject.constant(gamma)
     if not offset or (not scale and (ones is None or not (ones == 1).all())):
         return None
-    if flag(graph, node, "is_training"):
+    if _takes_batch(subject, node):
         moving = [averaged(subject, (node.name, output)) for output in (1, 2)]
     else:
         moving = [subject.variable(mean), subject.variable(variance)]

@@ -8,6 +8,9 @@ import tensorflow.compat.v1 as tf
 import torch
 from tensorflow.core.protobuf import meta_graph_pb2
 
+from migrate import open_checkpoint
+from migrate.graph.find import find_meta_graph
+from migrate.graph.training import find_training
 from migrate.model.load import load_model
 from migrate.model.training.build import build_optimizer, build_training
 from migrate.model.training.steps import compare_steps, recorded_step
@@ -284,6 +287,35 @@ def test_a_weight_decay_beside_the_optimizer_is_refused(tmp_path):
 
     message = refusal(saved(tmp_path, build))
     assert "'weight'" in message and "beside the optimizer's 'Momentum/update_weight/" in message
+
+
+def test_an_optimizer_that_assigns_by_hand_is_refused_by_name_and_noted(tmp_path):
+    """As BERT's does, without any op or collection that tells the training op."""
+
+    def build():
+        loss, weight = regression()
+        step = tf.train.get_or_create_global_step()
+        mean = tf.get_variable("weight/adam_m", [2, 1], trainable=False)
+        following = 0.9 * mean + 0.1 * tf.gradients(loss, weight)[0]
+        moved = weight.assign(weight - 0.1 * (following + 0.01 * weight))
+        return tf.group(moved, mean.assign(following), step.assign(step + 1))
+
+    prefix = saved(tmp_path, build)
+    message = refusal(prefix)
+    assert "each step changes 'weight' by 'Assign" in message
+    assert "not an update of an optimizer that is known here" in message
+    with open_checkpoint(prefix) as checkpoint:
+        (note,) = find_training(checkpoint, find_meta_graph(checkpoint, None)).notes()
+    assert note.startswith("the MetaGraph trains weight by ops of no form that is known here")
+
+
+def test_what_only_loads_a_variable_is_no_training_op(tmp_path):
+    def build():
+        _, weight = regression()
+        return weight.assign(tf.placeholder(tf.float32, [2, 1], name="given"))
+
+    prefix = saved(tmp_path, build, {"given:0": np.ones((2, 1), np.float32)})
+    assert "has no training op that changes a variable" in refusal(prefix)
 
 
 def test_a_constraint_is_refused(tmp_path):
