@@ -126,7 +126,7 @@ class Emitter:
         self._found: Dict[str, Found] = {}
         self._bags: Dict[Tuple[int, str], str] = {}
         self._edges = _edges(self.regions, outputs)
-        trained = {name for name, layer in self.layers.items() if not (layer.pure or layer.same)}
+        trained = {name for name, layer in self.layers.items() if layer.trained}
         self._names = LocalNames(
             self.subject,
             self.regions,
@@ -237,7 +237,7 @@ class Emitter:
             values.append(self._constants.value(array, f"{of}/{name}"))
         written = layer.write(self._parameters, self.modules, values)
         key = (written, self.regions.of[node.name])
-        first = self._first.setdefault(key, node.name) if layer.pure else node.name
+        first = self._first.setdefault(key, node.name) if layer.again else node.name
         if first == node.name:
             self._assign(node, written, TENSORS if layer.static else None)
         else:

@@ -1,7 +1,8 @@
 """runtime.BatchNorm: TensorFlow's BatchNorm in all its forms, which then follows the module's own
 `training`.
 
-    fused       FusedBatchNorm*; with `training` fed, the Merge of a training and an inference one
+    fused       FusedBatchNorm*; with `training` fed, the Merge of a training and an inference one;
+                of two axes, contrib reshapes them to four and back
     unfused     x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma
                 (tf.nn.batch_normalization); mean and variance are those of the batch, the moving
                 ones, or a Merge of both
@@ -63,7 +64,7 @@ class Normalised(NamedTuple):
 def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
     """The layer that ends at `node`."""
     found = None
-    if node.op in FUSED:
+    if node.op in FUSED or node.op == "Reshape":
         found = _fused(subject, node)
     elif node.op == "Merge":
         found = _either_fused(subject, node)
@@ -110,7 +111,7 @@ def _layer(subject: Subject, norm: _Norm) -> Layer:
         modules[attribute] = _constructor(norm, mean, _momentum(subject, norm.mean))
         return f"self.{attribute}({values[0]})"
 
-    return Layer((norm.x,), write, norm.flag)
+    return Layer((norm.x,), write, norm.flag, trained=True)
 
 
 def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str:
@@ -127,9 +128,27 @@ def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str
     return text if momentum is not None else text + "  # the graph does not say its momentum"
 
 
-def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
-    graph = subject.graph
-    x, gamma, beta, mean, variance = node.inputs[:5]
+def _kernel(subject: Subject, end: Node) -> Optional[Tuple[Node, Edge]]:
+    """The fused kernel whose values `end` has, and what it normalises."""
+    if end.op != "Reshape":
+        return (end, end.inputs[0]) if end.op in FUSED else None
+    node = subject.node(end.inputs[0])
+    spread = subject.node(node.inputs[0]) if node.op in FUSED and subject.sole(node) else end
+    shape, x = subject.node(end.inputs[1]), subject.beyond(spread.inputs[0])
+    if spread is end or spread.op != "Reshape" or shape.op != "Shape":
+        return None
+    channels = [(subject.shape(edge) or (None,))[-1] for edge in (x, (spread.name, 0))]
+    same = None not in channels and channels[0] == channels[1]
+    first = string(subject.graph, node, "data_format") == b"NCHW"
+    return (node, x) if same and not first and subject.beyond(shape.inputs[0]) == x else None
+
+
+def _fused(subject: Subject, end: Node) -> Optional[_Norm]:
+    graph, found = subject.graph, _kernel(subject, end)
+    if found is None:
+        return None
+    node, x = found
+    gamma, beta, mean, variance = node.inputs[1:5]
     scale, offset = _unviewed(subject, gamma), _unviewed(subject, beta)
     ones = subject.constant(gamma)
     if not offset or (not scale and (ones is None or not (ones == 1).all())):
@@ -148,16 +167,15 @@ def _fused(subject: Subject, node: Node) -> Optional[_Norm]:
 def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
     """A Merge of the fused kernel's two modes."""
     sides = [subject.node(edge) for edge in merge.inputs]
-    if len(sides) != 2 or not all(side.op in FUSED for side in sides):
+    kernels = [kernel for kernel in (_kernel(subject, side) for side in sides) if kernel]
+    modes = [flag(subject.graph, node, "is_training") for node, _ in kernels]
+    if len(sides) != 2 or sorted(modes) != [False, True]:
         return None
-    modes = {flag(subject.graph, side, "is_training"): side for side in sides}
-    if set(modes) != {False, True}:
-        return None
-    norm = _fused(subject, modes[False])
-    sources = [subject.beyond(side.inputs[0]) for side in sides]
+    norm = _fused(subject, sides[modes.index(False)])
+    sources = [subject.beyond(x) for _, x in kernels]
     if norm is None or sources[0] != sources[1]:
         return None
-    training = merge.inputs[sides.index(modes[True])]
+    training = merge.inputs[modes.index(True)]
     return norm._replace(x=sources[0], flag=subject.flag(merge, training))
 
 

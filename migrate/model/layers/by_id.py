@@ -28,4 +28,4 @@ def find_by_id(subject: Subject, node: Node) -> Optional[Layer]:
         attribute = known.attribute.rpartition(".")[0]
         return f"self.{attribute}({values[0].tensor}, {values[1].tensor})"
 
-    return Layer(node.inputs[1:], write)
+    return Layer(node.inputs[1:], write, trained=True, again=False)

@@ -37,7 +37,7 @@ def _choice(condition: Edge, number: numpy.ndarray, x: Edge, side: int) -> Layer
         sides = [literal(number), values[1].tensor]
         return f"torch.where({values[0].tensor}, {', '.join(sides if side == 1 else sides[::-1])})"
 
-    return Layer((condition, x), write, pure=True)
+    return Layer((condition, x), write)
 
 
 def _sources(subject: Subject, x: Edge) -> List[Edge]:

@@ -70,7 +70,7 @@ def find_clip(subject: Subject, node: Node) -> Optional[Layer]:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return clipped.of(values[0].tensor)
 
-    return Layer((clipped.x,), write, pure=True)
+    return Layer((clipped.x,), write)
 
 
 def _squared_norm(subject: Subject, norm: Node) -> Optional[Node]:

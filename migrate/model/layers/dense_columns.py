@@ -112,9 +112,7 @@ def _dense(subject: Subject, node: Node) -> Optional[Layer]:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return f"torch.where({values[0].tensor}, {values[1].tensor}, {literal(default)})"
 
-    return Layer(
-        (column.chosen.mask, node.inputs[2]), write, static=missing.dtype != object, pure=True
-    )
+    return Layer((column.chosen.mask, node.inputs[2]), write, static=missing.dtype != object)
 
 
 @functools.lru_cache(maxsize=256)
@@ -193,7 +191,7 @@ def _offset(subject: Subject, node: Node) -> Optional[Layer]:
                 continue
             if _width(subject, x) == 1:
                 return Layer((values,), _first, same=True)
-            return Layer((x,), _with_steps(int(step), _width(subject, x) or 0), pure=True)
+            return Layer((x,), _with_steps(int(step), _width(subject, x) or 0))
     return None
 
 
@@ -215,7 +213,7 @@ def _places(subject: Subject, cast: Node) -> Optional[Layer]:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return f"runtime.all_places({values[0].tensor})"
 
-    return Layer((x,), write, pure=True)
+    return Layer((x,), write)
 
 
 def _placed(subject: Subject, cast: Node) -> Optional[Edge]:

@@ -92,12 +92,12 @@ def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge
         return f"runtime.dropout_where({x}, {drawn}, {rate})"
 
     if mask.rate is None:
-        return Layer((source, mask.drawn, mask.share), at_fed)
+        return Layer((source, mask.drawn, mask.share), at_fed, again=False)
     off = {mask.share: float(mask.kept), factor: 1.0}
     if once:
-        return Layer((source, mask.drawn), at_constant, off=off)
+        return Layer((source, mask.drawn), at_constant, off=off, again=False)
     alone = _is_shape_of(subject, shape, source)
-    return Layer((source,) if alone else (source, shape), at_constant, off=off)
+    return Layer((source,) if alone else (source, shape), at_constant, off=off, again=False)
 
 
 def _is_once(subject: Subject, node: Node, mask: _Mask) -> bool:

@@ -52,7 +52,8 @@ class Layer(NamedTuple):
         kernel: the variable node of its matrix, which is no table then, whatever else reads it.
         same: it returns its first input unchanged.
         static: it has as many values as its inputs, whatever op it ends with.
-        pure: its expression has no other effects.
+        trained: it has variables.
+        again: it does the same each time, rather than draw or take something in anew.
         constants: by name, arrays whose values follow those of the inputs.
         inside: nodes whose values differ from the graph's while the layer replaces them.
     """
@@ -64,7 +65,8 @@ class Layer(NamedTuple):
     kernel: Optional[str] = None
     same: bool = False
     static: bool = False
-    pure: bool = False
+    trained: bool = False
+    again: bool = True
     constants: Tuple[Tuple[str, numpy.ndarray], ...] = ()
     inside: FrozenSet[str] = frozenset()
 

@@ -52,7 +52,7 @@ def find_layer_norm(subject: Subject, node: Node) -> Optional[Layer]:
         given = f"{values[0]}, [{size}], {weight.expression}, {bias.expression}, {epsilon!r}"
         return f"F.layer_norm({given})"
 
-    return Layer((found.x,), write)
+    return Layer((found.x,), write, trained=True)
 
 
 def _by_hand(subject: Subject, add: Node) -> Optional[Normalised]:

@@ -105,7 +105,7 @@ def _linear(subject: Subject, product: _Product, bias: Optional[Node]) -> Option
             return text
         return f"{text} + {parameters.add(bias).expression}"
 
-    return Layer((product.x,), write, kernel=kernel.name)
+    return Layer((product.x,), write, kernel=kernel.name, trained=True)
 
 
 def _again(parameters: Parameters, kernel: Parameter, bias: Optional[Node], value: str) -> str:

@@ -35,4 +35,4 @@ def find_pointwise(subject: Subject, node: Node) -> Optional[Layer]:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return f"{values[0].tensor} @ {values[1].tensor}[0]"
 
-    return Layer((x.inputs[0], kernel.inputs[0]), write, pure=True)
+    return Layer((x.inputs[0], kernel.inputs[0]), write)

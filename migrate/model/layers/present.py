@@ -48,4 +48,4 @@ def find_present(subject: Subject, node: Node) -> Optional[Layer]:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return f"{values[0].tensor}[{values[1].tensor}]"
 
-    return Layer((node.inputs[0], chosen.mask), write, pure=True)
+    return Layer((node.inputs[0], chosen.mask), write)

@@ -49,7 +49,7 @@ def find_tiles(subject: Subject, node: Node) -> Optional[Layer]:
         return f"{counted} + {values[2].tensor}" if first.any() else counted
 
     constants = (("boundaries", boundaries), ("first", first))
-    return Layer((x,), write, pure=True, constants=constants)
+    return Layer((x,), write, constants=constants)
 
 
 def _division(subject: Subject, edge: Edge) -> Optional[_Division]:

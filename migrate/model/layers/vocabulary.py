@@ -71,4 +71,4 @@ def find_vocabulary(subject: Subject, node: Node) -> Optional[Layer]:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         return f"{values[0].text}.find_or_hash({values[1].tensor}, {more})"
 
-    return Layer(words.found.inputs[:2], write, pure=True)
+    return Layer(words.found.inputs[:2], write)

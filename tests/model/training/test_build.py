@@ -437,6 +437,45 @@ def test_batch_norm_with_fixed_statistics_trains_with_them(tmp_path):
     assert all(torch.equal(v, before[k]) for k, v in training.module.named_buffers())
 
 
+def fused(x, training):
+    """(normalised, moves of the statistics) of two axes, as tf.contrib.layers.batch_norm has it."""
+    with tf.variable_scope("norm", reuse=tf.AUTO_REUSE):
+        scale, offset = (tf.get_variable(name, [2]) for name in ("gamma", "beta"))
+        moving = [
+            tf.get_variable(f"moving_{name}", [2], initializer=start, trainable=False)
+            for name, start in (("mean", tf.zeros_initializer), ("variance", tf.ones_initializer))
+        ]
+    stored = {} if training else dict(zip(("mean", "variance"), moving))
+    spread = tf.reshape(x, [-1, 1, 1, 2])
+    normed, *found = tf.nn.fused_batch_norm(spread, scale, offset, is_training=training, **stored)
+    moves = [tf.assign_sub(one, (one - new) * 0.1) for one, new in zip(moving, found)]
+    return tf.reshape(normed, tf.shape(x)), moves
+
+
+@pytest.mark.parametrize("name", ["phase", "switch"])
+def test_statistics_move_once_where_both_modes_are_computed(name, tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.placeholder(tf.float32, [None], name="y")
+        phase = tf.placeholder(tf.bool, [], name=name)
+        (trained, moves), (scored, _) = (fused(x, training) for training in (True, False))
+        net = tf.cond(phase, lambda: trained, lambda: scored)
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(net, 1)[:, 0] - y))
+        with tf.control_dependencies(moves):
+            train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        prefix = tf.train.Saver().save(session, str(tmp_path / "model.ckpt"))
+        session.run(train_op, {x: X, y: Y, phase: True})
+        expected = {one.op.name: session.run(one) for one in tf.global_variables()}
+    training = build_training(prefix)
+    assert "self.dense(self.norm(inputs[" in training.module.source
+    step(training)
+    state = training.module.state_dict()
+    for attribute, variable in training.module.tensorflow_variables.items():
+        found = state[attribute].numpy().T
+        np.testing.assert_allclose(found, expected[variable], 1e-5, 1e-6, variable)
+
+
 def test_a_batch_norm_whose_scale_is_cut_into_parts_is_one(tmp_path):
     def build():
         x = tf.placeholder(tf.float32, [None, 2], name="x")
