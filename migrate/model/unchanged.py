@@ -4,6 +4,7 @@
     uniform + 0.0                   of values that are drawn, none of which is -0.0
     Reshape                         to the shape that the graph says the tensor has already
     Tile, Transpose                 once along each axis, axes in their order
+    Split                           into one part
 
 Feature columns end in such a Reshape, a layer over three axes begins with such a Transpose, and
 tf.random_uniform between 0 and 1 multiplies by 1 and adds 0.
@@ -41,6 +42,7 @@ class _Finder:
             "Mul": self._product,
             "RealDiv": lambda node: self._first(node, 1),
             "Reshape": self._reshape,
+            "Split": self._split,
             "Tile": self._tile,
             "Transpose": self._transpose,
         }
@@ -72,6 +74,9 @@ class _Finder:
         node = self._graph.nodes[edge[0]]
         factor = self._product(node) if node.op == "Mul" else None
         return self._graph.nodes[(factor or edge)[0]].op in _UNIFORM
+
+    def _split(self, node: Node) -> Optional[Edge]:
+        return node.inputs[1] if integer(self._graph, node, "num_split") == 1 else None
 
     def _tile(self, node: Node) -> Optional[Edge]:
         counts = self._integers(node.inputs[1])

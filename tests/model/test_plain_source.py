@@ -78,9 +78,13 @@ CHANGES_THE_SHAPE = {
         lambda n: tf.reshape(n, [-1, 3]),
         np.float32([[1, 2], [3, 4], [5, 6]]),
     ),
-    "an axis more": (lambda n: tf.reshape(n, [-1, 2, 1]), np.float32([[1, 2]])),
+    "two axes more": (lambda n: tf.reshape(n, [-1, 1, 2, 1]), np.float32([[1, 2]])),
     "the size of another axis": (
         lambda n: tf.reshape(n, [tf.shape(n)[1], 2]),
+        np.float32([[1, 2], [3, 4]]),
+    ),
+    "rows of another tensor's number": (
+        lambda n: tf.reshape(n, [tf.shape(tf.concat([n, n], 0))[0], -1]),
         np.float32([[1, 2], [3, 4]]),
     ),
     "the size of another tensor": (
@@ -95,6 +99,25 @@ def test_another_shape_is_written(name, tmp_path):
     build, value = CHANGES_THE_SHAPE[name]
     text = forward(saved(tmp_path, lambda n: build(n) * variable(), {"n": value})[0])
     assert "reshape(" in text
+
+
+PLAIN_SHAPES = {
+    "an axis more": (lambda n: tf.reshape(n, [-1, 2, 3, 1]), ".unsqueeze(3)"),
+    "an axis less": (lambda n: tf.reshape(n[:, :, :1], [tf.shape(n)[0], 2]), ".squeeze(2)"),
+    "each row flat": (lambda n: tf.reshape(n, [tf.shape(n)[0], -1]), ".flatten(1)"),
+    "rows of what there are": (lambda n: tf.reshape(n, [tf.shape(n)[0], 6]), ".reshape(-1, 6)"),
+    "turned": (lambda n: tf.transpose(n, [0, 2, 1]), ".mT"),
+    "a matrix turned": (lambda n: tf.transpose(n[:, 0]), ".T"),
+    "one part": (lambda n: tf.split(n, 1, axis=2)[0], 'inputs["n"] * self.w'),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN_SHAPES)
+def test_a_shape_is_written_plainly(name, tmp_path):
+    build, expected = PLAIN_SHAPES[name]
+    value = np.random.RandomState(0).randn(4, 2, 3).astype("f")
+    text = forward(saved(tmp_path, lambda n: build(n) * variable(), {"n": value})[0])
+    assert expected in text and "shape[" not in text and "split" not in text
 
 
 @pytest.mark.parametrize("axes", [3, 4])
@@ -190,7 +213,7 @@ def test_a_product_along_another_axis_is_no_linear_layer(tmp_path):
     def build(n):
         return tf.tensordot(n, tf.get_variable("kernel", [5, 5]), [[1], [0]])
 
-    assert ".permute(" in forward(saved(tmp_path, build, {"n": value})[0])
+    assert ".mT" in forward(saved(tmp_path, build, {"n": value})[0])
 
 
 def test_equal_branches_are_one(zoo):

@@ -6,17 +6,31 @@ squeezed has the size 1, a tensor that is split has parts of one size.
 
 from __future__ import annotations
 
-from typing import List, Optional
+import math
+from typing import List, Optional, Sequence
 
+from migrate.graph.tensors import constant_array
 from migrate.model.ops.arguments import normal, number, sizes, spread, stacked
 from migrate.model.ops.values import OBJECT, STRINGS, TENSOR, Call, Many, Ops, Value, listed
 
 
 def reshape(call: Call) -> str:
-    """`x.reshape(-1, 8)`"""
+    """`x.reshape(-1, 8)`, also where a size is computed that the others tell; `x.flatten(1)`,
+    `x.unsqueeze(1)` or `x.squeeze(1)` where it does the same"""
+    text, shape = call[0].tensor, call[0].shape
     if call[0].kind == STRINGS:
-        return f"{call[0].tensor}.reshape({sizes(call[1])})"
-    return f"{call[0].tensor}.reshape({spread(call[1])})"
+        return f"{text}.reshape({sizes(call[1])})"
+    wanted = _packed(call, 1) if call[1].constant is None else [*call.integers(1)]
+    if wanted == [None, -1] and len(shape or ()) > 1 and _is_batch(call):
+        return f"{text}.flatten(1)"
+    if wanted is None or shape is None or (None in wanted and not _is_told(shape, wanted)):
+        return f"{text}.reshape({spread(call[1])})"
+    has, asked = ([-1 if size is None else size for size in one] for one in (shape, wanted))
+    for method, longer, shorter in (("unsqueeze", asked, has), ("squeeze", has, asked)):
+        for axis, size in enumerate(longer) if has.count(-1) < 2 else ():
+            if size == 1 and longer[:axis] + longer[axis + 1 :] == shorter:
+                return f"{text}.{method}({axis})"
+    return f"{text}.reshape({', '.join(map(str, asked)) or '()'})"
 
 
 def identities(call: Call) -> Many:
@@ -47,9 +61,12 @@ def squeeze(call: Call) -> str:
 
 
 def transpose(call: Call) -> str:
-    """`x.permute(1, 0)`"""
+    """`x.permute(1, 0, 2)`; of the last two axes `x.mT`, of a matrix `x.T`"""
     if call[0].kind == STRINGS:
         return f"{call[0].tensor}.permute({sizes(call[1])})"
+    axes = [] if call[1].constant is None else call.integers(1)
+    if axes[-2:] == [len(axes) - 1, len(axes) - 2] and axes[:-2] == [*range(len(axes) - 2)]:
+        return f"{call[0].tensor}.{'mT' if len(axes) > 2 else 'T'}"
     return f"{call[0].tensor}.permute({spread(call[1])})"
 
 
@@ -183,6 +200,37 @@ def reverse_sequence(call: Call) -> str:
     """`runtime.reverse_sequence(x, lengths, 1)`"""
     axis, batch = call.integer("seq_dim"), call.integer("batch_dim")
     return f"runtime.reverse_sequence({call[0].tensor}, {call[1].tensor}, {axis}, {batch})"
+
+
+def _packed(call: Call, position: int) -> Optional[List[Optional[int]]]:
+    """The numbers that a Pack makes an argument of, None for one that is computed; None where
+    another op makes it."""
+    node = call.graph.nodes[call.node.inputs[position][0]]
+    parts = [call.graph.nodes[name] for name, _ in node.inputs] if node.op == "Pack" else []
+    found = [constant_array(call.graph, part) if part.op == "Const" else None for part in parts]
+    return [None if one is None else int(one) for one in found] or None
+
+
+def _is_told(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:
+    """Whether the one size that is computed has to be that of the one axis that `shape` lacks."""
+    has, known = ([size for size in one if size is not None] for one in (shape, wanted))
+    return (
+        len(shape) - len(has) == len(wanted) - len(known) == 1
+        and min(known, default=1) > 0
+        and math.prod(has) == math.prod(known)
+    )
+
+
+def _is_batch(call: Call) -> bool:
+    """Whether the first number of a reshape's Pack is the size of the first axis."""
+    nodes = call.graph.nodes
+    size = nodes[nodes[call.node.inputs[1][0]].inputs[0][0]]
+    whole = nodes[size.inputs[0][0]] if size.op == "StridedSlice" else size
+    bounds = [nodes[name] for name, _ in size.inputs[1:]]
+    if whole.op != "Shape" or any(bound.op != "Const" for bound in bounds):
+        return False
+    taken = [constant_array(call.graph, bound).tolist() for bound in bounds]
+    return taken == [[0], [1], [1]] and whole.inputs[0] == call.node.inputs[0]
 
 
 def _axis(axis: Value, tensor: Value) -> List[Optional[int]]:
