@@ -39,21 +39,26 @@ _MITIGATED = (
     "--data {data} --python {tf1} --modes sync semi-sync staleness-1 low-beta1 sync-low-beta1"
     " --delays"
 )
-_EVIDENCE = "--data {data} --python {tf1} --modes "
-_OF_32 = " --delays --set batches_per_step=32 "
-_FRONTIER = (
-    _EVIDENCE + "sync native-sync staleness-0.125 staleness-0.25 staleness-0.5 semi-sync backups"
-    " async-tuned" + _OF_32 + "pause_in=reading learning_rate=0.012"
+_EIGHT = (
+    "sync native-sync staleness-0.125 staleness-0.25 staleness-0.5 semi-sync backups async-tuned"
 )
-_ENDS = _EVIDENCE + "sync staleness-0.125 "
-_ADAGRAD = (
-    _ENDS + "semi-sync async-tuned" + _OF_32 + "pause_in=reading prefetch=1 optimizer=adagrad"
-    " learning_rate=0.1 async_rate=0.05"
-)
-_COMPUTING = _ENDS + "async-tuned" + _OF_32 + "learning_rate=0.012 prefetch=1"
+_RATE = "learning_rate=0.012"
+_ADAGRAD = "optimizer=adagrad learning_rate=0.1 async_rate=0.05"
 _STATISTICS = ("modes", "semi_sync", "semi_sync_async", "sync", "async", "staleness")
 _OF_ONE_MODE = ("modes", "semi_sync", "staleness")
 _STATISTICS_OF_ONE = "--data {data} --python {tf1} --modes semi-sync"
+
+
+def _frontier(name, modes, settings, full):
+    """AUC by pace, at global batches of 32."""
+    words = (
+        "--data {data} --python {tf1} --modes "
+        + modes
+        + " --delays --set batches_per_step=32 "
+        + settings
+    )
+    return Benchmark(name, "auc_evidence", _AUC, words + full, words + " --quick", takes="an hour")
+
 
 BENCHMARKS = (
     Benchmark(
@@ -110,37 +115,30 @@ BENCHMARKS = (
         _MITIGATED + " --quick",
         takes="hours",
     ),
-    Benchmark(
+    _frontier(
         "frontier",
-        "auc_evidence",
-        _AUC,
-        _FRONTIER + " prefetch=1 --seeds 5 --frontier docs/frontier.svg",
-        _FRONTIER + " prefetch=1 --quick",
-        takes="an hour",
+        _EIGHT,
+        "pause_in=reading prefetch=1 " + _RATE,
+        " --seeds 5 --frontier docs/frontier.svg",
     ),
-    Benchmark(
-        "frontier_in_turn",
-        "auc_evidence",
-        _AUC,
-        _FRONTIER + " --seeds 5",
-        _FRONTIER + " --quick",
-        takes="an hour",
+    _frontier(
+        "frontier_balanced",
+        "sync staleness-0.125 async-tuned",
+        "pause_in=reading prefetch=1 " + _RATE,
+        " --seeds 5",
     ),
-    Benchmark(
+    _frontier("frontier_in_turn", _EIGHT, "pause_in=reading " + _RATE, " --seeds 5"),
+    _frontier(
         "frontier_adagrad",
-        "auc_evidence",
-        _AUC,
-        _ADAGRAD + " --seeds 3",
-        _ADAGRAD + " --quick",
-        takes="an hour",
+        "sync staleness-0.125 semi-sync async-tuned",
+        "pause_in=reading prefetch=1 " + _ADAGRAD,
+        " --seeds 3",
     ),
-    Benchmark(
+    _frontier(
         "frontier_computing",
-        "auc_evidence",
-        _AUC,
-        _COMPUTING + " --seeds 3",
-        _COMPUTING + " --quick",
-        takes="an hour",
+        "sync staleness-0.125 async-tuned",
+        "prefetch=1 " + _RATE,
+        " --seeds 3",
     ),
     Benchmark(
         "batch_norm",
