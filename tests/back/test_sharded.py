@@ -2,7 +2,6 @@
 
 import pathlib
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -29,11 +28,11 @@ def converted(original, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def saved(converted, tmp_path_factory):
+def saved(interpreters, converted, tmp_path_factory):
     """Folder of the DCPs."""
     out = tmp_path_factory.mktemp("saved")
     np.savez(out / "batches.npz", **batches())
-    command = [sys.executable, "-W", "ignore", "-m", "tests.back.train_sharded"]
+    command = [interpreters / "python", "-W", "ignore", "-m", "tests.back.train_sharded"]
     processes = [
         subprocess.Popen(
             [

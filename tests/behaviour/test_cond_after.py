@@ -11,6 +11,7 @@ from migrate.behaviour.forward import compare_forward
 from migrate.behaviour.setting import Setting
 from semisync.cli import main
 from tests.support.control_flow import control_flow
+from tests.support.require import forked_tensorflow
 
 
 def _chosen(x, training):
@@ -45,7 +46,7 @@ def test_scoring_does_not_move_the_statistics_that_it_scores_with(tmp_path, caps
     pyarrow.parquet.write_table(pa.table({"x": list(rows)}), path)
     out = str(tmp_path / "converted")
     assert main(["convert", prefix, out, "--model"]) == 0, capsys.readouterr()
-    setting = Setting(python=sys.executable)
+    setting = Setting(python=forked_tensorflow(sys.executable))
     assert compare_forward(prefix, out, path, setting, onnx=False).equal
 
 
@@ -66,7 +67,7 @@ def test_a_cond_on_a_constant_trains_and_serves_as_its_branch(tmp_path, capsys):
     pyarrow.parquet.write_table(pa.table({"x": list(rows), "y": rows[:, 0] > 2}), path)
     out = str(tmp_path / "converted")
     assert main(["convert", prefix, out, "--model"]) == 0, capsys.readouterr()
-    setting = Setting(python=sys.executable)
-    assert compare_forward(prefix, out, path, setting, onnx=False).equal
-    steps = ["--steps", "2", "--batch-size", "16", "--data", path, "--tf-python", sys.executable]
+    python = forked_tensorflow(sys.executable)
+    assert compare_forward(prefix, out, path, Setting(python=python), onnx=False).equal
+    steps = ["--steps", "2", "--batch-size", "16", "--data", path, "--tf-python", python]
     assert main(["verify", prefix, out, *steps]) == 0, capsys.readouterr()

@@ -1,11 +1,7 @@
 """Raw ids: every id of a hash table finds its own row, and its slots, in the real modules."""
 
 import json
-import os
 import pathlib
-import signal
-import subprocess
-import sys
 import tempfile
 
 import numpy as np
@@ -28,7 +24,8 @@ from semisync.common.errors import BadInput, UsageError
 from tests.migrate.plans import edit
 from tests.migrate.raw_tables import write_monolith, write_tfra
 from tests.support.conversions import contents, convert, look_up, make_plan, slots_of
-from tests.support.require import environment, shared
+from tests.support.programs import killed
+from tests.support.require import shared
 
 TFRA = pathlib.Path(__file__).parent / "data" / "tfra"
 LARGEST = 2**63 - 1
@@ -421,11 +418,7 @@ def test_what_kill_9_leaves_of_a_hash_table_is_finished_bit_for_bit(tmp_path, du
     parts = [(ids[:25], rows[:25]), (ids[25:], rows[25:])]
     slots = [("Adagrad_accumulator", [(part[::-1], 2 * of_part[::-1]) for part, of_part in parts])]
     source = write_tfra(tmp_path / "in", "t", parts, slots)
-    command = [sys.executable, "-c", STOPPING, str(source), str(tmp_path / "out"), during]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as process:
-        assert process.stdout.readline() == b"now\n"
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait(timeout=30)
+    killed(STOPPING, source, tmp_path / "out", during)
     left = {path.name for path in (tmp_path / ".out.partial" / "ids").iterdir()}
     assert "0.done" not in left and ("0-map.rows" in left) == (during == "merging")
     with pytest.raises(UsageError, match="go on with it with --resume"):

@@ -3,8 +3,6 @@
 import contextlib
 import http.server
 import logging
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -16,7 +14,8 @@ from migrate.conversion import job
 from migrate.targets.work_directory import partial_path
 from semisync import cli
 from tests.support.conversions import contents, make_plan
-from tests.support.require import environment
+from tests.support.programs import killed
+from tests.support.require import environment, forked_tensorflow
 
 s3fs = pytest.importorskip("s3fs", reason="the package s3fs is not installed")
 server = pytest.importorskip("moto.server", reason="the package moto[server] is not installed")
@@ -119,11 +118,13 @@ main(sys.argv[1:])
 SMALL += "sys.exit(main(sys.argv[1:]))"
 
 
+CONVERSION = ["convert", "s3://bucket/adagrad_ref", "s3://bucket/out"]
+
+
 def run(code, *arguments, **more):
     """Python code that converts from the bucket into it, as a process."""
-    command = [sys.executable, "-c", code, "convert", "s3://bucket/adagrad_ref", "s3://bucket/out"]
     return subprocess.Popen(
-        [*command, *map(str, arguments)],
+        [forked_tensorflow(sys.executable), "-c", code, *CONVERSION, *map(str, arguments)],
         env=environment(**more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -153,12 +154,8 @@ def on_disk(source, out):
 def test_a_conversion_from_s3_to_s3_that_kill_9_ended_resumes(
     bucket, tf2_checkpoints, tmp_path, small_parts
 ):
-    process = run(STOPPING, "--scratch", tmp_path / "scratch", "--workers", "1")
-    assert process.stdout.readline().startswith("s3://bucket/adagrad_ref: ")
-    while process.stdout.readline() not in ("now\n", ""):
-        pass
-    os.kill(process.pid, signal.SIGKILL)
-    ended(process)
+    arguments = [*CONVERSION, "--scratch", tmp_path / "scratch", "--workers", "1"]
+    assert killed(STOPPING, *arguments)[0].startswith("s3://bucket/adagrad_ref: ")
     bucket.invalidate_cache()
     work = partial_path("s3://bucket/out", tmp_path / "scratch")
     parts = job.read(work).parts

@@ -1,10 +1,5 @@
 """Streaming: any number of workers write the same bytes; an interruption loses nothing."""
 
-import os
-import signal
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -14,6 +9,7 @@ from migrate.encoding.crc32c import combine, masked_value
 from migrate.targets.work_directory import work_directory
 from semisync.common.errors import BadInput, UsageError
 from tests.support.conversions import contents, interrupt, load_all, make_plan
+from tests.support.programs import killed
 
 
 @pytest.mark.parametrize("target", ["dcp", "safetensors"])
@@ -149,11 +145,7 @@ migrate.convert(plan, sys.argv[2], workers=2, progress=stop)
 
 def test_a_conversion_that_kill_9_ended_resumes(tf2_checkpoints, tmp_path, small_parts):
     prefix = tf2_checkpoints / "adagrad_ref"
-    command = [sys.executable, "-c", CONVERT, str(prefix), str(tmp_path / "out")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout.readline() == b"now\n"
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait(timeout=30)
+    killed(CONVERT, prefix, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     kept = job.finished(str(tmp_path / ".out.partial"))
     assert len(kept) >= 5

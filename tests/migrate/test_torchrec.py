@@ -3,7 +3,6 @@
 import importlib.util
 import pathlib
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -121,7 +120,7 @@ def test_a_damaged_conversion_is_refused_in_one_sentence(tf2_checkpoints, tmp_pa
 
 
 @pytest.fixture(scope="module")
-def trained(converted, tf2_checkpoints, tmp_path_factory):
+def trained(interpreters, converted, tf2_checkpoints, tmp_path_factory):
     """Folder in which two processes left their shards, before and after three steps."""
     folder = tmp_path_factory.mktemp("trained")
     safetensors = ""
@@ -140,7 +139,7 @@ def trained(converted, tf2_checkpoints, tmp_path_factory):
     rest += [str(folder / "batches.npz"), str(folder)]
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-X", "faulthandler", "-W", "ignore", *script, str(rank), *rest],
+            [interpreters / "python", "-W", "ignore", *script, str(rank), *rest],
             cwd=pathlib.Path(__file__).parents[2],
             stderr=subprocess.PIPE,
             text=True,

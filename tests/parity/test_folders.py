@@ -352,8 +352,10 @@ def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, 
         (b"", ["-", "-", "--key", "id"], "standard input (-) is named twice"),
     ],
 )
-def test_what_is_wrong_with_standard_input_is_said_of_it(tmp_path, data, files, sentence):
-    command = [sys.executable, "-m", "semisync.cli", "parity", *files, *COLUMNS]
+def test_what_is_wrong_with_standard_input_is_said_of_it(
+    interpreters, tmp_path, data, files, sentence
+):
+    command = [interpreters / "python", "-m", "semisync.cli", "parity", *files, *COLUMNS]
     command += ["--out", str(tmp_path / "out")]
     done = subprocess.run(command, input=data, capture_output=True, check=False)
     assert done.returncode == 3

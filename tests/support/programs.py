@@ -1,8 +1,9 @@
 """Programs that tests start, to their ends."""
 
 import subprocess
+import sys
 
-from tests.support.require import ROOT, environment
+from tests.support.require import ROOT, environment, forked_tensorflow
 
 
 def ended(*command, cwd=ROOT, timeout=3600, **variables):
@@ -17,6 +18,21 @@ def ended(*command, cwd=ROOT, timeout=3600, **variables):
         timeout=timeout,
         check=False,
     )
+
+
+def killed(code, *arguments):
+    """Runs Python code until it prints "now", ends it by kill -9; the lines before that."""
+    command = [forked_tensorflow(sys.executable), "-c", code, *map(str, arguments)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=environment(), encoding="utf-8"
+    ) as process:
+        lines = []
+        for line in process.stdout:
+            if line == "now\n":
+                process.kill()  # its output ends when the fork has ended, too
+            lines.append(line)
+    assert lines.count("now\n") == 1, lines
+    return lines[: lines.index("now\n")]
 
 
 def output_of(*command, **more):

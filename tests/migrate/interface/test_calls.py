@@ -40,6 +40,11 @@ def graphs(request):
     return written(tf1_python() if request.param == "1.15" else sys.executable, _WRITER)
 
 
+def python_of(folder):
+    of_1 = "1.15" in (folder / "version").read_text()
+    return forked_tensorflow(tf1_python() if of_1 else sys.executable)
+
+
 def inspected(path, capsys):
     """(call of score or None, call of convert or None, the reason against it)."""
     capsys.readouterr()
@@ -138,13 +143,18 @@ def test_a_sparse_placeholder_of_any_shape_is_one_input(
     score = check_conversion(graphs / name, tmp_path, monkeypatch, capsys)
     assert "--sparse" in score
     rows = {"tags": [[1, 2], [2], [3], [4], [5], [6], [7], [8, 9, 10]]}
-    of_1 = "1.15" in (graphs / "version").read_text()
-    python = forked_tensorflow(tf1_python() if of_1 else sys.executable)
-    assert run_score(score, rows, {}, python, tmp_path) == 0
+    assert run_score(score, rows, {}, python_of(graphs), tmp_path) == 0
 
 
-@pytest.mark.parametrize("shape", ["columns", "unknown"])
-@pytest.mark.parametrize("read", ["looked_up", "looked_up_safely", "made_dense", "summed"])
+@pytest.mark.parametrize(
+    ("read", "shape"),
+    [
+        ("looked_up", "columns"),
+        ("looked_up_safely", "unknown"),
+        ("made_dense", "unknown"),
+        ("summed", "columns"),
+    ],
+)
 def test_a_sparse_placeholder_without_a_name_is_one_input(
     graphs, read, shape, tmp_path, monkeypatch, capsys
 ):
@@ -156,7 +166,7 @@ def test_a_sparse_placeholder_without_a_name_is_one_input(
     assert score[score.index(tags) - 1] == "--sparse"
     rows = {"tags": [[1, 2], [2], [3], [4], [1, 3, 4, 5, 6]], "Placeholder": [0.5, 1, 2, 3, 4]}
     score[score.index(tags)] = tags.replace("COLUMN", "tags")
-    python = tf1_python() if "1.15" in (graphs / "version").read_text() else sys.executable
+    python = python_of(graphs)
     assert run_score(score, rows, {}, python, tmp_path) == 0
     (name,) = [one for one in read_inputs(tmp_path) if one != "Placeholder"]
     called = ["verify", str(path), "converted", "--forward", str(tmp_path / "rows.parquet")]

@@ -19,7 +19,7 @@ from semisync.common.errors import BadInput
 from semisync.common.plain_step import COLLECTION
 from semisync.common.tensor_names import of_edge
 from tests.model.training.graphs import regression
-from tests.support.require import tf1_python
+from tests.support.require import forked_tensorflow, tf1_python
 from tests.support.written import semisync_sources, written
 
 # The MetaGraph as `semisync rewrite` makes it of the plain job's, otherwise of a wrapped job.
@@ -94,7 +94,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
         "moved": [],
         "begun": [],
     }
-    python = tf1_python() if version == "tf1" else sys.executable
+    python = forked_tensorflow(tf1_python() if version == "tf1" else sys.executable)
     with open_checkpoint(job.prefix) as checkpoint:
         tensorflow = TensorFlowGraph(Setting(python=python), checkpoint, graph, [], fed, steps=told)
         try:
