@@ -43,11 +43,11 @@ def record_steps(entry, graphs, prefix, folder, count):
     os.mkdir(os.path.join(folder, "steps"))
     graph, model = graphs.built(STEPS)
     with graph.as_default(), session() as running:
-        states, losses = stored_values(), []
-        variables = tf.global_variables()
+        states, losses = (stored_values(), tf.global_variables()), []
         kept: Dict[str, Any] = {}
         restore(running, prefix)
-        _save_state(folder, 0, running.run(states))
+        state, before = running.run(states)
+        _save_state(folder, 0, state)
         rows = entry.rows(100, seed=7, odd=True)
         first = 0
         for step in range(count):
@@ -58,11 +58,11 @@ def record_steps(entry, graphs, prefix, folder, count):
                 fed.update(drawn)
                 found.update((tensor.name, value) for tensor, value in drawn.items())
             kept.update(("{}/{}".format(step, name), value) for name, value in found.items())
-            before = running.run(variables)
             losses.append(running.run(model.loss, fed))
-            load(running, dict(zip(variables, before)))  # a loss may move BatchNorm's statistics
+            load(running, dict(zip(states[1], before)))  # a loss may move BatchNorm's statistics
             running.run(model.train_op, fed)
-            _save_state(folder, step + 1, running.run(states))
+            state, before = running.run(states)
+            _save_state(folder, step + 1, state)
             first = last
     np.savez(os.path.join(folder, "steps.npz"), loss=np.array(losses), **kept)
 

@@ -20,7 +20,7 @@ def linear_mean(vocabulary, mode, config):
     """Three classes, weighted examples, and the mean of each multivalent column."""
     optimizer = tf.train.AdagradOptimizer(0.2, initial_accumulator_value=0.3)
     return tf.estimator.LinearClassifier(
-        columns.wide(vocabulary)
+        columns.multivalent()
         + [tf.feature_column.numeric_column("price"), columns.crossed_numbers()],
         n_classes=3,
         weight_column="importance",
@@ -48,7 +48,7 @@ def dnn_classes(vocabulary, mode, config):
     optimizer = tf.train.AdamOptimizer(0.01)
     return tf.estimator.DNNClassifier(
         [12],
-        columns.deep(vocabulary),
+        [columns.price(), tf.feature_column.embedding_column(columns.tags(), 4)],
         n_classes=3,
         label_vocabulary=[kind.decode() for kind in log.KINDS],
         activation_fn=tf.tanh,
@@ -59,12 +59,12 @@ def dnn_classes(vocabulary, mode, config):
 
 
 def wide_and_deep(vocabulary, mode, config):
-    """FTRL and Adagrad, every kind of column, variables in up to three partitions."""
+    """FTRL and Adagrad, columns for each, variables in up to three partitions."""
     wide, deep = tf.train.FtrlOptimizer(0.1), tf.train.AdagradOptimizer(0.05)
     return tf.estimator.DNNLinearCombinedClassifier(
-        linear_feature_columns=columns.wide(vocabulary),
+        linear_feature_columns=columns.multivalent(),
         linear_optimizer=wide,
-        dnn_feature_columns=columns.deep(vocabulary),
+        dnn_feature_columns=columns.embeddings(vocabulary),
         dnn_optimizer=deep,
         dnn_hidden_units=[16, 8],
         dnn_dropout=mode.rate(0.1) or None,

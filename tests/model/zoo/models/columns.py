@@ -18,27 +18,39 @@ def heat_buckets():
 
 def wide(vocabulary):
     """Categorical columns of every kind, with the path of the file of places."""
-    buckets = age_buckets()
-    city = fc.categorical_column_with_vocabulary_list("city", _text(log.CITIES), num_oov_buckets=2)
-    hour = fc.categorical_column_with_identity("hour", 24, default_value=0)
-    age_and_city = fc.crossed_column([buckets, "city"], 40, hash_key=7)
     return [
-        buckets,
+        age_buckets(),
         heat_buckets(),
-        city,
-        hour,
+        cities(),
+        hours(),
         fc.categorical_column_with_hash_bucket("item", 30),
         fc.categorical_column_with_hash_bucket("user", 25, dtype=tf.int64),
-        fc.categorical_column_with_hash_bucket("codes", 9, dtype=tf.int64),
         fc.categorical_column_with_vocabulary_list("device", [0, 1, 2, 3], dtype=tf.int64),
-        fc.categorical_column_with_vocabulary_list("words", ["red", "blue"], default_value=1),
         places(vocabulary),
-        fc.crossed_column([city, "item"], 35),
-        fc.crossed_column([age_and_city, hour, "words"], 50, hash_key=0),
+        fc.crossed_column([cities(), "item"], 35),
+        *multivalent(),
+    ]
+
+
+def multivalent():
+    """Those with several values an example, or none."""
+    age_and_city = fc.crossed_column([age_buckets(), "city"], 40, hash_key=7)
+    return [
+        fc.categorical_column_with_hash_bucket("codes", 9, dtype=tf.int64),
+        fc.categorical_column_with_vocabulary_list("words", ["red", "blue"], default_value=1),
+        fc.crossed_column([age_and_city, hours(), "words"], 50, hash_key=0),
         fc.weighted_categorical_column(
             fc.categorical_column_with_hash_bucket("tags", 20), "tag_scores"
         ),
     ]
+
+
+def cities():
+    return fc.categorical_column_with_vocabulary_list("city", _text(log.CITIES), num_oov_buckets=2)
+
+
+def hours():
+    return fc.categorical_column_with_identity("hour", 24, default_value=0)
 
 
 def crossed_numbers():
@@ -54,14 +66,9 @@ def places(vocabulary):
 
 def deep(vocabulary):
     """Dense columns of every kind."""
-    tags = fc.categorical_column_with_hash_bucket("tags", 20)
     city = fc.categorical_column_with_vocabulary_list("city", _text(log.CITIES), default_value=0)
-    items = [
-        fc.categorical_column_with_identity(name, log.ITEMS)
-        for name in ("item_id", "history_items")
-    ]
     return [
-        fc.numeric_column("price", normalizer_fn=lambda price: (tf.log(price) - 0.1) / 1.3),
+        price(),
         fc.numeric_column("stats", shape=(3,)),
         age_buckets(),
         heat_buckets(),
@@ -70,12 +77,34 @@ def deep(vocabulary):
             fc.categorical_column_with_vocabulary_list("words", ["red", "blue", "tall"])
         ),
         fc.indicator_column(fc.crossed_column(["device", age_buckets()], 12)),
-        fc.indicator_column(fc.weighted_categorical_column(tags, "tag_scores")),
-        fc.embedding_column(tags, 4, combiner="mean"),
-        fc.embedding_column(places(vocabulary), 3, combiner="sum"),
+        fc.indicator_column(fc.weighted_categorical_column(tags(), "tag_scores")),
         fc.embedding_column(
             fc.categorical_column_with_hash_bucket("user", 25, dtype=tf.int64), 5, combiner="sqrtn"
         ),
+        fc.embedding_column(
+            fc.crossed_column(["city", "hour"], 30), 2, combiner="mean", max_norm=0.4
+        ),
+        *embeddings(vocabulary),
+    ]
+
+
+def price():
+    return fc.numeric_column("price", normalizer_fn=lambda price: (tf.log(price) - 0.1) / 1.3)
+
+
+def tags():
+    return fc.categorical_column_with_hash_bucket("tags", 20)
+
+
+def embeddings(vocabulary):
+    """Embeddings under each combiner, one with weights and one of two features."""
+    items = [
+        fc.categorical_column_with_identity(name, log.ITEMS)
+        for name in ("item_id", "history_items")
+    ]
+    return [
+        fc.embedding_column(tags(), 4, combiner="mean"),
+        fc.embedding_column(places(vocabulary), 3, combiner="sum"),
         fc.embedding_column(
             fc.weighted_categorical_column(
                 fc.categorical_column_with_identity("tag_ids", log.TAGS), "tag_scores"
@@ -83,10 +112,8 @@ def deep(vocabulary):
             4,
             combiner="sqrtn",
         ),
-        fc.embedding_column(
-            fc.crossed_column(["city", "hour"], 30), 2, combiner="mean", max_norm=0.4
-        ),
-    ] + fc.shared_embedding_columns(items, 4, combiner="mean")
+        *fc.shared_embedding_columns(items, 4, combiner="mean"),
+    ]
 
 
 def _text(words):
