@@ -76,10 +76,13 @@ def test_a_row_that_is_another_is_found(converted, rows, capsys):
 @pytest.fixture(scope="module")
 def wrapped():
     """A function: the MetaGraph of the job of a name, with the optimizer that semisync wraps."""
-    names = ["adam", "one_shard", "plain", "twice"]
     writer = pathlib.Path(jobs.__file__).with_name("write_wrapped.py")
-    folder = written(tfra_python(), writer, semisync_sources(), *names, beside=["write_jobs.py"])
-    return lambda name: str(folder / f"{name}.meta")
+
+    def path(name):
+        given = [tfra_python(), writer, semisync_sources(), name]
+        return str(written(*given, beside=["write_jobs.py"]) / f"{name}.meta")
+
+    return path
 
 
 OTHER_LOOK_UPS = [pytest.param(n, marks=pytest.mark.long) for n in ("adam", "one_shard", "plain")]

@@ -26,7 +26,7 @@ _OF_1 = range(12)
 
 
 @pytest.mark.parametrize("version", FORMS, ids=FORMS.get)
-@settings(max_examples=20, deadline=None, derandomize=True, phases=[Phase.generate])
+@settings(phases=[Phase.generate])
 @given(data=st.data())
 def test_of_tensorflow_2(version, data):
     program = programs.draw(lambda options: data.draw(st.sampled_from(options)))

@@ -1,4 +1,4 @@
-"""Models with loops as they are written for TensorFlow 1.15: write_models.py FOLDER VERSION.
+"""Models with loops as they are written for TensorFlow 1.15: write_models.py FOLDER VERSION NAME...
 
 FOLDER/NAME of each: model.* with a training op where it can be trained, feeds.npz, and expected.npz
 with the outputs and the gradients of the loss, d/VARIABLE.
@@ -165,9 +165,9 @@ def _floats(*shape):
 TRAINED = [hierarchical, stacked, tagger, teacher, raw]
 
 
-def main(folder, version):
+def main(folder, version, *names):
     (tf.enable_control_flow_v2 if version == "2" else tf.disable_control_flow_v2)()
-    for build in [*TRAINED, beams, boxes, tree]:
+    for build in map(globals().get, names):
         with tf.Graph().as_default() as graph, tf.Session() as session:
             tf.set_random_seed(1)
             names, feeds = build()

@@ -54,7 +54,7 @@ def test_every_model_takes_tensorflows_steps(zoo_of_each):
 @pytest.mark.parametrize(
     ("jobs", "name", "steps"),
     [
-        *(("jobs_tf1", name, 75) for name in LONG),
+        *(("jobs_tf1", name, 30) for name in LONG),
         *(("jobs_tf1", name, 20) for name in SHORT),
         *(("jobs_tf2", name, 20) for name in OF_2),
     ],

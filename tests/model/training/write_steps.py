@@ -22,7 +22,7 @@ import tensorflow
 import tensorflow.compat.v1 as tf
 
 BEFORE, ROWS = 10, 24
-STEPS, SCHEDULED = 20, 75  # without and with a learning rate that the graph computes
+STEPS, SCHEDULED = 20, 30  # without and with a learning rate that the graph computes
 ITEMS, TAGS, SIZE = 60, 40, 4
 train = tf.train
 
@@ -112,17 +112,17 @@ def contrib():
 
 
 def exponential(step):
-    return train.exponential_decay(0.3, step, 20, 0.8, staircase=True)
+    return train.exponential_decay(0.3, step, 15, 0.8, staircase=True)
 
 
 def polynomial(step):
     # A power of 2: TensorFlow's optimizer of graphs multiplies by its reciprocal instead, and a
     # multiple of 30 would fall on the other side of the ceil.
-    return train.polynomial_decay(0.05, step, 32, 0.01, power=2.0, cycle=True)
+    return train.polynomial_decay(0.05, step, 16, 0.01, power=2.0, cycle=True)
 
 
 def cosine(step):
-    return train.cosine_decay_restarts(0.05, step, 40)
+    return train.cosine_decay_restarts(0.05, step, 20)
 
 
 def inverse(step):
@@ -130,14 +130,14 @@ def inverse(step):
 
 
 def piecewise(step):
-    return train.piecewise_constant(step, [30, 70], [0.01, 0.005, 0.001])
+    return train.piecewise_constant(step, [18, 32], [0.01, 0.005, 0.001])
 
 
 def warm_up(step):
     """Linear, then a decay; by hand."""
-    done = tf.cast(step, tf.float32) / 25.0
+    done = tf.cast(step, tf.float32) / 20.0
     later = train.exponential_decay(0.02, step, 15, 0.9)
-    return tf.cond(tf.less(step, 25), lambda: 0.02 * done, lambda: later)
+    return tf.cond(tf.less(step, 20), lambda: 0.02 * done, lambda: later)
 
 
 def fed_rate():
