@@ -97,3 +97,13 @@ def test_a_sum_that_is_too_long_has_a_line_for_each_term():
         "        - found['last']",
         "    )",
     ]
+
+
+def test_a_product_that_is_too_long_has_a_line_for_each_factor():
+    kernel = f"self.a_layer_with_a_name_of_{'many_' * 10}words[0]"
+    assert list(wrapped(f"    found = of_the_first_layer @ {kernel}")) == [
+        "    found = (",
+        "        of_the_first_layer",
+        f"        @ {kernel}",
+        "    )",
+    ]

@@ -120,6 +120,25 @@ def test_a_shape_is_written_plainly(name, tmp_path):
     assert expected in text and "shape[" not in text and "split" not in text
 
 
+PLAIN_CHOICES = {
+    "between bounds": (lambda n: tf.clip_by_value(n, -0.5, 0.5), ".clamp(-0.5, 0.5) *"),
+    "bounds that cross": (lambda n: tf.maximum(tf.minimum(n, -1.0), 1.0), ".clamp(min=1.0) *"),
+    "below a number": (lambda n: tf.minimum(0.0, n), "runtime.minimum(0.0, inputs["),
+    "padding of a mask's shape": (
+        lambda n: tf.where(tf.equal(n * 2.0, 0), tf.ones_like(n * 2.0) * 9.0, n),
+        "torch.where(n * 2.0 == 0.0, 9.0, n)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN_CHOICES)
+def test_a_choice_of_values_is_written_plainly(name, tmp_path):
+    build, expected = PLAIN_CHOICES[name]
+    value = np.float32([[-2.0, 0.25, 0.0], [np.nan, -0.25, 3.0]])
+    text = forward(saved(tmp_path, lambda n: build(n) * variable(), {"n": value})[0])
+    assert expected in text and "torch.full" not in text and "torch.tensor" not in text
+
+
 @pytest.mark.parametrize("axes", [3, 4])
 def test_a_layer_over_more_axes_than_two_is_a_linear_one(axes, tmp_path):
     value = np.random.RandomState(0).randn(2, *range(3, axes + 1), 5).astype("f")

@@ -2,6 +2,8 @@
 
 Select(c, Fill(Shape(x), n), x)       where(c, n, x): an identity column's default
 Select(c, x, OnesLike(x) * n)         where(c, x, n): the padding of an attention
+
+A Select of no rows has three tensors of one shape, whatever its sides are made of.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ def find_default(subject: Subject, node: Node) -> Optional[Layer]:
         return None
     for side in (1, 2):
         x = subject.beyond(node.inputs[3 - side])
-        number = _repeated(subject, node.inputs[side], _sources(subject, x))
         ranks = [subject.shape(edge) for edge in (node.inputs[0], x)]
         lengths = {None if one is None else len(one) for one in ranks}
         of_rows = node.op == "Select" and (None in lengths or len(lengths) > 1)
-        if number is not None and not of_rows:
+        like = None if node.op == "Select" else x
+        number = None if of_rows else _repeated(subject, node.inputs[side], like)
+        if number is not None:
             return _choice(node.inputs[0], number, x, side)
     return None
 
@@ -40,30 +43,22 @@ def _choice(condition: Edge, number: numpy.ndarray, x: Edge, side: int) -> Layer
     return Layer((condition, x), write)
 
 
-def _sources(subject: Subject, x: Edge) -> List[Edge]:
-    """x, and what it has the shape of: what it is chosen from where that is as large."""
-    found = [x]
-    for edge in found:
-        node = subject.graph.nodes[edge[0]]
-        found += [subject.beyond(side) for side in node.inputs[1:] if node.op == "Select"]
-    return found
-
-
-def _repeated(subject: Subject, edge: Edge, shaped: List[Edge]) -> Optional[numpy.ndarray]:
-    """The number that a tensor of the shape of one of `shaped` is full of."""
+def _repeated(subject: Subject, edge: Edge, like: Optional[Edge]) -> Optional[numpy.ndarray]:
+    """The number that a tensor of the shape of `like`, or of any, is full of."""
     node = subject.node(edge)
     if node.op == "Mul":
         for one, other in (node.inputs, node.inputs[::-1]):
-            number, factor = _repeated(subject, one, shaped), subject.constant(other)
+            number, factor = _repeated(subject, one, like), subject.constant(other)
             if number is not None and number == 1 and factor is not None and not factor.ndim:
                 return factor
         return None
     if node.op in ("OnesLike", "ZerosLike"):
         dtype = dtypes(subject.graph, node, "T")[0]
-        like = subject.beyond(node.inputs[0]) in shaped and dtype != "string"
-        return numpy.array(node.op == "OnesLike").astype(dtype) if like else None
-    shape = subject.node(node.inputs[0]) if node.op == "Fill" else node
-    number = subject.constant(node.inputs[1]) if shape.op == "Shape" else None
+        kind = object if dtype == "string" else dtype
+        shaped, number = node, numpy.array(node.op == "OnesLike").astype(kind)
+    else:
+        shaped = subject.node(node.inputs[0]) if node.op == "Fill" else node
+        number = subject.constant(node.inputs[1]) if shaped.op == "Shape" else None
     if number is None or number.dtype == object or number.ndim:
         return None
-    return number if subject.beyond(shape.inputs[0]) in shaped else None
+    return number if like is None or subject.beyond(shaped.inputs[0]) == like else None

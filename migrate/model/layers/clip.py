@@ -1,4 +1,6 @@
-"""runtime.clip_by_norm: what tf.clip_by_norm computes, as embeddings with a max_norm have it.
+"""x.clamp(low, high), what tf.clip_by_value computes: maximum(minimum(x, high), low).
+
+runtime.clip_by_norm, what tf.clip_by_norm computes, as embeddings with a max_norm have it:
 
     since 1.13   x * n / maximum(where(s > 0, sqrt(where(s > 0, s, 1)), s), n), s = sum(x * x)
     before       x * n / maximum(sqrt(s), n)
@@ -62,6 +64,8 @@ def clip(subject: Subject, node: Node) -> Optional[Clip]:
 
 def find_clip(subject: Subject, node: Node) -> Optional[Layer]:
     """The clipping that ends at `node`."""
+    if node.op == "Maximum":
+        return _between(subject, node)
     found = clip(subject, node)
     if found is None:
         return None
@@ -71,6 +75,20 @@ def find_clip(subject: Subject, node: Node) -> Optional[Layer]:
         return clipped.of(values[0].tensor)
 
     return Layer((clipped.x,), write)
+
+
+def _between(subject: Subject, most: Node) -> Optional[Layer]:
+    least = subject.node(most.inputs[0])
+    if least.op != "Minimum" or not subject.sole(least):
+        return None
+    low, high = (subject.constant(one.inputs[1]) for one in (most, least))
+    if low is None or high is None or low.ndim or high.ndim or not low <= high:
+        return None
+
+    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        return f"{values[0].tensor}.clamp({literal(low)}, {literal(high)})"
+
+    return Layer((least.inputs[0],), write)
 
 
 def _squared_norm(subject: Subject, norm: Node) -> Optional[Node]:

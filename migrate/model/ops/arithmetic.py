@@ -110,7 +110,7 @@ def _extreme(call: Call, function: str, bound: str) -> str:
     known = first.constant if first.is_literal else None
     if function == "maximum" and known is not None and known.item() == 0:
         return f"torch.relu({second.tensor})"
-    return f"runtime.{function}({first.tensor}, {second.tensor})"
+    return f"runtime.{function}({first.operand}, {second.tensor})"
 
 
 def _width(dtype: str) -> int:

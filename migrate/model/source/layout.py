@@ -98,10 +98,13 @@ def _bracket(code: str) -> Optional[Tuple[int, int]]:
 
 
 def _terms(code: str) -> List[str]:
-    """The terms of a sum that is assigned to a name, each with its sign; none of anything else."""
+    """The terms of a sum, or else the factors of a product, that is assigned to a name, each with
+    its sign; none of anything else."""
     inner = _brackets(code)
-    signs = [one.start() + 1 for one in re.finditer(r" [+-] ", code)]
-    signs = [place for place in signs if not any(a < place < b for a, b in inner)]
+    signs: List[int] = []
+    for kinds in ("[+-]", "[@*/]"):
+        found = [one.start() + 1 for one in re.finditer(f" {kinds} ", code)]
+        signs = signs or [place for place in found if not any(a < place < b for a, b in inner)]
     if not signs or not re.match(r"\s*[\w, ]+ = ", code) or re.search(r" (if|and|or|<|>) ", code):
         return []
     places = [0, *signs, len(code)]

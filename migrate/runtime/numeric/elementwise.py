@@ -10,14 +10,15 @@ from torch import Tensor
 from migrate.runtime.strings import Strings
 
 
-def maximum(x: Tensor, y: Tensor) -> Tensor:
-    """The larger one of x and y; if equal, x gets the gradient, which torch.maximum splits."""
-    return torch.where((x >= y) | x.isnan(), x, y)
+def maximum(x: Any, y: Tensor) -> Tensor:
+    """The larger one of x, which may be a number, and y; if equal, x gets the gradient, which
+    torch.maximum splits."""
+    return torch.where((x >= y) | (x != x), x, y)
 
 
-def minimum(x: Tensor, y: Tensor) -> Tensor:
-    """The smaller one of x and y. Where they are equal, x gets the whole gradient."""
-    return torch.where((x <= y) | x.isnan(), x, y)
+def minimum(x: Any, y: Tensor) -> Tensor:
+    """The smaller one, as `maximum`."""
+    return torch.where((x <= y) | (x != x), x, y)
 
 
 def div_no_nan(x: Tensor, y: Tensor) -> Tensor:
