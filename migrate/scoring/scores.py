@@ -18,7 +18,8 @@ _ROUNDING = 2e-5  # of the largest score
 _CAUSES = {
     "chance": (
         "scored twice in the same way",
-        "dropout or another random op is at work: feed what turns training off (--feed)",
+        "dropout or another random op is at work, or the graph moves BatchNorm's statistics while "
+        "it scores: feed what turns training off (--feed), or score what `convert` writes",
     ),
     "batch": (
         "scored in two batches instead of one",

@@ -103,6 +103,7 @@ def test_nor_do_those_of_a_saved_model(graphs, score):
     [
         ("batch", "normal", "batch", "scored in two batches instead of one, by up to "),
         ("chance", "dropped/mul_1", "chance", "scored twice in the same way, by up to "),
+        ("moving", "normal", "chance", "or the graph moves BatchNorm's statistics while "),
     ],
 )
 def test_a_score_that_depends_on_its_batch_is_a_warning(

@@ -126,6 +126,19 @@ def write_chance(folder):
         one.save()
 
 
+def write_moving(folder):
+    """Both modes of a BatchNorm are computed before a cond chooses, so that the mean moves."""
+    with Graph(folder, "moving") as one:
+        output = logits(*placeholders())
+        mean = tf.get_variable("moving_mean", [], initializer=tf.zeros_initializer())
+        move = tf.assign_sub(mean, (mean - tf.reduce_mean(output)) * 0.5)
+        with tf.control_dependencies([move]):
+            trained = output - tf.reduce_mean(output)
+        serving = tf.placeholder_with_default(True, [])
+        tf.identity(tf.cond(serving, lambda: output - mean, lambda: trained), name="normal")
+        one.save()
+
+
 def contradicted(meta):
     """Changes a MetaGraph so that its logits are said to have 7 columns."""
     node = next(node for node in meta.graph_def.node if node.name == "logits")
@@ -168,6 +181,7 @@ def main(folder):
     write_queue(folder)
     write_batch(folder)
     write_chance(folder)
+    write_moving(folder)
     np.savez(
         os.path.join(folder, "expected.npz"),
         fixed=write_fixed(folder, x, item),
