@@ -1,7 +1,8 @@
 """Finding a formula in a graph: which tensors stand where it has names.
 
 A formula (`migrate.optimizers.record`) is a name, or a tuple of an op and its operands. The
-operands of Add and Mul stand in any order. The name "any" stands for tensors that do not matter.
+operands of Add and Mul stand in any order. A name stands for one tensor, wherever it stands; "any"
+for tensors that do not matter. ("either", formula, formula) is one of both.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ def matches(graph: Graph, edge: Edge, formula: Formula) -> Iterator[Matched]:
         yield {formula: edge}
         return
     op, *operands = formula
+    if op == "either":
+        for operand in operands:
+            yield from matches(graph, edge, operand)
+        return
     node = graph.nodes.get(edge[0])
     if node is None or _SPELLINGS.get(node.op, node.op) != op:
         return
@@ -43,4 +48,22 @@ def _all_match(
         return
     for first in matches(graph, edges[0], formulas[0]):
         for others in _all_match(graph, edges[1:], formulas[1:]):
-            yield {**first, **others}
+            both = (first.keys() & others.keys()) - {"any"}
+            if all(_is_same(graph, first[name], others[name]) for name in both):
+                yield {**first, **others}
+
+
+def _is_same(graph: Graph, one: Edge, other: Edge, depth: int = 4) -> bool:
+    """Whether two tensors are one, or are computed twice of the same, as TensorFlow makes a tensor
+    of IndexedSlices anew wherever one is needed."""
+    if one == other:
+        return True
+    node, twin = (graph.nodes[name] for name, _ in (one, other))
+    alike = (one[1], node.op, node.attrs) == (other[1], twin.op, twin.attrs)
+    known = node.inputs if depth else ()
+    return (
+        alike
+        and len(node.inputs) == len(twin.inputs)
+        and bool(known or node.op == "Const")
+        and all(_is_same(graph, *pair, depth - 1) for pair in zip(node.inputs, twin.inputs))
+    )

@@ -6,8 +6,9 @@
     several ops   the step is subtracted from the variable and follows the formula in the
                   optimizer's record. AssignSub(w, step): every row moves, and Assign(slot, slot *
                   decay) was before. ScatterSub(w, ids, step): these rows alone move, and
-                  ScatterUpdate(slot, ids, decay * gather(slot, ids) + ...) was before. Resource
-                  variables have ops of their own for the same
+                  ScatterUpdate(slot, ids, decay * gather(slot, ids) + ...) was before. Of
+                  Assign(w, w - step) every row moves, and the slots are assigned beside it.
+                  Resource variables have ops of their own for the same
 
 An input is followed back through ops that only pass a value on to the variable node that it comes
 from. A hyperparameter that is not a constant, since a schedule or a placeholder feeds it, is None.
@@ -20,7 +21,7 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant
-from migrate.graph.formulas import matches
+from migrate.graph.formulas import Matched, matches
 from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin, reached
 from migrate.graph.lowering.by_id import BY_ID
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -36,6 +37,7 @@ _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
 _OF_ROWS = _OF_SLOT | GATHERS | _WRITES_ROWS
 _DECAYED = ("Mul", "decay", "slot")
+_ROUNDING = 1e-6  # of the sum of two float32 constants
 
 
 class VariableUpdate(NamedTuple):
@@ -146,42 +148,71 @@ def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
 
 def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
     consumers = consumers_of(graph)
+    constants: Dict[Tuple[str, float], Edge] = {}
     composed_by = [(record, record.composed) for record in OPTIMIZERS.values() if record.composed]
     for node in graph.nodes.values():
-        if node.op not in {*SUBTRACTS, *_MOVES_ROWS} or len(node.inputs) < 2:
+        step = _subtracted(graph, node)
+        if step is None:
             continue
         variable = origin(graph, node.inputs[0])
         for optimizer, composed in composed_by:
             if variable is None or composed.rows != (node.op in _MOVES_ROWS):
                 continue
-            update = _update(graph, node, variable, optimizer, composed, consumers)
+            update = _update(graph, node, variable, step, optimizer, composed, consumers)
             if update is not None:
-                yield update
+                yield _by_first_constants(update, constants)
                 break
+
+
+def _by_first_constants(
+    update: VariableUpdate, constants: Dict[Tuple[str, float], Edge]
+) -> VariableUpdate:
+    """The update with one tensor for each number: what is written by hand makes a constant of it
+    for every variable."""
+    inputs = dict(update.inputs)
+    for name, value in update.hyperparameters.items():
+        if value is not None and name in inputs:
+            inputs[name] = constants.setdefault((name, value), inputs[name])
+    return update._replace(inputs=inputs)
+
+
+def _subtracted(graph: Graph, node: Node) -> Optional[Edge]:
+    """What `node` subtracts from the variable that is its first input."""
+    if node.op in {*SUBTRACTS, *_MOVES_ROWS}:
+        return node.inputs[-1]
+    value = graph.nodes[node.inputs[1][0]] if node.op in SETS else node
+    if node is value or value.op != "Sub":
+        return None
+    before = origin(graph, value.inputs[0])
+    return value.inputs[1] if before == origin(graph, node.inputs[0]) else None
 
 
 def _update(
     graph: Graph,
     node: Node,
     variable: str,
+    step: Edge,
     optimizer: Optimizer,
     composed: Composed,
     consumers: Consumers,
 ) -> Optional[VariableUpdate]:
     """The step that `node` takes; None where it has another formula."""
-    for matched in matches(graph, node.inputs[-1], composed.step):
+    for matched in matches(graph, step, composed.step):
         slots = []
         for k in range(len(optimizer.slots)):
             slot = _slot(graph, matched[f"slot {k}"], composed.rows, consumers)
             slots += [] if slot is None else [slot]
         if len(slots) < len(optimizer.slots):
             continue
-        values = {name: constant(graph, edge[0]) for name, edge in matched.items()}
+        values: Dict[str, Optional[float]] = dict(optimizer.fixed)
+        values.update((name, constant(graph, edge[0])) for name, edge in matched.items())
         values.update(
             (decay, _decay(graph, slot, consumers)) for decay, slot in zip(composed.decays, slots)
         )
+        if not _is_of(graph, matched, variable, values):
+            continue
         edges = {name: edge for name, edge in matched.items() if not name.startswith("slot")}
-        written = _written_rows(graph, slots[0], composed, consumers)
+        given = (edges["grad"], None) if "grad" in edges else None
         return VariableUpdate(
             optimizer,
             variable,
@@ -189,9 +220,24 @@ def _update(
             {name: values[name] for name in optimizer.hyperparameters.values()},
             node.name,
             edges,
-            *written,
+            *(given or _written_rows(graph, slots[0], composed, consumers)),
         )
     return None
+
+
+def _is_of(
+    graph: Graph, matched: Matched, variable: str, values: Mapping[str, Optional[float]]
+) -> bool:
+    """Whether what the formula calls the variable is this one, and "1 - b" what b leaves of 1."""
+    for name, edge in matched.items():
+        whole, left = values[name], values.get(name.replace("1 - ", "", 1))
+        if name == "variable" and origin(graph, edge) != variable:
+            return False
+        if name.startswith("1 - ") and (
+            whole is None or left is None or abs(whole + left - 1) > _ROUNDING
+        ):
+            return False
+    return True
 
 
 def _written_rows(

@@ -6,7 +6,8 @@
    it begins with.
 3. `Counterpart` is the torch optimizer that computes the same.
 4. `Composed` is an update that TensorFlow builds of several ops, as a formula: a hyperparameter's
-   name, "slot 0", "slot 1" or "any", or a tuple of an op and its operands.
+   name, "slot 0", "slot 1", "variable", "grad", "1 - beta1", "any", or a tuple of an op and its
+   operands.
    `migrate.graph.formulas` finds it in a graph.
 
 Records are data: they import no other part of migrate, and name torch's classes by dotted paths.
@@ -67,7 +68,8 @@ class Composed(NamedTuple):
         step: formula of what is subtracted from the variable.
         decays: the hyperparameter by which each slot is multiplied before the gradient is added.
         rows: whether only the rows of the batch move.
-        added: formula of what is written to rows of slot 0: "grad" in it is the gradient.
+        added: formula of what is written to rows of slot 0: "grad" in it is the gradient, unless
+            that is in `step`.
     """
 
     step: Formula

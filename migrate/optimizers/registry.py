@@ -12,6 +12,7 @@ from migrate.optimizers.adadelta import ADADELTA
 from migrate.optimizers.adagrad import ADAGRAD
 from migrate.optimizers.adagrad_da import ADAGRAD_DA
 from migrate.optimizers.adam import ADAM, ADAM_ASYNC, LAZY_ADAM
+from migrate.optimizers.adam_weight_decay import ADAM_WEIGHT_DECAY
 from migrate.optimizers.adamax import ADAMAX
 from migrate.optimizers.ftrl import FTRL
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT, PROXIMAL_GRADIENT_DESCENT
@@ -26,6 +27,7 @@ _RECORDS = (
     ADAGRAD_DA,
     ADAM,
     ADAM_ASYNC,
+    ADAM_WEIGHT_DECAY,
     ADAMAX,
     FTRL,
     LAZY_ADAM,

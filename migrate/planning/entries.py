@@ -13,7 +13,7 @@ from migrate.graph.lookups import Lookup
 from migrate.graph.training import find_training
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.table_slots import table_slots
-from migrate.optimizers.registry import LEAVES
+from migrate.optimizers.registry import LEAVES, OPTIMIZERS
 from migrate.optimizers.slots import Slots, torch_names
 from migrate.planning.options import Options
 from migrate.planning.plan import POOLINGS, Dense, IdMapping, Plan, Table
@@ -136,7 +136,7 @@ class Entries:
         if slots is None or not slots.by_graph or 0 not in slots.sources:
             return
         leaf = slots.sources[0].rpartition("/")[2]
-        if leaf in LEAVES:
+        if leaf in LEAVES or leaf == OPTIMIZERS[slots.optimizer].slots[0].name:
             return
         note = (
             f"slots named {leaf} are {slots.optimizer}'s by the op that updates them; what else "

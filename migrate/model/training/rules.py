@@ -20,6 +20,7 @@ CONTINUED = {  # the classes of migrate.torchrec.optimizers, which takes torch t
     "Adadelta",
     "Adagrad",
     "Adam",
+    "AdamWeightDecay",
     "Ftrl",
     "GradientDescent",
     "Momentum",

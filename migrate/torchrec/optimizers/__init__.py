@@ -2,6 +2,7 @@
 
     Adam(parameters, rows="all")         tf.train.AdamOptimizer
     Adam(parameters, rows="touched")     LazyAdamOptimizer
+    AdamWeightDecay(parameters)          BERT's
     Adadelta, Adagrad, Ftrl, GradientDescent, Momentum, ProximalAdagrad, ProximalGradientDescent,
     RMSProp                              with rows="touched" for tables
 
@@ -20,7 +21,7 @@ python/training/adam.py for Adam on tables.
 """
 
 from migrate.torchrec.optimizers.adagrads import Adagrad, ProximalAdagrad
-from migrate.torchrec.optimizers.adaptive import Adadelta, Adam, RMSProp
+from migrate.torchrec.optimizers.adaptive import Adadelta, Adam, AdamWeightDecay, RMSProp
 from migrate.torchrec.optimizers.descents import (
     GradientDescent,
     Momentum,
@@ -33,6 +34,7 @@ __all__ = [
     "Adadelta",
     "Adagrad",
     "Adam",
+    "AdamWeightDecay",
     "Ftrl",
     "GradientDescent",
     "Momentum",

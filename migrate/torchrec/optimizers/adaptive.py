@@ -1,4 +1,5 @@
-"""Optimizers with a decaying mean of the squared gradient: Adam, RMSProp, Adadelta."""
+"""Optimizers with a decaying mean of the squared gradient: Adam, AdamWeightDecay, RMSProp,
+Adadelta."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import torch
 
 from migrate.optimizers.adadelta import ADADELTA
 from migrate.optimizers.adam import ADAM
+from migrate.optimizers.adam_weight_decay import ADAM_WEIGHT_DECAY
 from migrate.optimizers.rmsprop import RMSPROP
 from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, single
 
@@ -48,6 +50,36 @@ def _powers(group: Group, beta1: float, beta2: float, step: int) -> Tuple[float,
     if "beta1_power" in group:
         return group["beta1_power"], group["beta2_power"]
     return beta1**step, beta2**step
+
+
+class AdamWeightDecay(RowOptimizer):
+    """m = b1 m + (1-b1) g, v = b2 v + (1-b2) g^2, and
+    w -= lr (m / (sqrt(v) + eps) + weight_decay w), as BERT's optimizer does."""
+
+    record = ADAM_WEIGHT_DECAY
+
+    def __init__(
+        self,
+        parameters: Iterable[Any],
+        lr: float,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        rows: str = "all",
+    ) -> None:
+        values = {"lr": lr, "beta1": beta1, "beta2": beta2, "eps": eps}
+        super().__init__(parameters, rows, weight_decay=weight_decay, **values)
+
+    def update(
+        self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int
+    ) -> None:
+        """One step of AdamWeightDecay."""
+        beta1, beta2 = group["beta1"], group["beta2"]
+        m = state["exp_avg"].mul_(beta1).add_(grad, alpha=1 - beta1)
+        v = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        change = m / v.sqrt().add_(group["eps"])
+        weight.sub_(change.add_(weight, alpha=group["weight_decay"]), alpha=group["lr"])
 
 
 class RMSProp(RowOptimizer):

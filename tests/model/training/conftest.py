@@ -11,7 +11,9 @@ from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_steps.py")
 # References and resources, slots of each kind, a rate that the graph computes, clipping.
-OF_2 = ["adagrad", "adam", "adam_ref", "centered_rmsprop", "ftrl", "nesterov"]
+OF_2 = [
+    "adagrad", "adam", "adam_ref", "bert", "bert_resource", "centered_rmsprop", "ftrl", "nesterov",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="session")

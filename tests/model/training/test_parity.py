@@ -30,10 +30,11 @@ NEUTRAL = {
 }
 
 # Those whose rates the graph computes are followed until each schedule has turned.
-LONG = ["adagrad", "adam", "fed", "momentum", "nesterov", "rmsprop", "sgd"]
+LONG = ["adagrad", "adam", "bert", "fed", "momentum", "nesterov", "rmsprop", "sgd"]
 SHORT = [
-    "adadelta", "adam_of_old", "adam_ref", "centered_rmsprop", "ftrl", "ftrl_shrinkage",
-    "lazy_adam", "lazy_adam_resource", "proximal_adagrad", "proximal_sgd", "sgd_by_value",
+    "adadelta", "adam_of_old", "adam_ref", "bert_resource", "centered_rmsprop", "ftrl",
+    "ftrl_shrinkage", "lazy_adam", "lazy_adam_resource", "proximal_adagrad", "proximal_sgd",
+    "sgd_by_value",
 ]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ os.environ["TF_USE_LEGACY_KERAS"] = "1"
 import numpy as np
 import tensorflow
 import tensorflow.compat.v1 as tf
+from tensorflow.python.training import slot_creator
 
 BEFORE, ROWS = 10, 24
 STEPS, SCHEDULED = 20, 30  # without and with a learning rate that the graph computes
@@ -77,6 +78,8 @@ def jobs():
             False,
         ),
         "adadelta": (lambda step: train.AdadeltaOptimizer(1.0, 0.9, 1e-4), None, True),
+        "bert": (lambda step: AdamWeightDecay(warm_up(step)), by_value, False),
+        "bert_resource": (lambda step: AdamWeightDecay(0.01), None, True),
         "fed": (lambda step: train.GradientDescentOptimizer(fed_rate()), None, True),
         **contrib(),
     }
@@ -98,6 +101,29 @@ class OldAdam(train.AdamOptimizer):
             slots.append(tf.scatter_add(decayed, grad.indices, term * (1 - beta)))
         step = rate * slots[0] / (tf.sqrt(slots[1]) + self._epsilon_t)
         return tf.group(tf.assign_sub(var, step), *slots)
+
+
+class AdamWeightDecay(train.Optimizer):
+    """As BERT's: it assigns by hand."""
+
+    def __init__(self, rate):
+        super().__init__(False, "AdamWeightDecay")
+        self._learning_rate = rate
+
+    def apply_gradients(self, pairs, global_step=None, name=None):
+        """Variables of one dimension, such as biases, have no decay."""
+        moves = []
+        for gradient, variable in pairs:
+            m, v = (slot_creator.create_zeros_slot(variable, name) for name in ("adam_m", "adam_v"))
+            next_m = tf.multiply(0.9, m) + tf.multiply(1.0 - 0.9, gradient)
+            next_v = tf.multiply(0.999, v) + tf.multiply(1.0 - 0.999, tf.square(gradient))
+            update = next_m / (tf.sqrt(next_v) + 1e-4)
+            if variable.shape.ndims > 1:
+                update += 0.02 * variable
+            moved = variable - self._learning_rate * update
+            moves += [tf.assign(variable, moved), tf.assign(m, next_m), tf.assign(v, next_v)]
+        with tf.control_dependencies(moves):  # the rate is of the step before
+            return tf.assign(global_step, global_step + 1).op
 
 
 def contrib():
