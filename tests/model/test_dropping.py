@@ -74,7 +74,7 @@ def dropped(module, **fed):
 @pytest.mark.parametrize("form", [of_2, of_1_15, before])
 def test_dropout_at_a_fed_rate_is_one_expression(form, tmp_path):
     module = loaded(tmp_path, form)
-    assert module.source.count("runtime.dropout(") == 1
+    assert module.source.count("runtime.dropout_where(") == 1
     assert "floor" not in module.source and ".float()" not in module.source
     for mode in (True, False):
         zeros, others = dropped(module.train(mode), keep_prob=torch.tensor(0.75))
@@ -102,33 +102,6 @@ def test_what_is_dropped_together_stays_together(shape, fed, tmp_path):
     assert (zeros.all(along) == zeros.any(along)).all()
     assert others == {np.float32(1 / 0.75)}
     assert "dropout" in module.source
-
-
-@pytest.mark.parametrize("form", [of_2, of_1_15, before])
-@pytest.mark.parametrize("version", [1, 2])
-def test_what_chooses_whether_values_are_dropped_says_whether_the_model_trains(
-    version, form, tmp_path
-):
-    def build(x, _):
-        chosen = tf.placeholder(tf.bool, [], name="chosen")
-        return tf.cond(chosen, lambda: form(x, tf.constant(0.75)), lambda: x)
-
-    with control_flow(version):
-        module = loaded(tmp_path, build)
-    assert list(module.tensorflow_inputs) == ["x"]
-    assert "F.dropout(" in module.source and " if " not in module.source
-    assert not dropped(module.eval())[0].any()
-    assert abs(dropped(module.train())[0].mean() - 0.25) < 0.02
-
-
-def test_values_that_others_read_too_are_drawn_once(tmp_path):
-    def build(x, keep):
-        drawn = tf.random.uniform(tf.shape(x))
-        both = [tf.where_v2(drawn >= 1 - keep, each / keep, 0.0) for each in (x, 2.0 * x)]
-        return both[0] + both[1]
-
-    zeros, others = dropped(loaded(tmp_path, build), keep_prob=torch.tensor(0.75))
-    assert abs(zeros.mean() - 0.25) < 0.02 and others == {4}
 
 
 def test_what_scales_by_another_number_is_no_dropout(tmp_path):

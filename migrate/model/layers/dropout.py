@@ -9,10 +9,8 @@ Here / s may be * (1 / s).
 1. At a constant rate: F.dropout, which drops while the module trains. A graph that was built for
    training drops without a condition. What a noise_shape drops together, F.dropout of ones of that
    shape drops. A mask that a loop applies in every round, as DropoutWrapper's variational_recurrent
-   does, is drawn once before it. A tf.cond that drops or does not is one, too: its placeholder
-   says whether the model trains.
-2. At a rate that is fed or computed, which says itself when to drop: runtime.dropout, or by the
-   values that are drawn, where others read them or they are of another shape.
+   does, is drawn once before it.
+2. At a rate that is fed or computed, which says itself when to drop: by the values that are drawn.
 
 Source: tensorflow/python/ops/nn_ops.py
 """
@@ -53,30 +51,8 @@ class _Mask(NamedTuple):
         return round(1 - self.number, 7) if self.kept and self.number is not None else self.number
 
 
-class _Dropout(NamedTuple):
-    """What is dropped of, by which mask, and by what the others are scaled."""
-
-    source: Edge
-    mask: _Mask
-    factor: Edge
-
-
 def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
     """The dropout that ends at `node`."""
-    for training in node.inputs if node.op == "Merge" else ():
-        found = _dropout(subject, subject.node(training))
-        others = {subject.beyond(edge) for edge in node.inputs if edge != training}
-        flag = subject.flag(node, training)
-        if found is None or flag is None or others != {subject.beyond(found.source)}:
-            continue
-        layer = _layer(subject, node, found)
-        if found.mask.rate is not None and len(layer.inputs) == 1:
-            return layer._replace(inputs=tuple(others), flag=flag, off={})
-    found = _dropout(subject, node)
-    return None if found is None else _layer(subject, node, found)
-
-
-def _dropout(subject: Subject, node: Node) -> Optional[_Dropout]:
     if node.op == "Mul":
         pairs = [node.inputs, node.inputs[::-1]]
     elif node.op == "SelectV2" and _is_zero(subject, node.inputs[2]):
@@ -90,7 +66,7 @@ def _dropout(subject: Subject, node: Node) -> Optional[_Dropout]:
             continue
         for source, factor in (scale.inputs, scale.inputs[::-1]):
             if _scales(subject, scale, factor, mask):
-                return _Dropout(source, mask, factor)
+                return _layer(subject, node, source, mask, factor)
     return None
 
 
@@ -99,10 +75,8 @@ def _is_zero(subject: Subject, edge: Edge) -> bool:
     return value is not None and not value.any()
 
 
-def _layer(subject: Subject, node: Node, found: _Dropout) -> Layer:
-    source, mask, factor = found
+def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge) -> Layer:
     shape, once = _uniform(subject, mask.drawn).inputs[0], _is_once(subject, node, mask)
-    alike = _is_shape_of(subject, shape, source)
 
     def at_constant(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         x, rate = values[0].tensor, literal(mask.rate)
@@ -113,33 +87,22 @@ def _layer(subject: Subject, node: Node, found: _Dropout) -> Layer:
         return f"F.dropout({x}, {rate}, self.training)"
 
     def at_fed(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
-        x, share, *drawn = (value.operand for value in values)
+        x, drawn, share = (value.operand for value in values)
         rate = f"1.0 - {share}" if mask.kept else share
-        if drawn:
-            return f"runtime.dropout_where({x}, {drawn[0]}, {rate})"
-        return f"runtime.dropout({x}, {rate})"
+        return f"runtime.dropout_where({x}, {drawn}, {rate})"
 
     if mask.rate is None:
-        own = alike and not once and _leads_to(subject, mask.drawn, node)
-        drawn = () if own else (mask.drawn,)
-        return Layer((source, mask.share, *drawn), at_fed, again=False)
+        return Layer((source, mask.drawn, mask.share), at_fed, again=False)
     off = {mask.share: float(mask.kept), factor: 1.0}
     if once:
         return Layer((source, mask.drawn), at_constant, off=off, again=False)
-    return Layer((source,) if alike else (source, shape), at_constant, off=off, again=False)
+    alone = _is_shape_of(subject, shape, source)
+    return Layer((source,) if alone else (source, shape), at_constant, off=off, again=False)
 
 
 def _is_once(subject: Subject, node: Node, mask: _Mask) -> bool:
     """Whether a loop around `node` applies the same mask in every round."""
     return subject.rounds(mask.drawn[0]) != subject.rounds(node.name)
-
-
-def _leads_to(subject: Subject, drawn: Edge, end: Node) -> bool:
-    """Whether `end` alone is made of the values that are drawn."""
-    node = subject.graph.nodes[drawn[0]]
-    while node is not end and subject.sole(node):
-        (node,) = subject.users(node)
-    return node is end
 
 
 def _scales(subject: Subject, scale: Node, factor: Edge, mask: _Mask) -> bool:

@@ -307,7 +307,7 @@ def _branches(statement: If, margin: str) -> Iterator[str]:
         then, orelse, condition = orelse, then, f"not {condition}"
     if not then.statements:
         return
-    if [*_lines(then, margin)] == [*_lines(orelse, margin)]:
+    if _is_dropout(statement) or [*_lines(then, margin)] == [*_lines(orelse, margin)]:
         yield from _lines(then, margin)
         return
     yield f"{margin}if {condition}:"
@@ -315,3 +315,14 @@ def _branches(statement: If, margin: str) -> Iterator[str]:
     if orelse.statements:
         yield f"{margin}else:"
         yield from _lines(orelse, margin + "    ")
+
+
+def _is_dropout(statement: If) -> bool:
+    """Whether values are dropped while the module trains, which F.dropout itself sees to."""
+    both = [one for block in _blocks(statement) for one in block.statements]
+    lines = [f"{one.targets[0]} = {one.text}" for one in both if isinstance(one, Assign)]
+    if statement.condition != "self.training" or not len(both) == len(lines) == 2:
+        return False
+    name, text = lines[1].split(" = ", 1)
+    dropped = rf"{name} = F\.dropout\({re.escape(text)}, [0-9.]+, self\.training\)"
+    return re.fullmatch(dropped, lines[0]) is not None

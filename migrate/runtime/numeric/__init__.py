@@ -80,7 +80,6 @@ _NAMES = {
     "normalisation": [
         "bias_add_channels_first",
         "clip_by_norm",
-        "dropout",
         "dropout_where",
         "fused_batch_norm",
         "local_response_norm",

@@ -93,11 +93,6 @@ def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tuple[Tensor
     return -logs.gather(-1, chosen).squeeze(-1), logs.exp() - ones
 
 
-def dropout(x: Tensor, rate: Any) -> Tensor:
-    """Dropout at a rate that says itself when to drop, a number or a tensor."""
-    return dropout_where(x, torch.rand_like(x), rate)
-
-
 def dropout_where(x: Tensor, drawn: Tensor, rate: Any, training: bool = True) -> Tensor:
     """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate, a
     number or a tensor."""
