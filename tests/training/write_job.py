@@ -63,7 +63,9 @@ def build():
     net = tf.layers.batch_normalization(net, momentum=0.9, training=training, name="norm")
     net = tf.layers.dense(net, 8, tf.nn.relu, name="deep")
     net = tf.layers.dropout(net, 0.1, training=training)
-    logits = tf.layers.dense(net, 1, name="out") + tf.nn.embedding_lookup(first, item)
+    out = tf.layers.dense(net, 1, name="out")
+    # Looked up last, so that the gradient of its rows is ready first; it is also that of `out`.
+    logits = out + tf.nn.embedding_lookup(first, item) + 0.1 * tf.stop_gradient(out)
     logits = tf.identity(logits[:, 0], name="logits")
     loss = tf.losses.sigmoid_cross_entropy(clicked, logits)
     rate = tf.train.exponential_decay(0.2, step, 5, 0.9)

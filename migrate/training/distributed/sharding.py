@@ -6,8 +6,9 @@ DistributedDataParallel for the rest.
 2. That is done with the collections whose tables all have optimizers that FBGEMM's fused kernels
    compute as TensorFlow does: Adagrad, gradient descent, or none, and vectors of a multiple of 4
    numbers. They step within the backward pass, and only the rows of the batch. Other collections
-   stand in every process, which exchange the gradients of the looked-up rows; so do the dense
-   layers.
+   stand in every process, which exchange the gradients of the looked-up rows before a step.
+   DistributedDataParallel, which has the dense layers', divides a sparse gradient in place, and its
+   values may be those that still go back through these.
 3. Each process has an equal share of the global batch, and gradients are averaged. With a loss that
    is a mean over the batch, the step is that of the whole global batch.
 4. BatchNorm takes mean and variance of the global batch.
@@ -98,9 +99,11 @@ class ShardedOptimizer(GraphOptimizer):
         parameters: Mapping[str, nn.Parameter],
         fused: Mapping[str, Tuple[Any, Mapping[str, Any]]],
         by_id: Iterable[SharedTable],
+        exchanged: Iterable[str],
     ) -> None:
         """parameters: of the wrapped module. fused: by attribute, TorchRec's optimizer that steps
-        the table, and its state. by_id: the tables by raw id."""
+        the table, and its state. by_id: the tables by raw id. exchanged: attributes of the tables
+        that stand in every process, whose gradients no other exchanges."""
         targets = [
             target._replace(tensor=parameters[target.attribute])
             for target in whole.targets
@@ -121,6 +124,7 @@ class ShardedOptimizer(GraphOptimizer):
         )
         self._fused = fused
         self._by_id = list(by_id)
+        self._exchanged = [parameters[attribute] for attribute in exchanged]
         for (attribute, slot), value in whole.named_slots().items():
             if attribute not in fused:
                 self.state[parameters[attribute]][slot] = value
@@ -141,6 +145,11 @@ class ShardedOptimizer(GraphOptimizer):
         """As a `GraphOptimizer`'s; all processes call it."""
         for table in self._by_id:
             table.collect()
+        for parameter in self._exchanged:
+            if parameter.grad is not None:  # else it is None in every process
+                mean = parameter.grad / dist.get_world_size()
+                dist.all_reduce(mean)
+                parameter.grad = mean
         super().step_by(given)
 
     def named_slots(self) -> Dict[Tuple[str, str], Any]:
@@ -210,9 +219,14 @@ def distribute(task: Task, device: torch.device = _CPU) -> Task:
     sharded = [table for table in tables if table.path not in whole_collections]
     for number, table in enumerate(sharded):
         _fuse(table, whole.rules.get(table.attribute), number)
-    model = wrapped(module, sharded, by_id, device)
+    exchanged = [
+        table.attribute
+        for table in tables
+        if table.path in whole_collections and table.attribute in trained and device == _CPU
+    ]
+    model = wrapped(module, sharded, [*by_id, *exchanged], device)
     fill(model.state_dict(), values)
-    optimizer = _optimizer(model, whole)
+    optimizer = _optimizer(model, whole, exchanged)
     fill(optimizer.named_slots(), whole.named_slots())
     return Task(model, optimizer)
 
@@ -245,10 +259,11 @@ def _fuse(table: Table, rule: Optional[Rule], number: int) -> None:
 def wrapped(
     module: nn.Module,
     tables: List[Table],
-    by_id: Sequence[str] = (),
+    apart: Sequence[str] = (),
     device: torch.device = _CPU,
 ) -> DistributedModelParallel:
-    """`tables` dealt out among the processes, of their collections' module; see `distribute`."""
+    """`tables` dealt out among the processes, of their collections' module; see `distribute`.
+    apart: parameters whose gradients DistributedDataParallel leaves alone."""
     paths = {table.path for table in tables}
     sharders: List[Any] = [_Bags(paths, module), _Sequences(paths, module)]
     size = dist.get_world_size()
@@ -275,7 +290,7 @@ def wrapped(
         plan=plan,
         sharders=sharders,
         data_parallel_wrapper=DefaultDataParallelWrapper(
-            static_graph=False, find_unused_parameters=True, params_to_ignore=list(by_id)
+            static_graph=False, find_unused_parameters=True, params_to_ignore=list(apart)
         ),
     )
 
@@ -324,14 +339,16 @@ def _parts(tensor: Any, whole: torch.Tensor) -> Iterator[Tuple[torch.Tensor, tor
         yield shard.tensor, whole[tuple(slice(start, start + size) for start, size in places)]
 
 
-def _optimizer(model: DistributedModelParallel, whole: GraphOptimizer) -> ShardedOptimizer:
+def _optimizer(
+    model: DistributedModelParallel, whole: GraphOptimizer, exchanged: Sequence[str]
+) -> ShardedOptimizer:
     fused = {
         name: (optimizer, optimizer.state[optimizer.params[key]])
         for name, key, optimizer in fused_optimizers(model.fused_optimizer)
         if name in whole.rules
     }
     by_id = shared(model).values()
-    return ShardedOptimizer(whole, dict(model.named_parameters()), fused, by_id)
+    return ShardedOptimizer(whole, dict(model.named_parameters()), fused, by_id, exchanged)
 
 
 def fused_optimizers(optimizer: Any, path: str = "") -> Iterator[Tuple[str, str, Any]]:
