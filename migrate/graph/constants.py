@@ -25,7 +25,13 @@ _ARITHMETIC: Dict[str, Callable[[float, float], float]] = {
     "RealDiv": operator.truediv,
     "Sub": operator.sub,
 }
+_ROUNDING = 1e-6  # of the sum of two float32 constants
 _MAX_DEPTH = 16  # a damaged graph may be circular
+
+
+def make_one(one: Optional[float], other: Optional[float]) -> bool:
+    """Whether two numbers are known and add up to 1, but for the rounding of float32."""
+    return one is not None and other is not None and abs(one + other - 1) < _ROUNDING
 
 
 def constant(graph: Graph, name: str, depth: int = _MAX_DEPTH) -> Optional[float]:

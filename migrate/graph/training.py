@@ -36,12 +36,7 @@ from migrate.graph.find import MetaGraph
 from migrate.graph.lookups import origin
 from migrate.graph.metagraph import Graph
 from migrate.graph.slot_owners import SlotOwners
-from migrate.graph.updates import (
-    VariableUpdate,
-    find_slotless_updates,
-    find_updates,
-    unknown_updates,
-)
+from migrate.graph.updates import VariableUpdate, every_update, unknown_updates
 from migrate.graph.writes import APPLIES
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
@@ -152,8 +147,9 @@ def find_training(
     finder = _Finder(checkpoint, left_out)
     if meta is not None:
         stored = {node: where.name for node, where in meta.saved.items()}
-        finder.add_changes(meta.graph, stored)
-        finder.add_updates(meta.graph, stored)
+        updates = every_update(meta.graph)
+        finder.add_changes(meta.graph, updates, stored)
+        finder.add_updates(meta.graph, updates, stored)
         finder.add_unknown(unknown_updates(meta.graph), stored)
         finder.add_named(stored)
     finder.add_objects()
@@ -201,15 +197,16 @@ class _Finder:
             likely=likely,
         )
 
-    def add_changes(self, graph: Graph, stored: Mapping[str, str]) -> None:
-        """Adds what each step counts, and trains by hand; `stored` has variables' names in the
-        checkpoint by node."""
+    def add_changes(
+        self, graph: Graph, updates: Iterable[VariableUpdate], stored: Mapping[str, str]
+    ) -> None:
+        """Adds what each step counts, and trains by none of the updates; `stored` has variables'
+        names in the checkpoint by node."""
         changes = find_changes(graph)
         if changes.written:
             self._told.update(stored.values())
         for node in changes.counters:
             self._add_counter(stored.get(node))
-        updates = [*find_updates(graph), *find_slotless_updates(graph)]
         known = {update.variable for update in updates} | changes.counters.keys()
         trained = changes.written.keys() & (graph.trainable or frozenset()) - known
         for node in trained & stored.keys():
@@ -232,9 +229,14 @@ class _Finder:
         integer = BY_NAME[info.dtype].is_integer
         return integer or power or _COUNTS.fullmatch(leaf) is not None
 
-    def add_updates(self, graph: Graph, stored: Mapping[str, str]) -> None:
-        """Adds training ops; `stored` has variables' names in the checkpoint by node."""
-        for update in find_updates(graph):
+    def add_updates(
+        self, graph: Graph, updates: Iterable[VariableUpdate], stored: Mapping[str, str]
+    ) -> None:
+        """Adds the updates that have slots; `stored` has variables' names in the checkpoint by
+        node."""
+        for update in updates:
+            if not update.slots:
+                continue
             power = _power(graph, update, stored)
             self._add_counter(power)
             slots = Slots(

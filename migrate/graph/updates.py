@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.graph.attributes import flag
-from migrate.graph.constants import constant
+from migrate.graph.constants import constant, make_one
 from migrate.graph.formulas import Matched, matches
 from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin, reached
 from migrate.graph.lowering.by_id import BY_ID
@@ -37,7 +37,6 @@ _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
 _OF_ROWS = _OF_SLOT | GATHERS | _WRITES_ROWS
 _DECAYED = ("Mul", "decay", "slot")
-_ROUNDING = 1e-6  # of the sum of two float32 constants
 
 
 class VariableUpdate(NamedTuple):
@@ -70,9 +69,10 @@ def find_updates(graph: Graph) -> List[VariableUpdate]:
     return [*_by_one_op(graph, TRAINING_OPS), *_by_several_ops(graph)]
 
 
-def find_slotless_updates(graph: Graph) -> List[VariableUpdate]:
-    """Each update by an optimizer without slots."""
-    return [*_by_one_op(graph, SLOTLESS_OPS), *_descents_of_rows(graph)]
+def every_update(graph: Graph) -> List[VariableUpdate]:
+    """Those of `find_updates`, and each by an optimizer without slots."""
+    slotless = [*_by_one_op(graph, SLOTLESS_OPS), *_descents_of_rows(graph)]
+    return [*find_updates(graph), *slotless]
 
 
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
@@ -230,12 +230,9 @@ def _is_of(
 ) -> bool:
     """Whether what the formula calls the variable is this one, and "1 - b" what b leaves of 1."""
     for name, edge in matched.items():
-        whole, left = values[name], values.get(name.replace("1 - ", "", 1))
         if name == "variable" and origin(graph, edge) != variable:
             return False
-        if name.startswith("1 - ") and (
-            whole is None or left is None or abs(whole + left - 1) > _ROUNDING
-        ):
+        if name.startswith("1 - ") and not make_one(values[name], values[name[len("1 - ") :]]):
             return False
     return True
 

@@ -17,7 +17,7 @@ from migrate.graph import attributes
 from migrate.graph.changes import depends_on
 from migrate.graph.lookups import VARIABLES, Saved
 from migrate.graph.metagraph import Graph, Node
-from migrate.graph.updates import find_slotless_updates, find_updates
+from migrate.graph.updates import every_update
 from migrate.graph.writes import APPLIES, SETS, changed_variable
 from migrate.manifest.naming import ids_of
 from migrate.model.source.names import Names, scope_name
@@ -188,10 +188,11 @@ class Parameters:
 
 def _trained(graph: Graph) -> Set[str]:
     """The variables that training ops change, for a graph that does not list them."""
-    updates = [*find_updates(graph), *find_slotless_updates(graph)]
     applies = [node for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
     unknown = [changed_variable(graph, node) for node in applies]
-    return {name for name in unknown if name is not None} | {one.variable for one in updates}
+    return {name for name in unknown if name is not None} | {
+        one.variable for one in every_update(graph)
+    }
 
 
 def _filled_anew(graph: Graph, variable: str) -> bool:

@@ -12,12 +12,11 @@ from __future__ import annotations
 import functools
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from migrate.graph.constants import make_one
 from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
 from migrate.model.layers.layer import VIEWS, Subject
-
-_ROUNDING = 1e-6  # of the sum of two float32 constants
 
 
 class Move(NamedTuple):
@@ -112,5 +111,5 @@ def _is(subject: Subject, edge: Edge, moving: Node) -> bool:
 def _make_one(subject: Subject, decay: Edge, rate: Edge) -> bool:
     """Whether two constants add up to 1."""
     values = [subject.constant(edge) for edge in (decay, rate)]
-    scalars = [float(value) for value in values if value is not None and not value.ndim]
-    return len(scalars) == 2 and abs(sum(scalars) - 1) < _ROUNDING
+    scalars = [None if value is None or value.ndim else float(value) for value in values]
+    return make_one(*scalars)

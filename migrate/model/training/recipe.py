@@ -13,7 +13,7 @@ from migrate.graph.attributes import dtypes, flag
 from migrate.graph.changes import Changes, described, find_changes, refuse_two
 from migrate.graph.interface.gradient_scopes import GradientScopes
 from migrate.graph.metagraph import Edge, Graph
-from migrate.graph.updates import VariableUpdate, find_slotless_updates, find_updates
+from migrate.graph.updates import VariableUpdate, every_update
 from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.model.training.gradients import Gradients, Slices, find_loss
 from semisync.common.errors import BadInput
@@ -54,7 +54,7 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
     """
     changes = find_changes(graph, train_op)
     updates: Dict[str, VariableUpdate] = {}
-    for update in [*find_updates(graph), *find_slotless_updates(graph)]:
+    for update in every_update(graph):
         if update.node not in changes.nodes:
             continue
         known = updates.setdefault(update.variable, update)

@@ -39,11 +39,19 @@ class Adam(RowOptimizer):
     ) -> None:
         """One step of Adam."""
         beta1, beta2 = (single(group[name]) for name in ("beta1", "beta2"))
-        m = state["exp_avg"].mul_(beta1).add_(grad, alpha=1 - beta1)
-        v = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        m, v = _moments(state, grad, beta1, beta2)
         power1, power2 = _powers(group, beta1, beta2, step)
         alpha = group["lr"] * (1 - power2) ** 0.5 / (1 - power1)
         weight.addcdiv_(m, v.sqrt().add_(group["eps"]), value=-alpha)
+
+
+def _moments(
+    state: State, grad: torch.Tensor, beta1: float, beta2: float
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The decaying means of the gradient and of its square, which `state` keeps."""
+    m = state["exp_avg"].mul_(beta1).add_(grad, alpha=1 - beta1)
+    v = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    return m, v
 
 
 def _powers(group: Group, beta1: float, beta2: float, step: int) -> Tuple[float, float]:
@@ -75,9 +83,7 @@ class AdamWeightDecay(RowOptimizer):
         self, weight: torch.Tensor, grad: torch.Tensor, state: State, group: Group, step: int
     ) -> None:
         """One step of AdamWeightDecay."""
-        beta1, beta2 = group["beta1"], group["beta2"]
-        m = state["exp_avg"].mul_(beta1).add_(grad, alpha=1 - beta1)
-        v = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        m, v = _moments(state, grad, group["beta1"], group["beta2"])
         change = m / v.sqrt().add_(group["eps"])
         weight.sub_(change.add_(weight, alpha=group["weight_decay"]), alpha=group["lr"])
 
