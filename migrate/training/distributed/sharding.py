@@ -99,7 +99,7 @@ class ShardedOptimizer(GraphOptimizer):
         parameters: Mapping[str, nn.Parameter],
         fused: Mapping[str, Tuple[Any, Mapping[str, Any]]],
         by_id: Iterable[SharedTable],
-        exchanged: Iterable[str],
+        exchanged: Sequence[str],
     ) -> None:
         """parameters: of the wrapped module. fused: by attribute, TorchRec's optimizer that steps
         the table, and its state. by_id: the tables by raw id. exchanged: attributes of the tables
@@ -124,7 +124,7 @@ class ShardedOptimizer(GraphOptimizer):
         )
         self._fused = fused
         self._by_id = list(by_id)
-        self._exchanged = [parameters[attribute] for attribute in exchanged]
+        self._exchanged = exchanged
         for (attribute, slot), value in whole.named_slots().items():
             if attribute not in fused:
                 self.state[parameters[attribute]][slot] = value
@@ -145,12 +145,14 @@ class ShardedOptimizer(GraphOptimizer):
         """As a `GraphOptimizer`'s; all processes call it."""
         for table in self._by_id:
             table.collect()
-        for parameter in self._exchanged:
-            if parameter.grad is not None:  # else it is None in every process
-                mean = parameter.grad / dist.get_world_size()
-                dist.all_reduce(mean)
-                parameter.grad = mean
         super().step_by(given)
+
+    def _gradients(self) -> Dict[str, torch.Tensor]:
+        found = super()._gradients()
+        for attribute in self._exchanged:
+            found[attribute] = found[attribute] / dist.get_world_size()
+            dist.all_reduce(found[attribute])
+        return found
 
     def named_slots(self) -> Dict[Tuple[str, str], Any]:
         """As a `GraphOptimizer`'s; those of sharded tables are sharded."""
