@@ -8,7 +8,8 @@ own under TMPDIR, which is removed at the end.
 import contextlib
 import os
 import tempfile
-from typing import Any, Dict, Iterator, List
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, Callable, Dict, Iterator, List
 
 import pyarrow as pa
 
@@ -31,6 +32,7 @@ class Store:
         self._failures = (duckdb.IOException, duckdb.OutOfMemoryException)
         self._folder = tempfile.TemporaryDirectory(prefix="parity-")
         self._schemas: Dict[str, pa.Schema] = {}
+        self._thread = ThreadPoolExecutor(1)
         self._database: Any = duckdb.connect(
             os.path.join(self._folder.name, "rows.duckdb"),
             config={
@@ -48,6 +50,11 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
+        idle = self._thread.submit(int)
+        while not idle.done():  # a query that a Ctrl-C left, or that is about to begin
+            self._database.interrupt()
+            wait([idle], timeout=0.1)
+        self._thread.shutdown()
         with contextlib.suppress(*self._failures):  # the disk is full, as was said already
             self._database.close()
         self._folder.cleanup()
@@ -75,18 +82,28 @@ class Store:
 
     def one_row(self, query: str) -> Any:
         """The only row of what a query finds, as a tuple."""
-        (row,) = self._run(query).fetchall()
+        (row,) = self._run(query)
         return row
 
     def tables(self, query: str) -> Iterator[pa.Table]:
         """The rows of a query, in tables of at most BATCH rows."""
-        with self._explained():
-            for batch in self._database.sql(query).to_arrow_reader(BATCH):
-                yield pa.Table.from_batches([batch])
+        batches = self._beside(lambda: self._database.sql(query).to_arrow_reader(BATCH))
+        for batch in iter(lambda: self._beside(lambda: next(batches, None)), None):
+            yield pa.Table.from_batches([batch])
 
     def _run(self, query: str) -> Any:
+        return self._beside(lambda: self._database.execute(query).fetchall())
+
+    def _beside(self, work: Callable[[], Any]) -> Any:
+        """What work gives, in a thread of its own.
+
+        DuckDB in the main thread sees a Ctrl-C between its tasks alone, and one may take minutes.
+        """
         with self._explained():
-            return self._database.execute(query)
+            done = self._thread.submit(work)
+            while not done.done():
+                wait([done], timeout=0.5)  # Python may miss a Ctrl-C that comes as a wait begins
+            return done.result()
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -97,10 +114,6 @@ class Store:
                 f"temporary files cannot be written to {self._folder.name}: {words_of(error)}; "
                 "set TMPDIR to a folder with more room"
             ) from error
-        except RuntimeError as error:
-            if "interrupted" not in str(error):
-                raise
-            raise KeyboardInterrupt from error  # as DuckDB tells a Ctrl-C
 
 
 def storable(names: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pyarrow as pa
@@ -219,7 +220,8 @@ def test_temporary_files_without_room_are_named_and_removed(tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_an_interrupted_query_ends_as_python_does_and_leaves_no_file(tmp_path):
+@pytest.mark.parametrize("after", [0, 0.5])  # in the query's beginning, and within it
+def test_an_interrupted_query_ends_as_python_does_and_leaves_no_file(tmp_path, after):
     script = """
 import signal
 import numpy as np, pyarrow as pa
@@ -235,6 +237,7 @@ with Store() as store:
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment, text=True) as job:
         assert job.stdout.readline() == "ready\n"
+        time.sleep(after)
         job.send_signal(signal.SIGINT)
         _, told = job.communicate(timeout=60)
     assert told.strip().splitlines()[-1].startswith("KeyboardInterrupt")
