@@ -155,7 +155,13 @@ class _Both:
         subjects.refuse_unfed(subject, [self._loss], self._fed)
         subjects.refuse_unfed(subject, map(split, self._drawn), map(in_session, fed))
         gradients, unread = _gradients(subject, self.training)
+        rates = _raced(subject, self.training, recipe)
         self.notes += unread
+        if rates:
+            self.notes.append(
+                f"the graph may compute {some_of(map(repr, rates))} before or after a step moves "
+                "what it depends on; TensorFlow was given the value of before"
+            )
         told = {
             "loss": of_edge(self._loss),
             "ops": sorted(
@@ -164,6 +170,7 @@ class _Both:
                 | rows_written(subject.raw, recipe.changes.nodes)
             ),
             "drawn": list(self._drawn),
+            "rates": rates,
             "gradients": gradients,
             "variables": _variables(subject, self.training, self._by_id.tensors),
             "tables": self._by_id.tensors,
@@ -293,6 +300,27 @@ def _gradients(
             ": the graph computes them in a function, where TensorFlow does not let one read them"
         )
     return found, notes
+
+
+def _raced(subject: Subject, training: Training, recipe: Recipe) -> List[str]:
+    """The hyperparameters that a step computes of variables that it writes, in no order: BERT's job
+    assigns the global step beside its optimizer. None whose own computing writes."""
+    graph = subject.raw
+    written = {
+        variable: {node.name for node in writers} & graph.nodes.keys()
+        for variable, writers in recipe.changes.written.items()
+    }
+    writing = set().union(*written.values())
+
+    def in_no_order(edge: Edge) -> bool:
+        read = subjects.upstream(graph, [edge], controls=False) & written.keys() - {edge[0]}
+        writers = [(name, 0) for variable in read for name in written[variable]]
+        if not writers or subjects.upstream(graph, [edge]) & writing:
+            return False
+        return any(edge[0] not in subjects.upstream(graph, [one]) for one in writers)
+
+    edges = {edge for rule in training.optimizer.rules.values() for _, edge in rule.edges}
+    return [of_edge(edge) for edge in sorted(filter(subject.has, edges)) if in_no_order(edge)]
 
 
 def _moved(

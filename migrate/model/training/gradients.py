@@ -8,7 +8,8 @@
 3. A gradient of a table is IndexedSlices, two tensors. They are made unique before the training op,
    UnsortedSegmentSum(values, Unique(indices):1), which is outside of the scope too; only gradient
    descent does without. Where the training op takes a dense gradient, UnsortedSegmentSum(values,
-   indices) makes it one, which is the gradient then.
+   indices) makes it one. That is the gradient, unless the values were changed before it, as
+   clip_by_global_norm does: then the gradient is the IndexedSlices.
 
 Source: tensorflow/python/training/optimizer.py
 """
@@ -83,10 +84,11 @@ class Gradients:
                 self._check_reads(update, part)
             if parts:
                 return summed
-        values = self._source(update, update.gradient, dense=update.indices is None)
+        source = self._source(update, update.gradient, dense=update.indices is None)
+        values = source.values
         self._check_reads(update, values)
         if update.indices is None:
-            return Slices(values, None)
+            return source
         if update.by_id:
             ids = self._ids(update, update.indices) if summed is None else summed.indices
             return Slices(values, ids)
@@ -97,7 +99,7 @@ class Gradients:
                 f"{update.variable!r} one by one, also where a row repeats; TensorFlow's own "
                 "optimizers sum those first, and so do those here: it cannot be carried over"
             )
-        return Slices(values, self._source(update, update.indices, indices=True))
+        return Slices(values, self._source(update, update.indices, indices=True).values)
 
     def _joined(self, edge: Edge) -> List[Edge]:
         """The tensors of tf.gradients that `edge` concatenates, of several look-ups, or []."""
@@ -136,13 +138,13 @@ class Gradients:
 
     def _source(
         self, update: VariableUpdate, edge: Edge, indices: bool = False, dense: bool = False
-    ) -> Edge:
+    ) -> Slices:
         found, ends = self._sources(edge, indices, dense)
         if len(found) == 1:
             return found.pop()
         path, what = self._graph.path, f"the gradient that {update.node!r} applies"
         if found:
-            several = some_of(sorted(of_edge(one) for one in found))
+            several = some_of(sorted(of_edge(one.values) for one in found))
             raise BadInput(
                 f"{path}: {what} to {update.variable!r} is made of several gradients, {several}; "
                 "only one gradient per variable, of one loss, can be carried over"
@@ -155,23 +157,25 @@ class Gradients:
             f"{others or 'nothing that is known'}; such a gradient cannot be carried over"
         )
 
-    def _makes_dense(self, node: Node) -> bool:
-        """Whether it makes IndexedSlices of tf.gradients one tensor."""
-        return node.op == "UnsortedSegmentSum" and all(
-            self._scopes.has(e[0]) for e in node.inputs[:2]
-        )
+    def _sources(self, edge: Edge, indices: bool, dense: bool) -> Tuple[Set[Slices], List[Node]]:
+        """The tensors of tf.gradients that `edge` comes from without reductions, and other ends.
 
-    def _sources(self, edge: Edge, indices: bool, dense: bool) -> Tuple[Set[Edge], List[Node]]:
-        """The tensors of tf.gradients that `edge` comes from without reductions, and other ends."""
-        found: Set[Edge] = set()
+        Args:
+            indices: it is the indices of a table's gradient.
+            dense: it may have been made of IndexedSlices, whose indices are told then.
+        """
+        found: Set[Slices] = set()
         ends: List[Node] = []
-        pending, seen = [edge], {edge}
+        pending = [Slices(edge, None)]
+        seen = set(pending)
         while pending:
-            edge = pending.pop()
-            node = self._graph.nodes[edge[0]]
-            if self._scopes.has(node.name) or (dense and self._makes_dense(node)):
+            one = pending.pop()
+            node = self._graph.nodes[one.values[0]]
+            makes_dense = dense and node.op == "UnsortedSegmentSum"
+            makes_dense = makes_dense and self._scopes.has(node.inputs[1][0])
+            if self._scopes.has(node.name) or (makes_dense and self._scopes.has(node.inputs[0][0])):
                 if node.op != "Const":
-                    found.add(edge)
+                    found.add(one)
                 continue
             if node.op == STAGED:
                 ends.append(node)
@@ -181,10 +185,11 @@ class Gradients:
             inputs = node.inputs[:1] if node.op in _FIRST_ALONE or indices else node.inputs
             if not inputs and node.op != "Const":
                 ends.append(node)
-            for one in inputs:
-                if one not in seen:
-                    seen.add(one)
-                    pending.append(one)
+            for source in inputs:
+                before = Slices(source, node.inputs[1] if makes_dense else one.indices)
+                if before not in seen:
+                    seen.add(before)
+                    pending.append(before)
         return found, ends
 
 

@@ -53,7 +53,7 @@ def _places(target: Target, rows: torch.Tensor) -> Tuple[torch.Tensor, torch.Ten
 
 def join(target: Target, slices: Mapping[str, Slice]) -> torch.Tensor:
     """The gradient of the whole, in the module's layout."""
-    if not target.sparse:
+    if all(slices[node][1] is None for node in target.updates):
         parts = [slices[node][0] for node in target.updates]
         if len(parts) == 1:
             return in_module(target, parts[0])

@@ -38,8 +38,8 @@ class Target(NamedTuple):
 
     @property
     def sparse(self) -> bool:
-        """Whether the graph gives the training op the rows of the batch alone."""
-        return any(update.indices is not None for update in self.updates.values())
+        """Whether tf.gradients gives the rows of the batch alone."""
+        return any(slices.indices is not None for slices in self.gradients.values())
 
     @property
     def optimizer(self) -> Optimizer:
@@ -100,8 +100,8 @@ def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
 
 
 def mark_sparse(module: Any, targets: List[Target]) -> None:
-    """Makes the gradients of the tables sparse that the graph trains by rows: then they say which
-    rows a batch looked up, even those whose gradient is exactly 0."""
+    """Makes the gradients of the tables sparse that are so in the graph: then they say which rows a
+    batch looked up, even those whose gradient is exactly 0."""
     from torch import nn
 
     sparse = {id(target.tensor) for target in targets if target.sparse}

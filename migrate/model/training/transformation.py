@@ -2,7 +2,7 @@
 value, by the global norm, scaling, or whatever else ops can say.
 
 1. A gradient is given to the formula as TensorFlow has it: in TensorFlow's layout; of a table the
-   rows of the batch, values and indices, per partition.
+   rows of the batch, values and indices, per partition; the formula may make it dense.
 2. What makes indices unique just before a training op is left out: the optimizers sum repeated rows
    themselves.
 3. clip_by_global_norm takes the norm of a table's values before repeated rows are summed: those of
@@ -115,7 +115,7 @@ class Transformation:
             edges = self._applied[node]
             slices[node] = (
                 found.get(edges.values, values),
-                indices if edges.indices is None else found.get(edges.indices, indices),
+                None if edges.indices is None else found.get(edges.indices, indices),
             )
         return {target.attribute: join(target, slices) for target in self._targets}
 

@@ -22,6 +22,7 @@ class Probe(Opened):
               loss        name of the loss
               ops         nodes that make a step
               drawn       tensors drawn at random; a step draws them once, and feeds them
+              rates       tensors that a step reads before it moves anything
               gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices
                           are None if it is dense
               variables   {name: nodes}: those to report, each with the nodes of its parts, in order
@@ -83,6 +84,7 @@ class Steps:
         self._loss = opened._tensor(told["loss"])
         self._drawn = [opened._tensor(name) for name in told["drawn"]]
         refuse_unfed(self._loss, fed + self._drawn)
+        self._rates = [opened._tensor(name) for name in told["rates"]]
         self._ops = [graph.get_operation_by_name(name) for name in told["ops"]]
         self._gradients = {
             node: [opened._tensor(name) for name in names if name is not None]
@@ -113,14 +115,14 @@ class Steps:
         gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
         """
         feed = self._opened._feed(rows, arrays)
-        drawn = self._session.run(self._drawn, feed)
+        drawn, rates = self._session.run([self._drawn, self._rates], feed)
         more = dict(zip(self._drawn, drawn))
         feed.update(more)
         loss, gradients = self._compute(feed)
         found = [("loss", loss)]
         if twice:
             found.append(("again", self._compute(feed)[0]))
-        self._begun = rows, arrays, more, feed
+        self._begun = rows, arrays, more, {**feed, **dict(zip(self._rates, rates))}
         found += [("drawn/" + one.name, value) for one, value in zip(self._drawn, drawn)]
         return found + _told(gradients)
 

@@ -78,8 +78,8 @@ def jobs():
             False,
         ),
         "adadelta": (lambda step: train.AdadeltaOptimizer(1.0, 0.9, 1e-4), None, True),
-        "bert": (lambda step: AdamWeightDecay(warm_up(step)), by_value, False),
-        "bert_resource": (lambda step: AdamWeightDecay(0.01), None, True),
+        "bert": (lambda step: AdamWeightDecay(warm_up(step)), by_global_norm, False),
+        "bert_resource": (lambda step: AdamWeightDecay(0.01), by_value, True),
         "fed": (lambda step: train.GradientDescentOptimizer(fed_rate()), None, True),
         **contrib(),
     }
