@@ -132,7 +132,11 @@ def find_instability(
     if by_chance is not None or rows < 2:
         return by_chance
     cut = max(1, rows // 3)  # uneven, so that no half equals the other
-    return _compared("batch", scores, np.concatenate([rescore(0, cut), rescore(cut, rows)]))
+    by_batch = _compared("batch", scores, np.concatenate([rescore(0, cut), rescore(cut, rows)]))
+    if by_batch is None:
+        return None
+    # What a run moves it may read before or after it, so that two runs can agree, and not three.
+    return _compared("chance", scores, rescore(0, rows)) or by_batch
 
 
 def _compared(depends_on: str, scores: np.ndarray, others: np.ndarray) -> Optional[Instability]:

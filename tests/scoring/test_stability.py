@@ -32,6 +32,13 @@ def test_chance_is_told_before_the_batch():
     )
 
 
+def test_what_each_run_moves_is_chance_also_where_the_second_agrees():
+    """The first read what it moves after it had moved it, the second before."""
+    moved = iter([0.5, 1.0, 1.5, 2.0])
+    found = find_instability(SCORES + 0.5, lambda start, stop: SCORES[start:stop] + next(moved))
+    assert (found.depends_on, found.differ) == ("chance", 90)
+
+
 def test_a_mean_over_the_batch_is_an_effect_of_the_batch():
     def centred(start, stop):
         return SCORES[start:stop] - SCORES[start:stop].mean()
