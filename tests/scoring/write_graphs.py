@@ -131,7 +131,7 @@ def write_moving(folder):
     with Graph(folder, "moving") as one:
         output = logits(*placeholders())
         mean = tf.get_variable("moving_mean", [], initializer=tf.zeros_initializer())
-        move = tf.assign_sub(mean, (mean - tf.reduce_mean(output)) * 0.5)
+        move = tf.assign_sub(mean, (mean - tf.reduce_mean(output) - 1.0) * 0.5)
         with tf.control_dependencies([move]):
             trained = output - tf.reduce_mean(output)
         serving = tf.placeholder_with_default(True, [])
