@@ -105,6 +105,22 @@ def test_what_is_computed_of_several_features_has_no_name(tmp_path):
     assert names_of(tmp_path / "graph.meta", build) == expected
 
 
+def test_a_look_up_in_a_scope_that_is_called_as_a_layer_of_columns_names_nothing(tmp_path):
+    def build():
+        words = tf.data.make_one_shot_iterator(
+            tf.data.Dataset.from_tensor_slices([["a b"]]).map(lambda line: {"words": line})
+        ).get_next()["words"]
+        with tf.variable_scope("input_layer"):
+            table = tf.get_variable("table", [8, 2])
+            found = tf.strings.split(words)
+            ids = tf.strings.to_hash_bucket_fast(found.values, 8)
+            tf.nn.safe_embedding_lookup_sparse(
+                table, tf.SparseTensor(found.indices, ids, found.dense_shape)
+            )
+
+    assert names_of(tmp_path / "graph.meta", build) == {}
+
+
 def test_the_scopes_of_feature_columns_give_guesses_that_are_right(zoo):
     known = set()
     for model in models(zoo):

@@ -137,6 +137,21 @@ def test_what_a_loss_predicts_with_is_told_by_what_the_model_goes_through(
     assert list(find_outputs(graph, None)) == ["scores:0"]
 
 
+def test_a_probability_that_a_loss_divides_by_its_sum_is_the_score(tmp_path):
+    with tf.Graph().as_default():
+        _, users, items, _ = looked_up()
+        label = tf1.placeholder(tf.float32, [None], name="label")
+        scores = tf.add(tf.reduce_sum(users * items, 1), 0.0, name="scores")
+        likely = tf.sigmoid(scores)
+        tf1.metrics.accuracy(label, tf.round(likely))
+        # as Keras' categorical_crossentropy of TensorFlow 1.15 writes it
+        shares = tf.clip_by_value(likely / tf.reduce_sum(likely, -1, True), 1e-7, 1 - 1e-7)
+        loss = -tf.reduce_sum(label * tf.math.log(shares), -1)
+        tf1.train.AdagradOptimizer(0.1).minimize(loss)
+        graph = lower(written(tmp_path))
+    assert list(find_outputs(graph, None)) == ["scores:0"]
+
+
 def test_a_loss_without_labels_tells_no_score(tmp_path):
     with tf.Graph().as_default():
         table, users, items, others = looked_up()

@@ -34,6 +34,7 @@ _SUFFIXES = re.compile(r"(_embedding|_indicator|_bucketized)+$")
 _SEVERAL = re.compile(r"_X_|_weighted_by_")
 _NUMBER = re.compile(r"_\d+$")
 _OF_COLUMNS = {"to_sparse_input", "weighted_sum", "Reshape/shape"}  # ops of columns, by their names
+_LOOKUP = re.compile(r"(.*/)?embedding_lookup(_sparse)?(_\d+)?")  # TensorFlow's own scopes
 _ENOUGH = 3  # names in their order, before the order decides others
 
 _Sources = Dict[str, Optional[Edge]]
@@ -65,7 +66,8 @@ def _columns(nodes: Sequence[Node]) -> Set[str]:
     return {
         scope
         for scope, names in inside.items()
-        if names & _OF_COLUMNS or _SHARED.search(scope) or _SUFFIXES.search(scope)
+        if not _LOOKUP.fullmatch(scope)
+        and (names & _OF_COLUMNS or _SHARED.search(scope) or _SUFFIXES.search(scope))
     }
 
 

@@ -6,8 +6,9 @@ The ops that compute them identify them:
     sigmoid cross-entropy   tf.nn.sigmoid_cross_entropy_with_logits:
                             max(x, 0) - x * labels + log1p(exp(-|x|)), in which x are the logits
     logistic loss           log(1 + exp(-y x)), log1p(exp(-y x)), softplus(-y x), y the labels
-    log loss                log(p), log(p + epsilon), log of a clipped p, p a sigmoid or softmax, or
-                            a product of such: a probability of both, as ESMM's of a conversion
+    log loss                log(p), log(p + epsilon), log of a clipped p or of p / sum(p), p a
+                            sigmoid or softmax, or a product of such: a probability of both, as
+                            ESMM's of a conversion
     squared difference      of a prediction, which depends on variables, and labels, which do not;
                             one op, or the square or absolute value of a subtraction that ends
                             the model, with one number a row (a distance of vectors is a score)
@@ -149,9 +150,15 @@ def _clipped(walks: Walks, log: Node) -> Optional[Node]:
             source = walks.origin(edge)[0]
             if source is not None and (source.op in SQUASHING or is_joint(walks, source)):
                 return source
-            if source is not None and source.op in _CLIPPING:
+            if source is not None and (source.op in _CLIPPING or _is_share(walks, source)):
                 waiting.append(source)
     return None
+
+
+def _is_share(walks: Walks, node: Node) -> bool:
+    """Whether a node divides what it reads by its sum, as Keras' categorical cross-entropy does."""
+    total = _input(walks, node, 1, {"Sum"}) if node.op == "RealDiv" else None
+    return total is not None and total.inputs[0] == node.inputs[0]
 
 
 def is_of_softmax(walks: Walks, edge: Edge) -> bool:
