@@ -116,9 +116,13 @@ def _percentage(x, y):
     return tf.reduce_mean(tf.abs((y - x) / (y + 1)))
 
 
+def _halved(x, y):
+    return tf.nn.l2_loss(y - x)
+
+
 @pytest.mark.parametrize("regularised", [False, True])
 @pytest.mark.parametrize(
-    "loss", [_hinge, _softplus, _log_sigmoid, _by_hand, _weighted, _poisson, _percentage]
+    "loss", [_hinge, _softplus, _log_sigmoid, _by_hand, _weighted, _poisson, _percentage, _halved]
 )
 def test_what_a_loss_predicts_with_is_told_by_what_the_model_goes_through(
     loss, regularised, tmp_path
@@ -127,7 +131,8 @@ def test_what_a_loss_predicts_with_is_told_by_what_the_model_goes_through(
         table, users, items, others = looked_up()
         label = tf1.placeholder(tf.float32, [None], name="label")
         bias = tf1.get_variable("bias", [], use_resource=False)
-        scores = tf.add(tf.reduce_sum(users * items, 1), bias, name="scores")
+        biases = bias * tf.ones_like(label)  # of the labels' size alone
+        scores = tf.add(tf.reduce_sum(users * items, 1), biases, name="scores")
         tf.reduce_sum(users * others, 1, name="of_another")  # which nothing reads
         total = loss(scores, label)
         if regularised:

@@ -47,7 +47,6 @@ _SAMPLERS = "CandidateSampler"  # how the names of ops that sample classes end
 _SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # give nothing
 
 # Give what the sizes of their input say, not its values.
-_OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 
 
 class Output(NamedTuple):
@@ -109,7 +108,7 @@ def _given(
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
     given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
     edges = [edge for feed in feeds for edge in feed.edges]
-    reached = walks.downstream(edges, lambda node, _: node.op in _OF_SIZES)
+    reached = walks.downstream_of_values(edges)
     told = [(loss.scores, loss.labels) for loss in given if loss.labels is not None]
     within = {scores for scores, at in told if at not in edges and at[0] not in reached}
     return [loss for loss in given if loss.scores not in within], sampled, within
@@ -136,7 +135,7 @@ def _of_rows(
     }
     if not any(open_to.values()):
         return likely
-    reached = [walks.downstream(feed.edges) for feed in feeds]
+    reached = [walks.downstream_of_values(feed.edges) for feed in feeds]
 
     def has_labels(edge: Edge) -> bool:
         others = [names for names in reached if edge[0] not in names]

@@ -29,7 +29,7 @@ def prediction(walks: Walks, feeds: Sequence[Feed], loss: Edge) -> Optional[Edge
     """The tensor that a loss predicts with; None where it cannot be told."""
     if loss[0] not in walks.nodes:
         return None
-    reached = [(edge, walks.downstream([edge])) for feed in feeds for edge in feed.edges]
+    reached = [(e, walks.downstream_of_values([e])) for feed in feeds for e in feed.edges]
     fed = {name: frozenset(e for e, nodes in reached if name in nodes) for name in walks.nodes}
     term = _term(walks, walks.nodes[loss[0]], fed)
     cuts = [] if term is None else _cuts(walks, _in_order(walks, term, fed))

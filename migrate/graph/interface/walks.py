@@ -13,6 +13,8 @@ GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradie
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
 
+_OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
+
 Consumers = Dict[Edge, List[Node]]
 
 
@@ -64,6 +66,10 @@ class Walks:
                     seen.add(node.name)
                     waiting.extend(self.outputs(node.name))
         return seen
+
+    def downstream_of_values(self, edges: Iterable[Edge]) -> Set[str]:
+        """Those of `downstream` that depend on more of the tensors than their sizes."""
+        return self.downstream(edges, lambda node, _: node.op in _OF_SIZES)
 
     def ends(self, node: Node) -> bool:
         """Whether it is trained, and no variable takes part in what is computed from it."""
