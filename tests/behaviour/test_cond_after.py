@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+import pytest
 import tensorflow.compat.v1 as tf
 
 from migrate.behaviour.forward import compare_forward
@@ -50,24 +51,32 @@ def test_scoring_does_not_move_the_statistics_that_it_scores_with(tmp_path, caps
     assert compare_forward(prefix, out, path, setting, onnx=False).equal
 
 
-def test_a_cond_on_a_constant_trains_and_serves_as_its_branch(tmp_path, capsys):
+@pytest.mark.parametrize("keep", [None, 0.5])
+def test_a_cond_on_a_constant_trains_and_serves_as_its_branch(keep, tmp_path, capsys):
+    """A dropout whose rate is fed draws by the shape of what moves the statistics."""
     rows = np.random.RandomState(0).normal(2.0, 3.0, [40, 3]).astype(np.float32)
     with tf.Graph().as_default(), control_flow(1), tf.Session() as session:
         x = tf.placeholder(tf.float32, [None, 3], name="x")
         y = tf.placeholder(tf.float32, [None], name="y")
         step = tf.train.get_or_create_global_step()
         kernel = tf.get_variable("kernel", [3, 1])
-        logits = tf.matmul(_chosen(x, tf.constant(True)), kernel, name="logits")[:, 0]
+        net = _chosen(x, tf.constant(True))
+        fed = {} if keep is None else {tf.placeholder(tf.float32, [], name="keep"): keep}
+        for rate in fed:
+            net = tf.nn.dropout(net, keep_prob=rate)
+        logits = tf.matmul(net, kernel, name="logits")[:, 0]
         loss = tf.losses.sigmoid_cross_entropy(y, logits)
         train_op = tf.train.AdagradOptimizer(0.1).minimize(loss, step)
         session.run(tf.global_variables_initializer())
-        session.run(train_op, {x: rows, y: rows[:, 0] > 2})
+        session.run(train_op, {x: rows, y: rows[:, 0] > 2, **fed})
         prefix = tf.train.Saver().save(session, str(tmp_path / "model.ckpt"))
     path = str(tmp_path / "rows.parquet")
     pyarrow.parquet.write_table(pa.table({"x": list(rows), "y": rows[:, 0] > 2}), path)
     out = str(tmp_path / "converted")
     assert main(["convert", prefix, out, "--model"]) == 0, capsys.readouterr()
     python = forked_tensorflow(sys.executable)
-    assert compare_forward(prefix, out, path, Setting(python=python), onnx=False).equal
+    setting = Setting(python=python, feeds={"keep": 1.0} if fed else {})
+    assert compare_forward(prefix, out, path, setting, onnx=False).equal
     steps = ["--steps", "2", "--batch-size", "16", "--data", path, "--tf-python", python]
+    steps += ["--feed", f"keep={keep}"] if fed else []
     assert main(["verify", prefix, out, *steps]) == 0, capsys.readouterr()

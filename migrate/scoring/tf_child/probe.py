@@ -115,7 +115,7 @@ class Steps:
         gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
         """
         feed = self._opened._feed(rows, arrays)
-        drawn, rates = self._session.run([self._drawn, self._rates], feed)
+        drawn, rates = self._unmoved([self._drawn, self._rates], feed)
         more = dict(zip(self._drawn, drawn))
         feed.update(more)
         loss, gradients = self._compute(feed)
@@ -155,11 +155,16 @@ class Steps:
 
     def _compute(self, feed):
         """(loss, {node: its gradient}), in a run of its own, as what a step assigns may be read
-        before or after it; what that run moves, such as BatchNorm's statistics, is put back."""
-        before = self._session.run(self._moved)
-        loss, gradients = self._session.run([self._loss, self._gradients], feed)
-        self._session.run(self._put, dict(zip(self._given, before)))
+        before or after it."""
+        loss, gradients = self._unmoved([self._loss, self._gradients], feed)
         return np.sum(loss), gradients  # tf.gradients takes those of the sum
+
+    def _unmoved(self, fetches, feed):
+        """A run; what it moves, such as BatchNorm's statistics, is put back."""
+        before = self._session.run(self._moved)
+        found = self._session.run(fetches, feed)
+        self._session.run(self._put, dict(zip(self._given, before)))
+        return found
 
 
 def _told(gradients):
