@@ -46,8 +46,6 @@ _UPDATES = ("Apply", "Assign", "Resource", "Scatter", "SparseApply")  # how such
 _SAMPLERS = "CandidateSampler"  # how the names of ops that sample classes end
 _SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # give nothing
 
-# Give what the sizes of their input say, not its values.
-
 
 class Output(NamedTuple):
     """A tensor that may be a model's output.

@@ -12,7 +12,7 @@ from migrate.graph.metagraph import Edge, Graph, Node
 GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
-
+# Give what the sizes of their input say, not its values.
 _OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 
 Consumers = Dict[Edge, List[Node]]

@@ -2,12 +2,13 @@
 
 TensorFlow concatenates the IndexedSlices of a table's look-ups, and clip_by_global_norm takes the
 norm of all of them. torch's sum of sparse gradients joins rows that happen to stand at one place,
-so that the norm would be another. Each look-up therefore tells here what comes back to it.
+so that the norm would be another. Each look-up therefore tells here what comes back to it. Of bags
+TensorFlow looks each distinct id up once: what comes back to its row is the sum over the bags.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import torch
 from torch import nn
@@ -19,14 +20,15 @@ Looked = Tuple[torch.Tensor, torch.Tensor]  # rows, and their gradient
 
 
 class LookedUp:
-    """Listens to the look-ups of a module; bags are not among them, whose rows are pooled."""
+    """Listens to the look-ups of a module."""
 
     def __init__(self, module: nn.Module, targets: Sequence[Target]) -> None:
         self._seen: Dict[int, List[Looked]] = {}
         sparse = {id(target.tensor) for target in targets if target.sparse}
         for inner in module.modules():
-            if isinstance(inner, nn.Embedding) and id(inner.weight) in sparse:
-                inner.register_forward_hook(self._after, with_kwargs=True)
+            if isinstance(inner, (nn.Embedding, nn.EmbeddingBag)) and id(inner.weight) in sparse:
+                after = self._after if isinstance(inner, nn.Embedding) else self._after_bags
+                inner.register_forward_hook(after, with_kwargs=True)
         for target in targets:
             if target.sparse:
                 target.tensor.looked_up = self._listener(id(target.tensor))
@@ -67,14 +69,48 @@ class LookedUp:
         ids = args[0] if args else kwargs["input"]
         self._listener(id(module.weight))(ids, output)
 
+    def _after_bags(self, module: nn.Module, args: Any, kwargs: Any, pooled: torch.Tensor) -> None:
+        given = {**dict(zip(("input", "offsets", "per_sample_weights"), args)), **kwargs}
+        ids, offsets, weights = given["input"], given["offsets"], given.get("per_sample_weights")
+        mean = module.mode == "mean"
+        self._hear(
+            id(module.weight), pooled, lambda one: _distinct(one, ids, offsets, weights, mean)
+        )
+
     def _listener(self, key: int) -> Any:
         def listen(ids: torch.Tensor, output: torch.Tensor) -> None:
-            def came_back(gradient: torch.Tensor) -> None:
+            def by_row(gradient: torch.Tensor) -> Looked:
                 rows = ids.reshape(-1)
-                flat = gradient.reshape(len(rows), *gradient.shape[ids.dim() :])
-                self._seen.setdefault(key, []).append((rows, flat))
+                return rows, gradient.reshape(len(rows), *gradient.shape[ids.dim() :])
 
-            if output.requires_grad:
-                output.register_hook(came_back)
+            self._hear(key, output, by_row)
 
         return listen
+
+    def _hear(
+        self, key: int, output: torch.Tensor, by_row: Callable[[torch.Tensor], Looked]
+    ) -> None:
+        if output.requires_grad:
+            output.register_hook(lambda one: self._seen.setdefault(key, []).append(by_row(one)))
+
+
+def _distinct(
+    gradient: torch.Tensor,
+    ids: torch.Tensor,
+    offsets: torch.Tensor,
+    weights: Optional[torch.Tensor],
+    mean: bool,
+) -> Looked:
+    """The distinct ids of bags, [ids] from offset to offset, and the gradient of the row of each.
+
+    Args:
+        gradient: of the pooled rows, [bags, dim].
+    """
+    lengths = offsets.diff()
+    if mean:
+        gradient = gradient / lengths.clamp(min=1).unsqueeze(1)
+    values = gradient.repeat_interleave(lengths, 0)
+    if weights is not None:
+        values = values * weights.unsqueeze(1)
+    rows, places = torch.unique(ids, return_inverse=True)
+    return rows, torch.zeros_like(values[: len(rows)]).index_add_(0, places, values)

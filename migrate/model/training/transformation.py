@@ -6,8 +6,7 @@ value, by the global norm, scaling, or whatever else ops can say.
 2. What makes indices unique just before a training op is left out: the optimizers sum repeated rows
    themselves.
 3. clip_by_global_norm takes the norm of a table's values before repeated rows are summed: those of
-   each look-up, `looked_up`. Of bags TensorFlow looks each distinct id up once; a collection that
-   looks up several bags in one table does not tell their shares, and is refused.
+   each look-up, `looked_up`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 import torch
 from torch import nn
-from torchrec import EmbeddingBagCollection
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
@@ -45,7 +43,7 @@ class Transformation:
         moving: Mapping[str, str],
         module: nn.Module,
     ) -> None:
-        self._targets, self._once = targets, _features_of_bags(module, targets)
+        self._targets = targets
         self._looked_up: Optional[LookedUp] = None
         self._applied = {
             node: before_summing(found.graph, update) or applied(update)
@@ -70,7 +68,6 @@ class Transformation:
         self.formula = write_formula(cut_found, checkpoint, edges, names, moving, what)
         _refuse_constants(found.graph, self._applied, targets, self.formula)
         if self.formula.module is not None:
-            _check_bags(found.graph, targets, self._once)
             self._looked_up = LookedUp(module, targets)
 
     def clear(self) -> None:
@@ -97,10 +94,7 @@ class Transformation:
         for target in self._targets:
             gradient = gradients[target.attribute]
             if gradient.is_sparse:
-                bags = target.attribute in self._once
-                gradient = (
-                    gradient.coalesce() if bags else self._looked_up.gradient(target, gradient)
-                )
+                gradient = self._looked_up.gradient(target, gradient)
             variable = in_tensorflow(target, target.tensor)
             own = dict(zip(target.updates, rows_of(target)))
             for node, (values, indices) in split(target, gradient).items():
@@ -163,24 +157,3 @@ def _refuse_constants(
                         f"{graph.path}: the gradient that trains {target.name!r} is a constant, "
                         f"{edge[0]!r}; that cannot be carried over"
                     )
-
-
-def _features_of_bags(module: nn.Module, targets: Sequence[Target]) -> Dict[str, int]:
-    """How many features each table of an EmbeddingBagCollection is looked up by."""
-    counts: Dict[int, int] = {}
-    for inner in module.modules():
-        if isinstance(inner, EmbeddingBagCollection):
-            for config in inner.embedding_bag_configs():
-                weight = inner.embedding_bags[config.name].weight
-                counts[id(weight)] = len(config.feature_names)
-    return {t.attribute: counts[id(t.tensor)] for t in targets if id(t.tensor) in counts}
-
-
-def _check_bags(graph: Graph, targets: Sequence[Target], features: Mapping[str, int]) -> None:
-    for target in targets:
-        if features.get(target.attribute, 1) > 1:
-            raise BadInput(
-                f"{graph.path}: the gradients are changed by their norm, and the table "
-                f"{target.name!r} is looked up in {features[target.attribute]} bags, whose shares "
-                "of the norm a collection does not tell; that cannot be carried over"
-            )

@@ -7,8 +7,8 @@ FOLDER/NAME/ of each job has model.ckpt-10 with its MetaGraph and steps.npz:
     rate           the learning rate of each step, where the graph computes it
     after/NAME     every variable and slot, stacked: after 0 steps, after 1, ...
 
-The model looks ids up that occur twice, that no earlier step saw and, in bags with weights, that
-are none. Runs in TensorFlow 1.15 and 2.x.
+The model looks ids up that occur twice, that no earlier step saw and, in two bags of one table with
+weights, that are none. Runs in TensorFlow 1.15 and 2.x.
 """
 
 import os
@@ -216,11 +216,15 @@ def build(optimizer, clip, resource, wrap=lambda optimizer: optimizer):
         parts = tf.get_variable("tags", [TAGS, SIZE], partitioner=tf.fixed_size_partitioner(3))
         bias = tf.get_variable("bias_of_items", [ITEMS])
         rows = tf.nn.embedding_lookup(items, item)
-        bag = tf.nn.safe_embedding_lookup_sparse(
-            list(parts), tags, weights, combiner="mean", partition_strategy="div"
-        )
-        net = tf.concat([tf.reshape(rows, [-1, 3 * SIZE]), bag], 1)
-        kernel = tf.get_variable("square", [4 * SIZE, 4 * SIZE])
+        others = tf.SparseTensor(tags.indices, (tags.values + 1) % TAGS, tags.dense_shape)
+        bags = [
+            tf.nn.safe_embedding_lookup_sparse(
+                list(parts), ids, weights, combiner="mean", partition_strategy="div"
+            )
+            for ids in (tags, others)
+        ]
+        net = tf.concat([tf.reshape(rows, [-1, 3 * SIZE]), *bags], 1)
+        kernel = tf.get_variable("square", [5 * SIZE, 5 * SIZE])
         net = tf.tanh(tf.matmul(net, kernel))
         net = tf.layers.batch_normalization(net, training=True, momentum=0.9)
         logits = tf.layers.dense(net, 1)[:, 0] + tf.reduce_sum(tf.gather(bias, item), 1)
