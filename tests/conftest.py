@@ -1,5 +1,6 @@
 """What all tests share: threads, examples, the order of the files, interpreters at the ready."""
 
+import collections
 import gc
 import os
 import signal
@@ -70,15 +71,22 @@ def pytest_configure(config):
         "markers",
         "long: a whole system, its parts tested elsewhere, or one more of a kind; make test LONG=1",
     )
+    config.addinivalue_line("markers", "few(N): all of its cases but the first N are long")
 
 
 def pytest_collection_modifyitems(items):
     places = {name: place for place, name in enumerate(LONGEST)}
+    cases = collections.Counter()
     for item in items:
+        few, test = item.get_closest_marker("few"), item.nodeid.partition("[")[0]
         if hasattr(item, "callspec") and not OF_2.isdisjoint(
             map(str, item.callspec.params.values())
         ):
             item.add_marker(pytest.mark.again)
+        elif few is not None:
+            cases[test] += 1
+            if cases[test] > few.args[0]:
+                item.add_marker(pytest.mark.long)
     items.sort(key=lambda item: places.get(item.nodeid.partition("::")[0], len(places)))
 
 

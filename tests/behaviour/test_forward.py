@@ -28,6 +28,7 @@ DROPS = "dropout was off on both sides: the graph drops values at random wheneve
         ("zoo_tf2", "wide_and_deep_functional", []),  # a tf.cond of two functions
     ],
 )
+@pytest.mark.few(2)
 def test_a_converted_model_scores_as_tensorflow_does(converted, which, name, notes, capsys):
     code, found = converted(which, name).forward(capsys)
     assert (code, found["equal"], found["first"], found["rows"]) == (0, True, None, 48)

@@ -39,6 +39,7 @@ def frozen(tmp_path, capsys):
     ("name", "version"),
     [("frozen.pb", 1), pytest.param("frozen.pb", 2, marks=pytest.mark.again), ("function.pb", 2)],
 )
+@pytest.mark.few(1)
 def test_its_conversion_gives_what_tensorflow_gives(tmp_path, capsys, name, version):
     python = forked_tensorflow(tf1_python() if version == 1 else sys.executable)
     graph, out, rows = converted(tmp_path, python, name)

@@ -55,6 +55,7 @@ def on_vectors(answers, optimizer, delay, initial):
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
+@pytest.mark.few(1)
 def test_late_gradients_on_vectors_train_as_in_tensorflow(optimizer):
     answers = log()
     initial, exact = of_tensorflow(answers, optimizer, 0)

@@ -28,6 +28,7 @@ def test_importing_a_package_imports_no_framework(package):
 
 
 @pytest.mark.parametrize("arguments", [["--help"], *([name, "--help"] for name in SUBCOMMANDS)])
+@pytest.mark.few(4)
 def test_help_imports_no_framework(arguments):
     code = (
         "from semisync.cli import main\n"

@@ -32,6 +32,7 @@ def test_each_process_has_a_port_of_its_own(tmp_path):
 
 
 @each_way
+@pytest.mark.few(1)
 def test_waiting_ends_when_the_workers_have_ended(tmp_path, forked):
     with cluster(tmp_path, forked=forked) as started:
         started.start_all(do={"ps": "sleep", "worker": "end"})
@@ -76,6 +77,7 @@ os.kill(os.getpid(), 9)
 
 
 @each_way
+@pytest.mark.few(1)
 def test_nothing_outlives_a_killed_parent(tmp_path, forked):
     command = [sys.executable, "-c", KILLED, str(tmp_path), "forked" if forked else "started"]
     killed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)

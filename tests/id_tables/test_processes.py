@@ -43,6 +43,7 @@ def declared(kind, settings, divisor=1.0):
 
 
 @pytest.mark.parametrize("ranks", [1, pytest.param(2, marks=pytest.mark.long), 3])
+@pytest.mark.few(1)
 def test_every_optimizer_takes_the_steps_of_the_union_of_unequal_shares(found, ranks):
     parts = found("steps", ranks)
     for kind, settings in OPTIMIZERS.items():

@@ -42,6 +42,7 @@ TARGETS = torch.linspace(-1, 1, 4 * DIM).reshape(4, DIM)
 
 @pytest.mark.parametrize("kind", OPTIMIZERS)
 @given(st.lists(_BATCH, min_size=1, max_size=5), st.booleans())
+@pytest.mark.few(4)
 def test_every_optimizer_takes_the_steps_that_it_takes_of_declared_rows(kind, batches, weighted):
     table, settings = tables(), OPTIMIZERS[kind]
     optimizer = table.optimizer(getattr(optimizers, kind), **settings)

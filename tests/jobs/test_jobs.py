@@ -149,6 +149,7 @@ def test_the_job_trains_to_its_end_as_it_was(trained):
     assert step >= (STEPS if trained.job.synchronous else data.BATCHES)
 
 
+@pytest.mark.few(1)
 def test_the_changed_job_counts_every_batch_once(trained):
     for log in trained.logs():
         counts = +audit.check(log)
@@ -172,6 +173,7 @@ def test_all_optimizers_of_a_job_take_the_same_batches(trained):
         assert batches == [sorted(step) for step in trained.global_batches()]
 
 
+@pytest.mark.few(2)
 def test_the_changed_job_trains_as_one_worker_with_the_global_batch(trained):
     steps = trained.global_batches()
     begin = read_checkpoint(str(trained.after.model / "model.ckpt-0"))

@@ -31,6 +31,7 @@ SLOTS = {
 
 @pytest.mark.parametrize("rows_of_bytes", [64, 1 << 25])
 @pytest.mark.parametrize("name", FLAVOURS)
+@pytest.mark.few(3)
 def test_torch_reads_what_tensorflow_looks_up(
     checkpoints, tmp_path, monkeypatch, name, rows_of_bytes
 ):
@@ -68,6 +69,7 @@ THIRD_PARTY = [one for one in third_party() if os.path.exists(one + ".meta")]
 
 
 @pytest.mark.parametrize("prefix", THIRD_PARTY or [None], ids=short)
+@pytest.mark.few(5)
 def test_third_party_checkpoints_convert_bit_for_bit(prefix, tmp_path):
     if prefix is None:
         shared("models")

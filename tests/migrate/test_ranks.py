@@ -102,6 +102,7 @@ def ends(*processes):
     return [(process.returncode, *said) for process, said in zip(processes, found)]
 
 
+@pytest.mark.long
 def test_ranks_share_the_parts_and_a_killed_one_is_named_and_resumed(
     start, tf2_checkpoints, tmp_path, small_parts
 ):

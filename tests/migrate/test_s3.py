@@ -151,6 +151,7 @@ def on_disk(source, out):
     return {name: data for name, data in contents(out).items() if name != "manifest.json"}
 
 
+@pytest.mark.long
 def test_a_conversion_from_s3_to_s3_that_kill_9_ended_resumes(
     bucket, tf2_checkpoints, tmp_path, small_parts
 ):

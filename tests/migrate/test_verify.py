@@ -203,6 +203,7 @@ def test_an_index_of_safetensors_that_is_wrong_or_missing_is_noticed(tf2_checkpo
     assert "index.json cannot be read" in verify(prefix, tmp_path / "out").differences[0]
 
 
+@pytest.mark.few(1)
 def test_no_flipped_bit_of_the_files_beside_the_data_ends_in_anything_but_a_sentence(
     tf2_checkpoints, converted
 ):

@@ -44,6 +44,7 @@ def exported(zoo, name):
 
 
 @pytest.mark.parametrize("name", ["deepfm", "din", "canned_linear", "words", "dssm"])
+@pytest.mark.few(2)
 def test_the_numeric_part_is_exported_for_any_batch(zoo, name):
     module, program, batches = exported(zoo, name)
     for batch in batches:
@@ -52,6 +53,7 @@ def test_the_numeric_part_is_exported_for_any_batch(zoo, name):
 
 
 @pytest.mark.parametrize("name", ["deepfm", "canned_linear", "words"])
+@pytest.mark.few(1)
 def test_the_numeric_part_is_one_graph_for_torch_compile(zoo, name):
     module, batches = numeric(zoo, name)
     compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="eager")

@@ -48,6 +48,7 @@ def test_weights_weigh_each_pair_by_their_product(sample):
     [(np.float32, 2, 0), (np.float32, 9, -3), (np.float64, 2, -3), (np.float64, 9, 0)],
     ids=["tied", "distinct of both signs", "tied of both signs", "distinct"],
 )
+@pytest.mark.few(1)
 def test_agrees_with_sklearn_on_a_million_rows(dtype, digits, shift):
     rng = np.random.default_rng(7)
     labels = rng.random(1_000_000) < 0.02

@@ -44,6 +44,7 @@ def user_noise(rng, users=60, rows_each=10):
     return labels, noisy[0], noisy[1], user
 
 
+@pytest.mark.long
 def test_ninety_percent_intervals_hold_zero_nine_times_in_ten():
     rng = np.random.default_rng(11)
     by_cluster, by_row = [], []

@@ -29,6 +29,7 @@ DRAWN = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.few(4)
 def test_each_is_a_figure_that_shows_itself(name, tmp_path):
     figure = getattr(plot, name)(kinds.comparison(DRAWN[name]))
     assert isinstance(figure, Figure)

@@ -176,6 +176,7 @@ def sound(rows=40_000):
 
 
 @pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.few(1)
 def test_the_command_asks_for_the_record_in_memory_and_beyond(tmp_path, capsys, memory):
     command = [*command_of(tmp_path, *sound()), "--memory", memory, "--margin", "0.001"]
     (tmp_path / "record.json").write_text(json.dumps(PASSED))

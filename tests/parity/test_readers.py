@@ -392,6 +392,7 @@ def test_a_feature_that_is_missing_is_named_with_its_record(tmp_path):
 
 @pytest.mark.parametrize("memory", ["4", "0"])
 @pytest.mark.parametrize("files", [1, 2])
+@pytest.mark.few(2)
 def test_rows_without_a_slice_a_day_or_a_group_are_a_part_of_their_own(
     tmp_path, capsys, memory, files
 ):

@@ -104,6 +104,7 @@ def test_one_file_with_a_key_is_refused_where_it_repeats(tmp_path, capsys, memor
 
 
 @pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.few(1)
 def test_a_part_that_was_copied_sorted_and_compressed_anew_is_refused(tmp_path, capsys, memory):
     labels, old, new = sample(3000, "hundredths")
     order = np.argsort(old, kind="stable")

@@ -59,6 +59,7 @@ class Outline(HTMLParser):
 
 
 @pytest.mark.parametrize("verdict", CASES)
+@pytest.mark.few(1)
 def test_page_is_one_file_that_fetches_nothing(tmp_path, verdict):
     found = CASES[verdict]
     assert found.verdict == verdict
@@ -75,6 +76,7 @@ def test_page_is_one_file_that_fetches_nothing(tmp_path, verdict):
 
 
 @pytest.mark.parametrize("verdict", CASES)
+@pytest.mark.few(1)
 def test_verdict_comes_first_in_words(verdict):
     text = Outline(parity.report_section(CASES[verdict], title="Old against new")).text
     name = verdict.replace("_", " ")
@@ -114,6 +116,7 @@ def test_better_is_not_equivalent_either_and_is_called_better():
 
 
 @pytest.mark.parametrize("margin", [1e-6, 5e-4, 0.2])
+@pytest.mark.few(1)
 def test_numbers_have_two_digits_more_than_the_margin(margin):
     text = Outline(parity.report_section(comparison(0.01, rows=2000, margin=margin))).text
     shown = re.search(r"Baseline AUC 0\.(\d+)", text).group(1)
@@ -405,6 +408,7 @@ LOOKED_AT = "getComputedStyle(document.querySelector('.parity')).getPropertyValu
         ("dark", "", "#ffffff"),
     ],
 )
+@pytest.mark.few(3)
 def test_a_notebooks_theme_decides_and_of_a_page_the_systems(tmp_path, system, body, paper):
     fragment = kinds.comparison("plain")._repr_html_()
     page = f"<!DOCTYPE html><html><head></head><body {body}>{fragment}</body></html>"

@@ -25,6 +25,7 @@ def closed(node):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(4)
 def test_a_report_of_every_kind_is_valid(kind):
     record = json.loads(json.dumps(comparison(kind).to_json()))
     strict = closed(schema())

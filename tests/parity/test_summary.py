@@ -77,6 +77,7 @@ def test_bins_cover_every_score():
 
 @pytest.mark.parametrize("kind", ["probability", "logit", "tied"])
 @pytest.mark.parametrize(("noise", "weighted"), [(0.001, False), (0.1, True), (2, False)])
+@pytest.mark.few(4)
 def test_bound_and_error_are_on_the_safe_side(kind, noise, weighted):
     columns = sample(noise=noise, kind=kind)
     weights = np.random.default_rng(5).exponential(size=len(columns[0])) if weighted else None

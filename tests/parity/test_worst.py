@@ -54,6 +54,7 @@ def worst(*arguments):
 @pytest.mark.parametrize(
     "files", [["one.parquet"], ["old", "new.parquet", "--key", "id", "--allow-misses"]]
 )
+@pytest.mark.few(2)
 def test_worst_rows_come_with_key_day_slices_and_chosen_columns(table, capsys, memory, files):
     arguments = ["--show", "tags", "gaps", "--day", "country", "--slice", "country"]
     found = worst(*files, "--group", "user", *arguments, "--show", "at", "--memory", memory)

@@ -24,6 +24,7 @@ def written(exported, names):
 
 
 @both
+@pytest.mark.few(1)
 def test_a_constraint_on_a_variable_is_kept_once_a_global_step(resource):
     """A resource is read again after its training op, to be clipped."""
 
@@ -59,6 +60,7 @@ def accumulating(resource):
 
 
 @both
+@pytest.mark.few(1)
 def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
     build = accumulating(resource)
     exported = export(build, resource)
@@ -70,6 +72,7 @@ def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
 
 
 @both
+@pytest.mark.few(1)
 def test_a_network_that_starts_at_random_and_follows_the_trained_one(resource):
     """Such as the target of Q-learning, or a teacher: the gradients are made of it."""
 
@@ -114,6 +117,7 @@ def left(exported, **options):
 
 
 @both
+@pytest.mark.few(1)
 def test_the_report_names_what_every_batch_changes(resource):
     exported = export(counting(resource), resource)
     assert left(exported) == [
@@ -145,6 +149,7 @@ def test_the_report_says_what_cannot_be_shared():
 
 
 @both
+@pytest.mark.few(1)
 def test_the_report_names_all_that_the_chief_writes(resource):
     """Also what a group of it waits for beside the training."""
     exported = export(counting(resource), resource)

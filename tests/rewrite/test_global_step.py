@@ -78,6 +78,7 @@ def test_only_a_whole_number_can_be_named(name):
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.few(1)
 def test_the_chief_counts_a_global_step_that_training_does_not_count(resource):
     exported = export(uncounted, resource)
     meta, report = graph_rewrite.semi_synchronize(exported.meta, M, paced=True)
@@ -137,6 +138,7 @@ class Values(tf.train.SessionRunHook):
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.few(1)
 def test_a_job_without_a_global_step_gets_one_that_counts_from_0_in_every_run(resource, tmp_path):
     meta = own_step(minimize, [], resource)
     folder = str(tmp_path)

@@ -88,6 +88,7 @@ def expected(before, *args, rates=rate_of, **options):
     "optimizer, resource",
     [("adam", False), ("ftrl", False), ("rmsprop", False), ("momentum", True), ("sgd", True)],
 )
+@pytest.mark.few(1)
 def test_a_placeholder_goes_with_its_batch(optimizer, resource):
     args = optimizer, RATES["placeholder"]
     before, after, summaries = train(export(*args, resource=resource))
@@ -96,6 +97,7 @@ def test_a_placeholder_goes_with_its_batch(optimizer, resource):
 
 
 @pytest.mark.parametrize("rate", ["constant", "with a default", "without a shape"])
+@pytest.mark.few(1)
 def test_every_kind_of_rate_goes_with_its_batch(rate):
     args = "adagrad", RATES[rate]
     before, after, _ = train(export(*args))
@@ -103,6 +105,7 @@ def test_every_kind_of_rate_goes_with_its_batch(rate):
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.few(1)
 def test_what_a_schedule_makes_of_it_is_the_chiefs(optimizer):
     """The summary, which each worker computes, keeps the worker's own."""
 
@@ -143,6 +146,7 @@ def test_a_number_that_the_loss_and_the_rate_take_is_refused():
 
 
 @pytest.mark.parametrize("optimizer", ["adagrad", "sgd", "adam"])
+@pytest.mark.few(1)
 def test_the_report_names_what_may_be_fed(optimizer):
     """The training ops' definitions call it lr, or alpha."""
     _, report = graph_rewrite.semi_synchronize(export(optimizer, RATES["constant"]).meta, M)

@@ -40,6 +40,7 @@ def builder(name):
     ]
     + [("Adadelta", True), ("Adam", True), ("Momentum", True)],
 )
+@pytest.mark.few(1)
 def test_m_batches_train_what_the_plain_job_trains_on_their_union(name, resource):
     build = builder(name)
     before, after, ledger = train(rewrite(export(build, resource), paced=True))
@@ -245,6 +246,7 @@ def test_a_graph_that_was_exported_by_a_session_needs_no_more_than_it_initialise
     ],
     ids=str,
 )
+@pytest.mark.few(2)
 def test_every_option_of_the_optimizer_can_be_asked_for(options):
     before, after, ledger = train(rewrite(export(builder("Adagrad")), **options))
     assert ledger.balance()

@@ -48,6 +48,7 @@ def test_it_is_refused_with_its_reason(path):
 
 
 @pytest.mark.parametrize("path", sorted(REWRITTEN))
+@pytest.mark.few(2)
 def test_it_is_rewritten_and_can_be_imported(path):
     options, trained = REWRITTEN[path]
     meta = read(str(shared("models", *path.split("/"))))

@@ -148,6 +148,7 @@ def trained_by_tensorflow(build, feeds, **options):
         ("by hand", "group", True),
     ],
 )
+@pytest.mark.few(2)
 def test_zero_staleness_gives_the_statistics_of_one_big_batch(kind, updates, resource):
     parts = batches(4, 7, 2, 5, 5, 5)
     job = Job(KINDS[kind], wrapped(3, batch_norm="aggregate-once"), updates, resource)
@@ -171,6 +172,7 @@ def test_a_parameter_server_may_keep_means_alone_and_another_variances():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.few(1)
 def test_by_default_they_decay_as_with_m_local_updates(kind):
     parts = batches(6, 6, 6)
     job = Job(KINDS[kind], wrapped(3))
@@ -252,6 +254,7 @@ def test_a_batch_with_training_false_counts_for_nothing(kind):
 @pytest.mark.parametrize(
     "kind, resource", [("unfused", True), ("fused", False), ("by hand", False), ("by hand", True)]
 )
+@pytest.mark.few(1)
 def test_a_rewritten_meta_graph_shares_them_too(kind, resource):
     parts = batches(4, 7, 2, 5, 5, 5)
     job = Job(KINDS[kind], plain, resource=resource)

@@ -76,6 +76,7 @@ def trained(update, parts, batches, resource, rewrite):
 @pytest.mark.parametrize(
     "update, parts, resource", [(whole, 2, False), (less, 3, True), (by_part, 2, False)]
 )
+@pytest.mark.few(1)
 def test_the_parts_share_the_fate_of_their_batch(update, parts, resource):
     random = np.random.RandomState(0)
     batches = [random.randn(size, WIDTH) * size + size for size in (4, 7, 3)]

@@ -70,6 +70,7 @@ def moved(value, kind):
         ("assign", "last", [3, 6], True),
     ],
 )
+@pytest.mark.few(3)
 def test_the_batches_of_a_global_step_update_together(kind, how, expected, resource):
     job = Job(moved([100.0, 100.0], kind), resource=resource, shared_updates=[("moved", how)])
     np.testing.assert_allclose(job.train(1, 2, 3), expected)
@@ -83,6 +84,7 @@ def test_the_batches_of_a_global_step_update_together(kind, how, expected, resou
         ("scatter_sub", "mean", [[-2, -2], [0, 0], [-1, -2], [0, 0]]),
     ],
 )
+@pytest.mark.few(1)
 def test_what_is_added_to_rows_is_added_together(kind, how, expected, resource):
     """Each batch adds [x, x] to row 0, and to row 2, in two parts, [x / 2, x]."""
 
@@ -104,6 +106,7 @@ def test_a_counter_of_whole_numbers_stays_whole():
 @pytest.mark.parametrize(
     "kind, how", [("assign_add", "sum"), ("assign_add", "mean"), ("assign", "last")]
 )
+@pytest.mark.few(1)
 def test_a_stale_batch_updates_nothing(kind, how):
     job = Job(
         moved([100.0, 100.0], kind),

@@ -76,6 +76,7 @@ def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
     close(lines(tmp_path / "two"), wanted)
 
 
+@pytest.mark.long
 def test_torchrecs_tables_are_dealt_out_and_train_alike(log, settings, interpreters, tmp_path):
     config = settings()
     text = config.read_text().replace("dim: 8,", "dim: 8, tables: torchrec,")

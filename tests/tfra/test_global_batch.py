@@ -55,18 +55,21 @@ def in_a_matrix(table, ids):
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+@pytest.mark.few(2)
 def test_batches_equal_one_batch_of_their_union(name):
     make = OPTIMIZERS[name]
     assert_same(in_batches(make, as_given), on_unions(make))
 
 
 @pytest.mark.parametrize("look_up", [in_two, pooled, safely_pooled])
+@pytest.mark.few(2)
 def test_whatever_look_ups_the_table_has(look_up):
     make = OPTIMIZERS["Adagrad"]
     assert_same(in_batches(make, look_up), on_unions(make))
 
 
 @pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.few(1)
 def test_whatever_shards_the_table_has(shards):
     make, devices = OPTIMIZERS["Adam"], ["/CPU:0"] * shards
     look_up = in_a_matrix if shards == 1 else as_given
@@ -97,6 +100,7 @@ def test_rows_that_are_put_back_as_differences_too():
 
 @pytest.mark.parametrize("name", ["Adagrad", "Momentum"])
 @pytest.mark.parametrize("mode", ["async", "hybrid"])
+@pytest.mark.few(2)
 def test_at_once_it_is_what_tfra_does_with_each_batch(mode, name):
     """The table alone is trained: in the hybrid mode the kernel would wait for the global batch."""
 

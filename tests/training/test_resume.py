@@ -88,6 +88,7 @@ def test_two_processes_take_the_steps_of_one(job, python, in_two, tmp_path):
             torch.testing.assert_close(of_two[name], value, rtol=1e-4, atol=1e-5, msg=name)
 
 
+@pytest.mark.long
 def test_one_process_goes_on_where_two_stopped(job, python, in_two, tmp_path):
     output_of(*two(python, job, tmp_path, "--steps", "45"))
     output_of(*command(python, job, tmp_path, "--still", "--resume"))

@@ -56,6 +56,7 @@ def test_the_tensors_of_a_global_batch_arrive_together_once():
 
 
 @pytest.mark.parametrize("on_stale", ["keep", "drop"])
+@pytest.mark.few(1)
 def test_the_tensors_of_a_stale_batch_are_absent(on_stale):
     job, counting = run(
         [1, 2, 3, 4, (100, 0), 6, 7, 8][: 8 if on_stale == "keep" else 7],

@@ -47,6 +47,7 @@ def minimize(make):
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
+@pytest.mark.few(4)
 def test_paced_batches_equal_one_batch_of_their_union(name):
     """Of references in TensorFlow 1, of resources in TensorFlow 2, as jobs there have them."""
     assert_equals_the_union(minimize(OPTIMIZERS[name]), resource=tf.__version__ >= "2")
@@ -63,6 +64,7 @@ def test_paced_batches_equal_one_batch_of_their_union(name):
         ("Nadam", False),
     ],
 )
+@pytest.mark.few(2)
 def test_the_optimizers_of_contrib_do_too(name, resource):
     if not tf.__version__.startswith("1."):
         pytest.skip("tf.contrib ended with TensorFlow 1.15")

@@ -83,6 +83,7 @@ def test_a_worker_gives_up_a_chief_that_is_gone_for_good(job):
 
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize("task", [0, 1])
+@pytest.mark.few(1)
 def test_a_ps_that_is_frozen_for_good_is_named_by_everybody(job, task):
     job = job(2)
     at_work(job)
@@ -118,6 +119,7 @@ def test_workers_end_at_very_different_times_and_each_batch_counts_once(job):
 
 
 @pytest.mark.one_tensorflow
+@pytest.mark.long
 def test_a_worker_that_comes_after_the_end_is_told_so_until_a_chief_comes_back(job):
     job = job(2, batches=8, patience=LONG)
     job.start_all()
@@ -141,6 +143,7 @@ def test_a_worker_that_comes_after_the_end_is_told_so_until_a_chief_comes_back(j
 
 
 @pytest.mark.one_tensorflow
+@pytest.mark.long
 def test_in_a_job_of_two_sessions_a_worker_that_is_early_waits_for_the_chief_of_the_second(job):
     job = job(2, batches=8, patience=LONG, sessions=2)
     job.start_all()
@@ -155,6 +158,7 @@ def test_in_a_job_of_two_sessions_a_worker_that_is_early_waits_for_the_chief_of_
 
 
 @pytest.mark.one_tensorflow
+@pytest.mark.long
 def test_a_worker_that_slept_through_the_end_ends_too(job):
     job, key = job(2), ("worker", 1)
     for task in range(2):
@@ -189,6 +193,7 @@ def test_a_second_chief_ends_the_first(job):
         ({"bound": 7}, "staleness 5 weighs 1 here and 0 there"),
     ],
 )
+@pytest.mark.few(1)
 def test_a_worker_with_other_settings_ends_the_job_with_one_sentence(job, other, says):
     job = job(2)
     at_work(job)

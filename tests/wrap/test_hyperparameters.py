@@ -55,6 +55,7 @@ PLACEHOLDERS = {
 
 
 @pytest.mark.parametrize("kind", sorted(PLACEHOLDERS))
+@pytest.mark.few(2)
 def test_a_rate_that_is_fed_is_used(kind):
     job = Rates(PLACEHOLDERS[kind])
     with job.session() as session:
@@ -183,6 +184,7 @@ def test_a_variable_on_the_ps_is_the_chiefs_own():
 @pytest.mark.parametrize(
     "name", ["AdamOptimizer", "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer"]
 )
+@pytest.mark.few(2)
 def test_every_optimizer_trains_with_what_is_fed_as_tensorflow_does(name):
     """M batches of one rate make the step of the plain optimizer with that rate."""
     optimizer = getattr(tf.train, name)

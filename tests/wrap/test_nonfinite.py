@@ -48,6 +48,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize(
     ("name", "resource"), [("sgd", False), ("adagrad", False), ("adagrad", True), ("adam", True)]
 )
+@pytest.mark.few(1)
 def test_the_others_train_what_they_train_without_it(name, resource):
     build = minimize(OPTIMIZERS[name])
     before, after = in_batches(build, resource, batches=one_more)
@@ -59,6 +60,7 @@ def test_the_others_train_what_they_train_without_it(name, resource):
     ("value", "options"),
     [(np.inf, {"staleness": semisync.Threshold(4)}), (-np.inf, {"on_stale": "drop"})],
 )
+@pytest.mark.few(1)
 def test_an_infinity_is_refused_too_whatever_the_staleness_policy(value, options):
     def batches(step):
         return [broken(inputs(step)[0], value), *inputs(step)]

@@ -109,6 +109,7 @@ def test_a_token_ahead_of_the_step_counts_as_the_oldest():
         lambda: tf.device("/cpu:0"),
     ],
 )
+@pytest.mark.few(2)
 def test_the_scope_around_minimize_does_not_matter(scope):
     job = Job(scope=scope)
     with job.session() as session:

@@ -248,6 +248,7 @@ def test_a_bound_that_no_batch_meets_drops_every_batch(targets):
 
 
 @pytest.mark.parametrize("bound, stale", [(0, 1), (100, 0)])
+@pytest.mark.few(1)
 def test_of_two_workers_the_late_one_is_dropped_beyond_the_bound(targets, bound, stale):
     """test2WorkersStaleness0 and test2WorkersStaleness1."""
     name = "drop-two-%d" % bound

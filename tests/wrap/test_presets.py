@@ -54,6 +54,7 @@ class Preset:
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.few(2)
 def test_the_global_step_counts_m_batches_in_every_mode(mode):
     preset, last = Preset(mode), []
 
@@ -77,6 +78,7 @@ def test_sync_has_no_staleness():
 
 
 @pytest.mark.parametrize("batches_per_step, most", [(16, 0.125), (8, 0.125), (4, 0.25)])
+@pytest.mark.few(1)
 def test_balanced_lets_an_eighth_of_a_step_or_one_batch_be_late(batches_per_step, most):
     preset = Preset("balanced", batches_per_step)
     with preset.session() as session:

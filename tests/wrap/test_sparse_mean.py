@@ -65,6 +65,7 @@ def expected(sparse_mean, steps):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("sparse_mean", ["batches", "touches", "sum"])
+@pytest.mark.few(2)
 def test_an_id_gets_its_sum_divided_as_asked_and_dense_the_mean(sparse_mean, resource):
     table, kernel = train(sparse_mean, resource, BATCHES)
     wanted, dense = expected(sparse_mean, BATCHES)

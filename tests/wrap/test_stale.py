@@ -136,6 +136,7 @@ def test_the_fate_of_an_older_batch_in_the_same_place_is_not_taken_for_a_pending
 
 
 @pytest.mark.parametrize("on_stale", ["keep", "drop"])
+@pytest.mark.few(1)
 def test_the_fate_of_a_late_batch_is_stale_with_its_staleness(on_stale):
     job = late_job(1, semisync.Threshold(1), on_stale)
     with job.session() as session:

@@ -60,6 +60,7 @@ def assert_split(make, policy, at_once, resource=False):
         ("Ftrl", False),
     ],
 )
+@pytest.mark.few(2)
 def test_the_async_variables_are_trained_by_batch_and_the_others_by_union(name, resource):
     assert_split(OPTIMIZERS[name], [("table|bias", "async")], ("table", "bias"), resource)
 
@@ -85,6 +86,7 @@ def test_with_everything_async_the_global_step_still_counts_global_batches():
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.few(1)
 def test_adams_beta_powers_advance_once_per_global_step(everything, resource):
     policy = [("" if everything else "table|bias", "async")]
     before, after, _, by_union = trained(lambda: tf.train.AdamOptimizer(0.1), policy, resource)

@@ -86,6 +86,7 @@ def padded_suppression(x):
     ],
     ids=lambda build: build.__name__,
 )
+@pytest.mark.few(4)
 def test_it_gives_what_tensorflow_gives(converted, build):
     value, model = converted(build)
     numpy.testing.assert_allclose(model({"x": torch.from_numpy(X)}), value, rtol=1e-6)

@@ -28,6 +28,7 @@ _OF_1 = range(12)
 @pytest.mark.parametrize("version", FORMS, ids=FORMS.get)
 @settings(phases=[Phase.generate])
 @given(data=st.data())
+@pytest.mark.few(1)
 def test_of_tensorflow_2(version, data):
     program = programs.draw(lambda options: data.draw(st.sampled_from(options)))
     with tempfile.TemporaryDirectory() as folder, control_flow(version):

@@ -82,6 +82,7 @@ def minimized(optimizer):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.few(2)
 def test_a_saver_that_is_older_than_the_optimizer(name, tmp_path):
     job = Job(tmp_path, minimized(OPTIMIZERS[name]))
     training = build_training(job.prefix)

@@ -73,6 +73,7 @@ def steps(prefix, loss, count):
             yield recorded_step(BATCH, float(before), values)
 
 
+@pytest.mark.few(2)
 def test_the_steps_are_tensorflows_by_the_classes_that_torch_draws(prefix):
     training = build_training(prefix)
     report = compare_steps(training, steps(prefix, training.loss, 5))
