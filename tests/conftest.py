@@ -71,7 +71,9 @@ def pytest_configure(config):
         "markers",
         "long: a whole system, its parts tested elsewhere, or one more of a kind; make test LONG=1",
     )
-    config.addinivalue_line("markers", "few(N): all of its cases but the first N are long")
+    config.addinivalue_line(
+        "markers", "few(N): all of its cases but the first N that are not long are so too"
+    )
 
 
 def pytest_collection_modifyitems(items):
@@ -83,7 +85,7 @@ def pytest_collection_modifyitems(items):
             map(str, item.callspec.params.values())
         ):
             item.add_marker(pytest.mark.again)
-        elif few is not None:
+        elif few is not None and item.get_closest_marker("long") is None:
             cases[test] += 1
             if cases[test] > few.args[0]:
                 item.add_marker(pytest.mark.long)
