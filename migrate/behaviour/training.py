@@ -18,7 +18,18 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from typing import Any, Collection, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Collection,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Set,
+    Tuple,
+)
 
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.in_tensorflow import TensorFlowGraph
@@ -155,7 +166,8 @@ class _Both:
         subjects.refuse_unfed(subject, [self._loss], self._fed)
         subjects.refuse_unfed(subject, map(split, self._drawn), map(in_session, fed))
         gradients, unread = _gradients(subject, self.training)
-        rates = _raced(subject, self.training, recipe)
+        writers = _writers(subject, recipe)
+        rates = _raced(subject, self.training, writers)
         self.notes += unread
         if rates:
             self.notes.append(
@@ -164,17 +176,13 @@ class _Both:
             )
         told = {
             "loss": of_edge(self._loss),
-            "ops": sorted(
-                {node.name for writers in recipe.changes.written.values() for node in writers}
-                & set(subject.raw.nodes)
-                | rows_written(subject.raw, recipe.changes.nodes)
-            ),
+            "ops": sorted(rows_written(subject.raw, recipe.changes.nodes).union(*writers.values())),
             "drawn": list(self._drawn),
             "rates": rates,
             "gradients": gradients,
             "variables": _variables(subject, self.training, self._by_id.tensors),
             "tables": self._by_id.tensors,
-            "moved": _moved(subject, recipe, self._loss, gradients, self._fed),
+            "moved": _moved(subject, writers, self._loss, gradients, self._fed),
             "begun": _initializers(subject, self.training, recipe),
         }
         nodes = self.training.module.tensorflow_nodes
@@ -302,15 +310,19 @@ def _gradients(
     return found, notes
 
 
-def _raced(subject: Subject, training: Training, recipe: Recipe) -> List[str]:
+def _writers(subject: Subject, recipe: Recipe) -> Dict[str, Set[str]]:
+    """Every variable that a step writes: the nodes of the raw graph that do so."""
+    return {
+        variable: {node.name for node in nodes} & subject.raw.nodes.keys()
+        for variable, nodes in recipe.changes.written.items()
+    }
+
+
+def _raced(subject: Subject, training: Training, written: Mapping[str, Set[str]]) -> List[str]:
     """The hyperparameters that a step computes of variables that it writes, in no order: BERT's job
     assigns the global step beside its optimizer. None whose own computing writes."""
     graph = subject.raw
-    written = {
-        variable: {node.name for node in writers} & graph.nodes.keys()
-        for variable, writers in recipe.changes.written.items()
-    }
-    writing = set().union(*written.values())
+    writing: Set[str] = set().union(*written.values())
 
     def in_no_order(edge: Edge) -> bool:
         read = subjects.upstream(graph, [edge], controls=False) & written.keys() - {edge[0]}
@@ -325,7 +337,7 @@ def _raced(subject: Subject, training: Training, recipe: Recipe) -> List[str]:
 
 def _moved(
     subject: Subject,
-    recipe: Recipe,
+    written: Mapping[str, Set[str]],
     loss: Edge,
     gradients: Mapping[str, Sequence[Optional[str]]],
     fed: List[str],
@@ -335,8 +347,8 @@ def _moved(
     needed = subjects.upstream(subject.raw, [loss, *told], fed)
     return sorted(
         variable
-        for variable, writers in recipe.changes.written.items()
-        if variable in subject.raw.nodes and any(node.name in needed for node in writers)
+        for variable, writers in written.items()
+        if variable in subject.raw.nodes and writers & needed
     )
 
 
