@@ -112,7 +112,6 @@ def build(request):
                     step=chief.build_step_ops(
                         applied=[step.op, per_batch.keep],
                         aggregation=aggregation,
-                        mailbox=transport.mailbox,
                         job_state=transport.job_state,
                         staleness_policy=options.staleness,
                         own_device=member.state.device,
@@ -127,7 +126,9 @@ def build(request):
             )
     with tf.name_scope(scope):
         send = _sender(transport.areas, request.optimizer, plan.at_once)
-        train_op = _train_op(request, plan, member, ready, send, handles.draws_between_runs)
+        train_op = _train_op(
+            request, plan, member, transport.areas, ready, send, handles.draws_between_runs
+        )
         _note_plain_step(request, plan, combined, own_items, step, per_batch.means, train_op)
     return Built(
         train_op=train_op,
@@ -201,9 +202,10 @@ def _beside_the_step(device):
     return lambda op: device if op.type in ("Const", "NoOp") else op.device
 
 
-def _ready(areas, at_once):
-    """The tensors that are there once the batch's gradients are."""
-    payload = [tensor for area in areas for item in area.items for tensor in item.tensors]
+def _ready(areas, at_once, but=()):
+    """The tensors that are there once the batch's gradients are; `but`: types of items left out."""
+    items = [item for area in areas for item in area.items if not isinstance(item, but)]
+    payload = [tensor for item in items for tensor in item.tensors]
     return payload + [_values(gradient) for gradient, _ in at_once]
 
 
@@ -237,9 +239,10 @@ def _worker_ops(request, plan, member):
     return worker.build_worker_ops(member, weights=weights, pings=pings(devices))
 
 
-def _train_op(request, plan, member, ready, send, draws_between_runs):
+def _train_op(request, plan, member, areas, ready, send, draws_between_runs):
     staleness_policy = request.options.staleness
-    gradients = [_values(gradient) for gradient, _ in plan.together + plan.at_once]
+    # As they are sent: few tensors hold the gradients of many variables.
+    gradients = _ready(areas, plan.at_once, but=StackedTensors)
     return worker.build_train_op(
         member,
         ready=ready,

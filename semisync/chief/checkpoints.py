@@ -2,48 +2,89 @@
 
 The chief applies in a thread of its own while MonitoredSession's CheckpointSaverHook saves in the
 main thread. A save between two variables' updates would mix two global steps, so every saver waits
-for the step lock, which the graph's chiefs hold while they apply. The hook's last save comes before
-the last batches of the other workers are applied; once they are, the same saver saves once more.
+for the step lock, which the graph's chiefs hold while they apply. One that waits for messages in
+the same run is woken. The hook's last save comes before the last batches of the other workers are
+applied; once they are, the same saver saves once more.
 
 No hook can see which saver a session uses (Scaffold may hold one of the user's own), so it is
 `tf.train.Saver.save` itself that waits for the step lock of the session's graph, and that of each
 class derived from it which has its own, as TFRA's.
 """
 
+import contextlib
 import functools
 import numbers
 import threading
-from typing import Set
+from typing import Any, List, Set
 
 from semisync.common.compat import tf
 from semisync.common.per_graph import PerGraph
 
+LOOK_EVERY = 1.0  # seconds, of a chief that waits for a checkpoint
+
 
 def whole_steps(graph):
-    """The `WholeStepSaver` of a graph; from now on saves in its sessions wait for its step lock."""
+    """The `WholeSteps` of a graph; from now on saves in its sessions wait for its step lock."""
     classes = [tf.train.Saver]
     for kind in classes:
         if kind not in _waiting and "save" in vars(kind):
             kind.save = _locked(kind.save)
             _waiting.add(kind)
         classes += kind.__subclasses__()
-    return _savers.of(graph)
+    return _of_graph.of(graph)
 
 
-class WholeStepSaver:
-    """Has the savers of one graph hold the step lock while they save, and repeats the last save.
-
-    Attributes:
-        step_lock: every chief of the graph holds it while variables change.
-    """
+class WholeSteps:
+    """The step lock of one graph, which its savers hold while they save; repeats the last save."""
 
     def __init__(self):
-        self.step_lock = threading.RLock()  # a class's own `save` may call that of its base
+        self._lock = threading.RLock()
+        self._chiefs: List[Any] = []
+        self._saves: List[Any] = []  # that hold the lock, or wait for it
         self._last = None
+
+    @contextlib.contextmanager
+    def applied_by(self, chief):
+        """Within it a `Chief` applies global batches."""
+        self._chiefs.append(chief)
+        try:
+            yield
+        finally:
+            self._chiefs.remove(chief)
+
+    @contextlib.contextmanager
+    def lock(self, meanwhile):
+        """For a chief, while variables change; it calls `meanwhile` now and then as it waits."""
+        while not self._lock.acquire(timeout=LOOK_EVERY):
+            meanwhile()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    @property
+    def wanted(self):
+        """Whether one who holds the lock should wait for nothing."""
+        return len(self._chiefs) > 1 or bool(self._saves)
+
+    @contextlib.contextmanager
+    def _saving(self, saver):
+        self._saves.append(saver)  # first: a chief that is not woken has seen it
+        try:
+            if not self._lock.acquire(blocking=False):
+                for chief in list(self._chiefs):
+                    chief.wake()
+                self._lock.acquire()
+            try:
+                yield
+            finally:
+                self._lock.release()
+        finally:
+            self._saves.remove(saver)
 
     def save(self, save, saver, session, save_path, global_step, *args, **kwargs):
         """Saves between two global steps."""
-        with self.step_lock:
+        with self._saving(saver):
             if isinstance(global_step, numbers.Integral):
                 self._last = (saver, save_path, int(global_step))
             return save(saver, session, save_path, global_step, *args, **kwargs)
@@ -58,7 +99,7 @@ class WholeStepSaver:
             saver.save(session, save_path, global_step=step)
 
 
-_savers = PerGraph(WholeStepSaver)
+_of_graph = PerGraph(WholeSteps)
 _waiting: Set[type] = set()  # the classes whose `save` waits
 
 
@@ -67,7 +108,7 @@ def _locked(save):
 
     @functools.wraps(save)
     def locked_save(saver, sess, save_path, global_step=None, *args, **kwargs):
-        whole = _savers.of(sess.graph)
+        whole = _of_graph.of(sess.graph)
         return whole.save(save, saver, sess, save_path, global_step, *args, **kwargs)
 
     return locked_save

@@ -46,7 +46,7 @@ class StepOps(NamedTuple):
 
     Attributes:
         request: placeholder, int64 [...]: see `step_request`.
-        apply: the op that applies a global batch, issues tickets, ticks and records fates.
+        apply: the op that applies a global batch, ticks and records fates.
         new_fates: placeholder, int64 [n, 3]: see `semisync.transport.job_state`.
         record_fates: the op that records `new_fates` alone.
         staleness, weights: placeholder float32 [n], and the staleness policy's weights of it.
@@ -62,17 +62,15 @@ class StepOps(NamedTuple):
     lasting: bool
 
 
-def step_request(epoch, tickets, new_tickets, new_fates):
+def step_request(epoch, tickets, new_fates):
     """The request of a global step, one list of ints, since every tensor that is fed has a cost.
 
     Args:
         epoch: the chief's own.
         tickets: of the global batch, a list of M.
-        new_tickets: to be issued, a list.
         new_fates: list of (ticket, fate, staleness).
     """
-    flat = [number for fate in new_fates for number in fate]
-    return [epoch] + tickets + [len(new_tickets)] + new_tickets + flat
+    return [epoch] + tickets + [number for fate in new_fates for number in fate]
 
 
 class OpenOps(NamedTuple):
@@ -113,16 +111,15 @@ class Aggregation:
 
     Attributes:
         request: the placeholder of a global step, see `step_request`.
-        new_tickets, new_fates: what it holds besides the tickets of the global batch.
+        new_fates: what it holds besides the tickets of the global batch.
     """
 
     def __init__(self, size, job_state):
         self.request = tf.placeholder(tf.int64, [None], name="step")
         own = job_state.own(self.request[0], self.request)
-        issued = size + 2 + own[size + 1]
-        self.new_tickets = own[size + 2 : issued]
-        self.new_fates = tf.reshape(own[issued:], [-1, 3])
-        self._size, self._tickets = size, own[1 : size + 1]
+        _, self._tickets, new_fates = tf.split(own, [1, size, -1])
+        self.new_fates = tf.reshape(new_fates, [-1, 3])
+        self._size = size
 
     def combine(self, staging):
         """Takes M payloads from a `Staging`; returns {item: what M batches make of it}."""
@@ -217,23 +214,22 @@ def _nothing(staging):
     ]
 
 
-def build_step_ops(applied, aggregation, mailbox, job_state, staleness_policy, own_device):
+def build_step_ops(applied, aggregation, job_state, staleness_policy, own_device):
     """The `StepOps`: once a global batch is applied, the clock and the fates follow.
 
     Args:
         applied: the ops that apply the global batch.
         aggregation: the `Aggregation`.
-        mailbox, job_state: the `Mailbox` and the `JobState`.
+        job_state: the `JobState`.
         staleness_policy: see `semisync.staleness`.
         own_device: of this process, where the staleness policy is computed.
     """
     with tf.device(job_state.device):
         new_fates = tf.placeholder(tf.int64, [None, 3], name="new_fates")
         record_fates = job_state.record_fates(new_fates)
-        issued = mailbox.issue(aggregation.new_tickets)
         with tf.control_dependencies(applied):
             recorded = job_state.record_fates(aggregation.new_fates)
-            apply = tf.group(issued, job_state.tick(), recorded)
+            apply = tf.group(job_state.tick(), recorded)
     with tf.device(own_device):
         staleness = tf.placeholder(tf.float32, [None], name="staleness")
         weights = weights_of(staleness_policy, staleness)

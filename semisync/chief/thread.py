@@ -1,10 +1,14 @@
 """The chief's thread: takes messages, forms global batches, applies them, issues tickets.
 
 It waits on the parameter server until there are as many messages as the next global batch lacks
-batches. So a global step costs it two runs: one issues tickets and takes messages, one applies.
-Tickets for that many batches are always out. A second thread wakes it every WAKE_EVERY seconds, to
-look for what no message tells: that it should stop, that a worker is silent, that the heartbeat is
-due.
+batches. Tickets for that many batches are always out. A second thread wakes it every WAKE_EVERY
+seconds, to look for what no message tells: that it should stop, that a worker is silent, that the
+heartbeat is due.
+
+A global step costs it one run, which applies a global batch, issues tickets and takes the messages
+of the next. It is two, one to apply and one to take, where tickets are rationed, since they come
+after the step; where somebody observes the step; and where somebody else wants the step lock: a
+checkpoint, or the chief of another optimizer of the graph.
 """
 
 import collections
@@ -39,18 +43,18 @@ class Chief(threading.Thread):
         handles: the `Handles` of the session's graph.
         session: a raw tf.Session.
         coordinator: of that session; a failure here stops it and is raised in the main thread.
-        step_lock: held while the variables change, so that a checkpoint sees whole steps.
+        steps: the graph's `WholeSteps`, whose lock is held while the variables change.
         patience: seconds of silence after which what a worker holds is lost.
         audit: a path for the audit log, or None.
         observers: list of (fetches, function): see `GlobalBatchHook.observe`.
     """
 
-    def __init__(self, handles, session, coordinator, step_lock, patience, audit, observers):
+    def __init__(self, handles, session, coordinator, steps, patience, audit, observers):
         super().__init__(name="semisync-chief", daemon=True)
         self._ops = handles.chief
         self._session = session
         self._coordinator = coordinator
-        self._step_lock = step_lock
+        self._steps = steps
         self._paced = pacing.checked(handles.settings.paced)
         self._on_nonfinite, self._warned_of = handles.settings.on_nonfinite, 0
         self._judged: Counter[str] = collections.Counter()
@@ -65,6 +69,7 @@ class Chief(threading.Thread):
         self._waited = 0.0  # us, the mean over the last global batch
         self._clock = self._published_clock = 0
         self._undrawn = 0
+        self._heard = None  # what the run of a global step took, until it is booked
         self._weights = {}  # staleness -> weight
         self.ledger = Ledger(
             handles.settings.batches_per_step,
@@ -110,25 +115,25 @@ class Chief(threading.Thread):
         """Ends a wait for messages, this chief's or an earlier one's."""
         self._session.run(self._ops.mailbox.wake)
 
-    def _take(self, request):
-        box = self._ops.mailbox
-        plain = request == [self.ledger.batches_per_step]  # what is not fed costs nothing
-        return mailbox.taken(self._session.run(box.take, None if plain else {box.request: request}))
+    def wake(self):
+        """The same, from another thread."""
+        try:
+            self._wake()
+        except Exception as error:
+            self._fail(error)
 
     def _keep_awake(self):
         while self.is_alive():
             stopped = self._coordinator.wait_for_stop(WAKE_EVERY)
-            try:
-                self._wake()
-            except Exception as error:
-                self._fail(error)
+            self.wake()
             if stopped:
                 self.join(WAKE_EVERY)
 
     def run(self):
         threading.Thread(target=self._keep_awake, name="semisync-waker", daemon=True).start()
         try:
-            self._serve_while_chief()
+            with self._steps.applied_by(self):
+                self._serve_while_chief()
         except Exception as error:
             self._fail(error)
 
@@ -154,8 +159,9 @@ class Chief(threading.Thread):
             self._tell_the_stale()
             self._publish()
             self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
-            last = self._finishing.is_set() and not self.ledger.members and self.ledger.lacking
-            if last and self._withdraw():
+            booked = self._heard is None
+            last = self._finishing.is_set() and booked and not self.ledger.members
+            if last and self.ledger.lacking and self._withdraw():
                 self._leave()
                 return
             for ticket in self.ledger.to_sweep():
@@ -164,12 +170,10 @@ class Chief(threading.Thread):
 
     def _exchange(self):
         """Issues the tickets that are due, and books every message once enough have come."""
-        self.ledger.pace(pacing.paced_at(self._paced, self._clock))
-        tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
-        self._audit.write(self.ledger.drain("events"))
-        lacking = self.ledger.lacking
-        at_least = min(lacking, 1) if self._finishing.is_set() else lacking
-        taken = self._take([at_least] + tickets)
+        taken, self._heard = self._heard, None
+        if taken is None:
+            self.ledger.pace(pacing.paced_at(self._paced, self._clock))
+            taken = mailbox.taken(self._session.run(self._ops.mailbox.take, self._request()))
         if taken.epoch != self.ledger.first:
             raise SemisyncError(SUPERSEDED)
         self._undrawn = taken.undrawn
@@ -177,6 +181,17 @@ class Chief(threading.Thread):
             if message.kind == DISAGREED:
                 raise SemisyncError(message.member)
             self.ledger.receive(message)
+
+    def _request(self):
+        """What `take` is fed: it issues the tickets that are due."""
+        tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
+        self._audit.write(self.ledger.drain("events"))
+        lacking = self.ledger.lacking
+        at_least = min(lacking, 1) if self._finishing.is_set() else lacking
+        request = [at_least] + tickets
+        # What is not fed costs nothing.
+        plain = request == [self.ledger.batches_per_step]
+        return {} if plain else {self._ops.mailbox.request: request}
 
     def _lose_the_silent(self):
         for member in self.ledger.lose_the_silent(self._undrawn):
@@ -290,14 +305,11 @@ class Chief(threading.Thread):
             return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
-        # Where tickets are rationed they come after the step, with the next exchange; after the
-        # last, smaller global batch none come.
-        last = len(weighed) < self.ledger.batches_per_step
-        due = 0 if self.ledger.rations or last else self.ledger.tickets_due(self._undrawn)
-        self._undrawn += due
-        new_tickets, new_fates = self.ledger.issue(due), self.ledger.drain("settled")
-        request = step_request(self.ledger.first, tickets, new_tickets, new_fates)
-        observed = self._run_step(request)
+        request = step_request(self.ledger.first, tickets, self.ledger.drain("settled"))
+        with self._steps.lock(meanwhile=self._publish):  # a checkpoint may take long
+            last = len(weighed) < self.ledger.batches_per_step
+            alone = last or self.ledger.rations or self._observers or self._steps.wanted
+            observed = self._run_step(request, alone)
         for (_, observer), values in zip(self._observers, observed):
             observer(self._clock - 1, values)
         self._waited = sum(entry.commit.waited for entry in weighed) / len(weighed)
@@ -320,19 +332,25 @@ class Chief(threading.Thread):
             self._on_ticket(payload.fill, ticket)
         return [entry.commit.ticket for entry in weighed] + empty
 
-    def _run_step(self, request):
-        """Runs one global step between two checkpoints; returns what the observers fetch."""
-        step = self._ops.step
-        fetches = [step.apply] + [fetch for fetch, _ in self._observers]
-        while not self._step_lock.acquire(timeout=PUBLISH_EVERY):
-            self._publish()  # a checkpoint may take long
-        try:
-            _, *observed = self._session.run(fetches, {step.request: request})
-            self._clock += 1
-            # Before any checkpoint can hold the step: the log may know more than it, never less.
-            self._audit.write(self.ledger.drain("events"))
-        finally:
-            self._step_lock.release()
+    def _run_step(self, request, alone):
+        """Runs one global step; returns what the observers fetch.
+
+        Args:
+            request: see `step_request`.
+            alone: False has the same run take the next messages.
+        """
+        step, box = self._ops.step, self._ops.mailbox
+        feed = {step.request: request}
+        if alone:
+            fetches = [step.apply] + [fetch for fetch, _ in self._observers]
+            _, *observed = self._session.run(fetches, feed)
+        else:
+            feed.update(self._request())
+            _, took = self._session.run([step.apply, box.take], feed)
+            self._heard, observed = mailbox.taken(took), []
+        self._clock += 1
+        # Before any checkpoint can hold the step: the log may know more than it, never less.
+        self._audit.write(self.ledger.drain("events"))
         return observed
 
     def _on_ticket(self, op, ticket, more=None):

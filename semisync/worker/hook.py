@@ -111,7 +111,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._ready()
         self._chief = self._watchdog = None  # of an earlier session
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
-            self._saver = whole_steps(tf.get_default_graph())
+            self._steps = whole_steps(tf.get_default_graph())
         self._reporter = self._reporter or reporter.of_environment(self)
         if self._reporter:
             self._reporter.begin()
@@ -131,7 +131,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 self._handles,
                 session=session,
                 coordinator=coord,
-                step_lock=self._saver.step_lock,
+                steps=self._steps,
                 patience=self._patience,
                 audit=self._audit,
                 observers=self._observers,
@@ -272,7 +272,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         if self._reporter:
             self._reporter.end(session)
         if self._chief:
-            self._saver.save_again(session)
+            self._steps.save_again(session)
             tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))
 
     def _leave(self, session):

@@ -8,6 +8,7 @@ from typing import Any, Dict, NamedTuple
 from semisync.common.compat import raw_ops, tf
 from semisync.transport.graph_ops import on_cpu
 from semisync.transport.messages import (
+    BATCH,
     DISAGREED,
     DRAWN,
     JOINED,
@@ -170,17 +171,17 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
     """
     state = member.state
     with tf.device(state.device):
-        time, values = 0, state.values
+        time, elements = 0, state.elements
         if staleness_policy is not None:
             with tf.control_dependencies([early]):
                 time = now()
-            values = judged(staleness_policy, state, member.job_state, time)
-        values = found_finite(values, guarded)
-        batch = state.spend(values, ready)
-        if values is state.values:
+            elements = tf.unstack(judged(staleness_policy, state, member.job_state, time))
+        kind = found_finite(elements[KIND], guarded)
+        batch = state.spend([kind, *elements[KIND + 1 : BATCH]], ready)
+        if kind is state.elements[KIND]:
             sent = send(batch, lambda tensor: tensor)
         else:
-            withheld = tf.not_equal(tf.unstack(values)[KIND], STAGED)
+            withheld = tf.not_equal(kind, STAGED)
             sent = [send_unless(withheld, send, batch, member.mailbox)]
         if draw and not rationed:
             return member.draw(batch, time, sent)

@@ -15,7 +15,7 @@ that no two workers share it wherever a device function places it.
 """
 
 from semisync.common.compat import raw_ops, tf
-from semisync.transport.messages import BATCH, NEVER_DRAWN, STAGED
+from semisync.transport.messages import NEVER_DRAWN, STAGED
 
 KIND, TICKET, TOKEN, WAITED, DUE, LAST = range(6)
 USED = -1
@@ -31,7 +31,8 @@ class WorkerState:
     Attributes:
         variable: the vector.
         values: the vector before a run changes it.
-        ticket, token, due: elements of it.
+        elements: the same, a list of scalars.
+        ticket, token, due: three of them.
         empty: True when there is no ticket that a batch may use.
         initializer: the op with which a session begins.
     """
@@ -50,7 +51,8 @@ class WorkerState:
             self.initializer = self.variable.initializer
             with tf.control_dependencies([self._initialised()]):
                 self.values = self.variable.read_value()
-            kind, self.ticket, self.token, _, self.due, self._before = tf.unstack(self.values)
+            self.elements = tf.unstack(self.values)
+            kind, self.ticket, self.token, _, self.due, self._before = self.elements
             self._usable = tf.equal(kind, STAGED)
             self.empty = tf.logical_not(self._usable)
 
@@ -70,14 +72,14 @@ class WorkerState:
         """The ticket of the last batch, before a run changes it."""
         return tf.where(self.empty, self.ticket, self._before)
 
-    def spend(self, values, ready):
+    def spend(self, batch, ready):
         """Uses the ticket.
 
         A run that fails before its gradients are there keeps its ticket. One that fails later has
         spent it, since part of its payload may be staged: the hook draws another one then.
 
         Args:
-            values: the vector, or the same of another kind.
+            batch: the first BATCH elements, or the same of another kind.
             ready: tensors that are there once the batch's gradients are.
 
         Returns:
@@ -96,7 +98,7 @@ class WorkerState:
                 indices=tf.constant(KIND),
                 updates=tf.constant(USED, tf.int64),
             )
-        batch = tf.stack(tf.unstack(values)[:BATCH])
+        batch = tf.stack(batch)
         with tf.control_dependencies([spent]):
             return sealed(batch)
 

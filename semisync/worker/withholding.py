@@ -35,8 +35,8 @@ def judged(staleness_policy, state, job_state, time):
     return raw_ops.Merge(inputs=[sure, asked])[0]
 
 
-def found_finite(values, tensors):
-    """The worker state's vector, of the kind NONFINITE where one of a batch's tensors is broken."""
+def found_finite(kind, tensors):
+    """The kind of a batch: NONFINITE where one of its tensors is broken."""
     checked, axes = [], {}
     for tensor in tensors:
         if tensor.dtype.is_floating:
@@ -47,10 +47,9 @@ def found_finite(values, tensors):
                     axes[rank, tensor.device] = tf.constant(list(range(rank)), tf.int32)
                 checked.append(tf.reduce_all(finite, axes.get((rank, tensor.device))))
     if not checked:
-        return values
-    kind, *others = tf.unstack(values)
+        return kind
     broken = tf.constant(NONFINITE, tf.int64)
-    return tf.stack([tf.where(tf.reduce_all(tf.stack(checked)), kind, broken), *others])
+    return tf.where(tf.reduce_all(tf.stack(checked)), kind, broken)
 
 
 def send_unless(withheld, send, batch, mailbox):
