@@ -198,14 +198,13 @@ def may_reject(staleness_policy):
     return staleness_policy is not None and getattr(staleness_policy, "may_reject", True)
 
 
-def safe_steps(weights):
-    """How many usual global steps make no batch too stale, not even twice as many and one more.
+def fresh_steps(weights):
+    """In how many usual global steps a batch becomes no staler than what counts.
 
     Args:
         weights: the staleness policy's at PROBES.
     """
-    counted = [staleness for staleness, weight in zip(PROBES, weights) if weight > 0]
-    return max(0.0, (max(counted, default=0) - 1) / 2)
+    return max((staleness for staleness, weight in zip(PROBES, weights) if weight > 0), default=0)
 
 
 def _not_negative(name, number):

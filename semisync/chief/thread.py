@@ -22,7 +22,7 @@ from semisync.chief.ledger import Ledger
 from semisync.chief.operations import step_request
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
-from semisync.staleness import PROBES, safe_steps
+from semisync.staleness import PROBES, fresh_steps
 from semisync.transport import mailbox
 from semisync.transport.job_state import GAUGES, SUPERSEDED, ended_at
 from semisync.transport.messages import DISAGREED, JOINED, LEFT
@@ -65,7 +65,7 @@ class Chief(threading.Thread):
         self._published_at = self._progress_at = time.monotonic()
         self._heartbeat = 0
         self._fresh_for = 0  # us, see the job state
-        self._safe_steps = 0.0
+        self._fresh_steps = 0
         self._waited = 0.0  # us, the mean over the last global batch
         self._clock = self._published_clock = 0
         self._undrawn = 0
@@ -90,7 +90,7 @@ class Chief(threading.Thread):
             settings: as every process describes them.
             weights: the staleness policy's at PROBES.
         """
-        self._safe_steps = safe_steps(weights)
+        self._fresh_steps = fresh_steps(weights)
         self._weights = dict(zip(PROBES, weights.tolist()))
         ops = self._ops.open
         earlier, _ = self._session.run(ops.claim, {ops.epoch: self.ledger.first})
@@ -369,7 +369,7 @@ class Chief(threading.Thread):
         if passed < PUBLISH_EVERY:
             return
         steps = self._clock - self._published_clock
-        self._fresh_for = int(1e6 * passed / steps * self._safe_steps) if steps else 0
+        self._fresh_for = int(1e6 * passed / steps * self._fresh_steps) if steps else 0
         self._published_at, self._published_clock = self._published_at + passed, self._clock
         self._heartbeat += 1
         self._write_job_state()

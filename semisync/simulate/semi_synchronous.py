@@ -15,7 +15,7 @@ from semisync import pacing
 from semisync.chief.ledger import Ledger
 from semisync.fate import of_weight
 from semisync.simulate.job import Job
-from semisync.staleness import PROBES, safe_steps
+from semisync.staleness import PROBES, fresh_steps
 from semisync.transport.messages import DRAWN, JOINED, STAGED, WITHHELD, Message
 
 _PUBLISH_EVERY = 1.0  # seconds, of `semisync.chief.thread`
@@ -36,7 +36,7 @@ class SemiSyncJob(Job):
         super().__init__(cluster, seed)
         self._policy = staleness
         self._weights: Dict[int, float] = {}
-        self._safe_steps = safe_steps(self._weigh(PROBES))
+        self._fresh_steps = fresh_steps(self._weigh(PROBES))
         bound = pacing.by_staleness(in_flight)
         paced = pacing.checked(bound or paced)
         self.ledger = Ledger(
@@ -179,7 +179,7 @@ class SemiSyncJob(Job):
         passed = self.clock.now - since
         if passed >= _PUBLISH_EVERY:
             steps = self.version - version
-            self._fresh_for = passed / steps * self._safe_steps if steps else 0.0
+            self._fresh_for = passed / steps * self._fresh_steps if steps else 0.0
             self._published = self.clock.now, self.version
 
     def _weigh(self, staleness):

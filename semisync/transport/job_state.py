@@ -2,7 +2,7 @@
 
     clock      int64 []        global batches applied; a batch's token is a reading of it
     epoch      int64 []        the chief's first ticket, which identifies the chief
-    fresh_for  int64 []        for how long a batch is surely not too stale, in us; 0: not known
+    fresh_for  int64 []        for how long a batch is probably not too stale, in us; 0: not known
     heartbeat  int64 []        grows about once a second while the chief lives; at its end it is
                                the epoch, negative: see `ended_at`
     settings   string []       see `semisync.settings`

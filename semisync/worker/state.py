@@ -7,7 +7,7 @@ One int64 vector in the worker's own process, outside every checkpoint:
     ticket   NEVER_DRAWN, or the ticket
     token    the clock just after the ticket was drawn
     waited   how long the draw took, in us
-    due      until when a batch of this token is surely not too stale, in us since 1970
+    due      until when a batch of this token is probably not too stale, in us since 1970
     last     the ticket of the batch before
 
 Its first four numbers are what a batch tells the chief. Its name carries the process's identity, so
@@ -106,7 +106,7 @@ class WorkerState:
         """The op that stores a ticket.
 
         Args:
-            drawn: the vector, but for `due`: how long the ticket is surely not too stale, in us.
+            drawn: the vector, but for `due`: how long the ticket is probably not too stale, in us.
             since: the start of that time, as `now` tells it.
         """
         with tf.device(self.device):

@@ -1,9 +1,8 @@
 """Whether a batch is too stale to be sent, or broken, and how it is withheld.
 
-Reading the clock takes a round trip, so a batch asks for it only when it took long: when twice as
-many global steps as usual in that time, and one more, may have made it too stale
-(`semisync.chief.thread`). A batch that is too stale all the same, or becomes so later, is sent, and
-the chief finds it.
+Reading the clock takes a round trip, so a batch asks for it only when it took long: when as many
+global steps as usual in that time make it too stale (`semisync.chief.thread`). A batch that is too
+stale all the same, or becomes so later, is sent, and the chief finds it.
 
 A batch is broken if a gradient holds a NaN or an infinity: one such batch would make the whole
 model NaN. Statistics are not looked at: those of a batch that has none are NaN.

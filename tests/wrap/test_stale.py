@@ -5,7 +5,7 @@ import pytest
 import semisync
 from semisync import ADMITTED, DECAYED, PENDING, STALE, audit
 from semisync.common.compat import raw_ops, tf
-from semisync.staleness import PROBES, safe_steps
+from semisync.staleness import PROBES, fresh_steps
 from semisync.transport import job_state
 from semisync.worker.state import DUE, TOKEN
 from tests.wrap.one_process import Job
@@ -57,10 +57,12 @@ def test_a_fresh_batch_stays_staged_until_its_global_batch_is_whole():
         assert session.run(staged) == 0
 
 
-@pytest.mark.parametrize("bound, steps", [(0, 0.0), (1, 0.0), (4, 1.5), (64, 31.5)])
-def test_a_batch_asks_for_the_clock_where_twice_its_time_and_a_step_exceed_the_bound(bound, steps):
+@pytest.mark.parametrize("bound, steps", [(0, 0), (1, 1), (4, 4), (64, 64)])
+def test_a_batch_asks_for_the_clock_where_the_usual_steps_in_its_time_exceed_the_bound(
+    bound, steps
+):
     weights = [float(staleness <= bound) for staleness in PROBES]
-    assert safe_steps(weights) == steps
+    assert fresh_steps(weights) == steps
 
 
 def test_a_batch_that_was_quick_is_sent_without_asking_for_the_clock(tmp_path):
