@@ -1,6 +1,7 @@
 """Runs the benchmarks and keeps what they print: `make bench`.
 
-    python -m benchmarks.run [--short] [--data interactions.parquet] [--to FOLDER] [NAME ...]
+    python -m benchmarks.run [--short] [--since DATE] [--data interactions.parquet] [--to FOLDER]
+                             [NAME ...]
     python -m benchmarks.run --list
 
 1. Each command of commands.py runs alone, one after the other. What it prints goes to
@@ -8,9 +9,10 @@
 2. `python -m benchmarks.pages` puts the tables into the pages.
 3. --short runs each with little data, which shows that it works and measures nothing; the results
    go to out/bench.
-4. What this machine cannot run is left out, and said: TensorFlow 1.15, the data set of ASSISTments,
+4. --since goes on with a run that was interrupted: what has been measured since is left out.
+5. What this machine cannot run is left out, and said: TensorFlow 1.15, the data set of ASSISTments,
    a ZooKeeper server.
-5. --list says of each what it measures, about how long it takes, what it needs, and its command.
+6. --list says of each what it measures, about how long it takes, what it needs, and its command.
 
 The rest of the machine should be idle: the load before each command is in its result. All in full
 take a day, by far the most of it auc_evidence and batch_norm. Ends with 1 where a command failed.
@@ -88,6 +90,15 @@ def missing(benchmark, words, places):
     """Why it cannot run here, or None."""
     absent = [what for what, here in needs(benchmark, words, places).items() if not here]
     return "it needs " + " and ".join(absent) if absent else None
+
+
+def measured_since(name, folder, date):
+    """Why it need not run again: it was measured that day or later. Else None."""
+    try:
+        kept = results.read(name, folder)["date"]
+    except FileNotFoundError:
+        return None
+    return f"it was measured on {kept}" if kept >= date.isoformat() else None
 
 
 def listed(benchmark, words, places):
@@ -179,6 +190,13 @@ def main():
         "names", nargs="*", metavar="NAME", help="by default all: " + " ".join(names)
     )
     parser.add_argument("--short", action="store_true", help="with little data, in minutes")
+    parser.add_argument(
+        "--since",
+        type=datetime.date.fromisoformat,
+        default=datetime.date.max,
+        metavar="YYYY-MM-DD",
+        help="leave out what has been measured since that day",
+    )
     parser.add_argument("--list", action="store_true", help="say what each is, and run none")
     parser.add_argument("--data", default=DATA, help="the data set of ASSISTments (%(default)s)")
     parser.add_argument("--to", metavar="FOLDER", help="where the results go")
@@ -198,7 +216,9 @@ def main():
     core, failed = core_milliseconds(), False
     for benchmark in wanted:
         words = benchmark.short if args.short else benchmark.full
-        reason = missing(benchmark, words, places)
+        reason = measured_since(benchmark.name, folder, args.since) or missing(
+            benchmark, words, places
+        )
         if reason:
             print(f"{benchmark.name} is left out: {reason}", flush=True)
             continue
