@@ -38,7 +38,7 @@ class WholeSteps:
     """The step lock of one graph, which its savers hold while they save; repeats the last save."""
 
     def __init__(self):
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # a class's own `save` may call that of its base
         self._chiefs: List[Any] = []
         self._saves: List[Any] = []  # that hold the lock, or wait for it
         self._last = None

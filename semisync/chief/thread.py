@@ -340,6 +340,8 @@ class Chief(threading.Thread):
             alone: False has the same run take the next messages.
         """
         step, box = self._ops.step, self._ops.mailbox
+        # Before any checkpoint can hold the step: the log may know more than it, never less.
+        self._audit.write(self.ledger.drain("events"))
         feed = {step.request: request}
         if alone:
             fetches = [step.apply] + [fetch for fetch, _ in self._observers]
@@ -349,8 +351,6 @@ class Chief(threading.Thread):
             _, took = self._session.run([step.apply, box.take], feed)
             self._heard, observed = mailbox.taken(took), []
         self._clock += 1
-        # Before any checkpoint can hold the step: the log may know more than it, never less.
-        self._audit.write(self.ledger.drain("events"))
         return observed
 
     def _on_ticket(self, op, ticket, more=None):
