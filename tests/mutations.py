@@ -99,7 +99,7 @@ MUTATIONS = [
         "tests/wrap/test_staleness.py tests/wrap/test_stale.py",
         ("staleness <= float(self.bound)", "staleness < float(self.bound)"),
         (".maximum(staleness, 1.0)", ".maximum(staleness, 2.0)"),
-        ("(max(counted, default=0) - 1) / 2", "max(counted, default=0)"),
+        ("zip(PROBES, weights) if weight > 0", "zip(PROBES, weights) if weight >= 0"),
     ),
     *of(
         "semisync/transport/job_state.py",
