@@ -20,8 +20,6 @@ from typing import Any, List, Set
 from semisync.common.compat import tf
 from semisync.common.per_graph import PerGraph
 
-LOOK_EVERY = 1.0  # seconds, of a chief that waits for a checkpoint
-
 
 def whole_steps(graph):
     """The `WholeSteps` of a graph; from now on saves in its sessions wait for its step lock."""
@@ -53,9 +51,14 @@ class WholeSteps:
             self._chiefs.remove(chief)
 
     @contextlib.contextmanager
-    def lock(self, meanwhile):
-        """For a chief, while variables change; it calls `meanwhile` now and then as it waits."""
-        while not self._lock.acquire(timeout=LOOK_EVERY):
+    def lock(self, every, meanwhile):
+        """For a chief, while variables change; as it waits, it calls `meanwhile` every so often.
+
+        Args:
+            every: seconds.
+            meanwhile: function without arguments.
+        """
+        while not self._lock.acquire(timeout=every):
             meanwhile()
         try:
             yield

@@ -173,7 +173,7 @@ class Chief(threading.Thread):
         taken, self._heard = self._heard, None
         if taken is None:
             self.ledger.pace(pacing.paced_at(self._paced, self._clock))
-            taken = mailbox.taken(self._session.run(self._ops.mailbox.take, self._request()))
+            taken = mailbox.taken(self._run_logged(self._ops.mailbox.take, self._request()))
         if taken.epoch != self.ledger.first:
             raise SemisyncError(SUPERSEDED)
         self._undrawn = taken.undrawn
@@ -185,13 +185,20 @@ class Chief(threading.Thread):
     def _request(self):
         """What `take` is fed: it issues the tickets that are due."""
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
-        self._audit.write(self.ledger.drain("events"))
         lacking = self.ledger.lacking
         at_least = min(lacking, 1) if self._finishing.is_set() else lacking
         request = [at_least] + tickets
         # What is not fed costs nothing.
         plain = request == [self.ledger.batches_per_step]
         return {} if plain else {self._ops.mailbox.request: request}
+
+    def _run_logged(self, fetches, feed):
+        """Runs what follows from the ledger's events, once the log has them.
+
+        It may know more than a checkpoint, never less.
+        """
+        self._audit.write(self.ledger.drain("events"))
+        return self._session.run(fetches, feed)
 
     def _lose_the_silent(self):
         for member in self.ledger.lose_the_silent(self._undrawn):
@@ -306,7 +313,7 @@ class Chief(threading.Thread):
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
         request = step_request(self.ledger.first, tickets, self.ledger.drain("settled"))
-        with self._steps.lock(meanwhile=self._publish):  # a checkpoint may take long
+        with self._steps.lock(PUBLISH_EVERY, self._publish):  # a checkpoint may take long
             last = len(weighed) < self.ledger.batches_per_step
             alone = last or self.ledger.rations or self._observers or self._steps.wanted
             observed = self._run_step(request, alone)
@@ -340,15 +347,13 @@ class Chief(threading.Thread):
             alone: False has the same run take the next messages.
         """
         step, box = self._ops.step, self._ops.mailbox
-        # Before any checkpoint can hold the step: the log may know more than it, never less.
-        self._audit.write(self.ledger.drain("events"))
         feed = {step.request: request}
         if alone:
             fetches = [step.apply] + [fetch for fetch, _ in self._observers]
-            _, *observed = self._session.run(fetches, feed)
+            _, *observed = self._run_logged(fetches, feed)
         else:
             feed.update(self._request())
-            _, took = self._session.run([step.apply, box.take], feed)
+            _, took = self._run_logged([step.apply, box.take], feed)
             self._heard, observed = mailbox.taken(took), []
         self._clock += 1
         return observed
