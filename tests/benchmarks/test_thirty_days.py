@@ -46,7 +46,7 @@ def test_torchrec_gives_every_row_the_score_of_the_exact_job(found, plan):
         assert sides[0][name].to_pylist() == sides[1][name].to_pylist()
     logits = [side["logit"].to_numpy() for side in sides]
     assert np.abs(logits[0]).max() > 0.1
-    assert np.allclose(*logits, atol=1e-4)
+    assert np.allclose(*logits, atol=1e-5)
 
 
 def test_the_tables_and_figures_have_every_day(found, plan):
