@@ -102,6 +102,7 @@ class Chief(threading.Thread):
             if message.kind in (JOINED, LEFT):
                 self.ledger.receive(message)
         self._clock = self._published_clock = clock
+        self.ledger.pace(pacing.paced_at(self._paced, clock))
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
     def finish(self):
@@ -172,7 +173,6 @@ class Chief(threading.Thread):
         """Issues the tickets that are due, and books every message once enough have come."""
         taken, self._heard = self._heard, None
         if taken is None:
-            self.ledger.pace(pacing.paced_at(self._paced, self._clock))
             taken = mailbox.taken(self._run_logged(self._ops.mailbox.take, self._request()))
         if taken.epoch != self.ledger.first:
             raise SemisyncError(SUPERSEDED)
@@ -312,6 +312,7 @@ class Chief(threading.Thread):
             return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
+        self.ledger.pace(pacing.paced_at(self._paced, self._clock + 1))
         request = step_request(self.ledger.first, tickets, self.ledger.drain("settled"))
         with self._steps.lock(PUBLISH_EVERY, self._publish):  # a checkpoint may take long
             last = len(weighed) < self.ledger.batches_per_step

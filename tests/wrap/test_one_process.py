@@ -7,6 +7,7 @@ import pytest
 
 import semisync
 from semisync import audit
+from semisync.chief import thread
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
@@ -19,6 +20,22 @@ def test_paced_training_never_shows_staleness_even_with_a_policy_that_ignores_it
     with job.session() as session:
         job.train(session, *np.ones(400))
     assert job.hook.ledger.staleness == {0: 400}
+
+
+def test_a_job_is_paced_from_the_step_on_that_it_asks_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(thread, "WAKE_EVERY", 1e6)  # the chief notices without being woken
+    log = str(tmp_path / "audit")
+    job = Job(batches_per_step=1, paced=semisync.PacedSteps(since=5))
+    with job.session(audit=log) as session:
+        job.train(session, *np.ones(30))
+    out, waiting = 0, []  # tickets that are not applied; how many there are as a step begins
+    for event in audit.read(log):
+        out += len(event.get("tickets", []))
+        if event["event"] == "step":
+            waiting.append(out)
+            out -= 1
+    assert min(waiting[1:5]) > 1
+    assert set(waiting[8:]) == {1}  # M
 
 
 def test_the_last_partial_global_batch_is_the_mean_of_its_own():
