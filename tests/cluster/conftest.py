@@ -9,7 +9,7 @@ from semisync.cluster.zookeeper import memory
 from semisync.cluster.zookeeper.connection import Connection
 from tests.support.zookeeper import ZooKeeper
 
-SESSION = 2.0  # seconds
+SESSION = 20.0  # seconds
 
 
 @pytest.fixture(scope="session")

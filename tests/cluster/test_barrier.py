@@ -23,7 +23,7 @@ class Party:
         self._store, self._seconds = store, seconds
         self.generation = Generation(1, {name: name for name in names}, {})
         self.leader_client = store.client()
-        self.election = Election(self.leader_client, ROOT, "leader", "leader")
+        self.election = Election(self.leader_client, ROOT, "leader", "leader", lease=30.0)
         self.election.start()
         until(lambda: self.election.epoch)
         self.said = {}
@@ -74,6 +74,7 @@ def test_everybody_passes_when_the_last_has_come(store):
 def test_at_the_deadline_everybody_learns_who_is_missing(store):
     party = Party(store, ["a", "b", "c", "d"], 1.0)
     _, thread = party.enter("b")
+    until(lambda: party.arrived() == ["b"])
     with pytest.raises(Broken, match="barrier start: a, c, d did not come within 1 s"):
         party.conduct()
     thread.join(30)

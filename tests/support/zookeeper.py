@@ -140,8 +140,13 @@ class ZooKeeper:
         return said.group(1).decode() if said else None
 
     def leader(self):
-        """The number of the server that leads."""
-        return next(number for number in self._running if self.mode(number) == "leader")
+        """The number of the server that leads, once one does."""
+        deadline = time.monotonic() + START_WITHIN
+        while True:
+            for number in list(self._running):
+                if self.mode(number) == "leader":
+                    return number
+            assert time.monotonic() < deadline, "no ZooKeeper leads"
 
     def has_leader(self):
         """Whether a server leads just now."""

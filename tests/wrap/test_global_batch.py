@@ -45,7 +45,7 @@ SYNCHRONOUS = [
     case("unequal_ends", optimizer="Adagrad", batches=[3, 6, 10]),
     case("partial_last_step", optimizer="Adagrad", resource=True, batches=[2, 5, 1]),
 ]
-LATE = [0.02, 0.001, 0.15]
+LATE = [0.02, 0.001, 0.4]
 BEHIND = {
     "loss": "linear",
     "paced": False,
@@ -60,7 +60,13 @@ ASYNCHRONOUS = [
         "bound", loss="linear", paced=False, bound=1, resource=True, batches=[20, 30, 5], slow=LATE
     ),
     case("all_current", loss="linear", paced=False, bound=0, batches=[20, 30, 5], slow=LATE),
-    case("paced_at_both_ends", loss="linear", paced=[4, 12], batches=[18, 18, 18], slow=LATE),
+    case(
+        "paced_at_both_ends",
+        loss="linear",
+        paced=[4, 12],
+        batches=[18, 18, 18],
+        slow=[0.02, 0.001, 0.15],
+    ),
     case("behind", **BEHIND),
     case("behind_and_bounded", **dict(BEHIND, paced={"most": 1.0})),
     case("checkpoints", loss="linear", paced=False, batches=[45, 45, 46], save_every=1),

@@ -65,13 +65,15 @@ def test_a_session_without_a_chief_shows_zeros():
 def test_a_job_that_stalls_says_once_who_is_missing(caplog, monkeypatch):
     job = Job(batches_per_step=2, paced=True)
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
-    monkeypatch.setattr(thread, "STALLED", 0.5)
 
     def complaints():
         return [r.getMessage() for r in caplog.records if "no global step" in r.getMessage()]
 
     with caplog.at_level(logging.WARNING, "tensorflow"), job.session() as session:
         job.train(session, 1.0)
+        while not job.hook.ledger.pending:
+            session.run(job.step)
+        monkeypatch.setattr(thread, "STALLED", 0.5)
         while not complaints():
             session.run(job.step)
     (said,) = complaints()

@@ -47,13 +47,13 @@ def test_a_worker_that_was_frozen_for_longer_than_its_patience_goes_on(monkeypat
         beats.append(None)
         if len(beats) == 2:
             frozen[0] = 3600.0
-            time.sleep(0.6)  # and the first answer afterwards takes more than a round
+            time.sleep(2.4)  # and the first answer afterwards takes more than a round
         return tf.compat.as_bytes(str(len(beats)))
 
     with tf.Graph().as_default(), tf.Session() as session:
         heartbeat = tf.strings.to_number(tf.py_func(beat, [], tf.string), tf.int64)
         coordinator = tf.train.Coordinator()
-        watched = Watchdog(heartbeat, pings([""]), session, coordinator, patience=1.0)
+        watched = Watchdog(heartbeat, pings([""]), session, coordinator, patience=4.0)
         while len(beats) < 5 and not coordinator.should_stop():
             time.sleep(0.05)
         watched.stop()

@@ -159,12 +159,14 @@ def test_a_body_a_long_head_and_garbage_are_refused_and_it_serves_on(published):
 def test_a_head_that_never_ends_is_cut_and_so_are_too_many_connections(
     node, source, monkeypatch, caplog
 ):
-    monkeypatch.setattr(connections.Limits.__init__, "__defaults__", (0.2, 5.0))
+    with monkeypatch.context() as short:
+        short.setattr(connections.Limits.__init__, "__defaults__", (0.2, 5.0))
+        hasty = node()
     monkeypatch.setattr(connections, "MOST_PER_ADDRESS", 3)
     one = node()
     digest = one.publish(source, "job")
     with caplog.at_level(logging.WARNING, "semisync.cluster.files"):
-        assert raw(one.url, b"GET / HTTP/1.1\r\nHost: ") == b""
+        assert raw(hasty.url, b"GET / HTTP/1.1\r\nHost: ") == b""
         open_ones = [raw_connection(one.url) for _ in range(4)]
         assert open_ones[3].recv(1) == b""
         for connection in open_ones:
@@ -214,7 +216,7 @@ def test_a_file_that_is_gone_is_said_to_be(published, source):
 
 
 def test_a_client_that_does_not_take_its_answer_is_cut(node, tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr(connections.Limits.__init__, "__defaults__", (15.0, 0.5))
+    monkeypatch.setattr(connections.Limits.__init__, "__defaults__", (15.0, 2.0))
     monkeypatch.setattr(connections, "SLOWEST", 1e9)
     (tmp_path / "large").mkdir()
     (tmp_path / "large" / "file").write_bytes(bytes(64 << 20))  # more than sockets hold
