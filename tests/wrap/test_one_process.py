@@ -12,6 +12,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
 from semisync.transport.messages import JOINED
+from tests.cluster.waiting import until
 from tests.wrap.one_process import PATIENCE, Job, late
 
 
@@ -163,6 +164,23 @@ def test_two_optimizers_in_one_graph_keep_apart():
     assert [hook.ledger.fates["admitted"] for hook in hooks] == [4, 4]
 
 
+def test_the_chief_of_one_optimizer_waits_while_that_of_another_applies(monkeypatch):
+    monkeypatch.setattr(thread, "WAKE_EVERY", 1e6)  # nothing but its batches wakes a chief
+    with tf.Graph().as_default():
+        step = tf.train.get_or_create_global_step()
+        variables = [tf.get_variable(name, initializer=0.0) for name in "ab"]
+        hooks, train = [], []
+        for variable in variables:
+            optimizer = semisync.GlobalBatchOptimizer(tf.train.GradientDescentOptimizer(1.0), 1)
+            train.append(optimizer.minimize(variable, global_step=step))
+            hooks.append(optimizer.make_session_run_hook(True))
+        with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
+            raw = session.run_step_fn(lambda step_context: step_context.session)
+            for variable, train_op in zip(variables, train):
+                session.run(train_op)
+                until(lambda variable=variable: raw.run(variable) == -1.0)
+
+
 def draws_of_two(run, **options):
     """Names of the optimizers for which `run`, a function (session, train ops), draws tickets."""
     drawn = []
@@ -222,6 +240,21 @@ def test_the_folder_of_the_audit_log_is_made(tmp_path):
     with job.session(audit=str(log)) as session:
         job.train(session, 1, 1)
     assert audit.check(str(log))["admitted"] == 2
+
+
+def test_the_log_has_a_step_before_it_is_applied(tmp_path, monkeypatch):
+    job, raw, found, write = Job(batches_per_step=1), [], [], audit.AuditLog.write
+
+    def watched(log, events):
+        steps = [event["step"] for event in events if event["event"] == "step"]
+        found.extend((step, raw[0].run(job.step)) for step in steps)
+        write(log, events)
+
+    monkeypatch.setattr(audit.AuditLog, "write", watched)
+    with job.session(audit=str(tmp_path / "audit")) as session:
+        raw.append(session.run_step_fn(lambda step_context: step_context.session))
+        job.train(session, *np.ones(5))
+    assert found == [(step, step) for step in range(5)]
 
 
 def test_a_forgotten_hook_is_named():
