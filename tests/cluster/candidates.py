@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 
-from tests.cluster.waiting import until
 from tests.support.require import ROOT
+from tests.support.waiting import until
 
 
 class Candidates:

@@ -9,7 +9,7 @@ from semisync.cluster.zookeeper.barrier import Broken, conduct, enter
 from semisync.cluster.zookeeper.client import Unavailable
 from semisync.cluster.zookeeper.generation import Generation
 from semisync.cluster.zookeeper.leader import Deposed, Election
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
 

@@ -14,7 +14,7 @@ from semisync.cluster.zookeeper.client import (
     Put,
     Stat,
 )
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
 

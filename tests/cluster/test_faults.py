@@ -8,7 +8,7 @@ from semisync.cluster.zookeeper.connection import Connection
 from semisync.cluster.zookeeper.leader import boot_clock
 from semisync.cluster.zookeeper.membership import Membership, members
 from tests.cluster.candidates import Candidates
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.one_tensorflow

@@ -8,7 +8,7 @@ from semisync.cluster.zookeeper import memory
 from semisync.cluster.zookeeper.client import BadVersion, Put, Unavailable
 from semisync.cluster.zookeeper.generation import Generation, publish, read
 from semisync.cluster.zookeeper.leader import Deposed, Election, boot_clock
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from semisync.cluster.zookeeper.membership import Membership, Taken, members
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
 

@@ -16,6 +16,7 @@ import time
 
 from semisync.cluster.launch.port import HeldPort
 from tests.support.require import ROOT, skip_without
+from tests.support.waiting import until
 
 FOLDERS = (ROOT / ".zookeeper/usr/share/java", pathlib.Path("/usr/share/java"))
 JARS = """
@@ -141,16 +142,14 @@ class ZooKeeper:
 
     def leader(self):
         """The number of the server that leads, once one does."""
-        deadline = time.monotonic() + START_WITHIN
-        while True:
-            for number in list(self._running):
-                if self.mode(number) == "leader":
-                    return number
-            assert time.monotonic() < deadline, "no ZooKeeper leads"
+        return until(self._leading, START_WITHIN)[0]
 
     def has_leader(self):
         """Whether a server leads just now."""
-        return any(self.mode(number) == "leader" for number in list(self._running))
+        return bool(self._leading())
+
+    def _leading(self):
+        return [number for number in list(self._running) if self.mode(number) == "leader"]
 
     def signal(self, number, what):
         """Sends a signal to a server."""

@@ -6,7 +6,6 @@ started again. Deadlines are there against hangs alone and say nothing about spe
 
 import collections
 import os
-import re
 import signal
 import sys
 
@@ -86,13 +85,12 @@ def test_a_worker_gives_up_a_chief_that_is_gone_for_good(job):
 @pytest.mark.parametrize("task", [0, 1])
 @pytest.mark.few(1)
 def test_a_ps_that_is_frozen_for_good_is_named_by_everybody(job, task):
-    job = job(2)
+    job = job(2, patience=2 * PATIENCE)  # a quarter of it is the other's time to answer
     at_work(job)
     job.signal(("ps", task), signal.SIGSTOP)
     assert [job.ended(key) for key in job.workers] == [1, 1]
     for key in job.workers:
-        words = job.words(key)  # which may name more, where the machine is busy
-        assert re.search("/job:ps/task:{} .*did not answer for".format(task), words)
+        assert "/job:ps/task:{} did not answer for".format(task) in job.words(key)
 
 
 @pytest.mark.one_tensorflow
@@ -231,5 +229,6 @@ def test_a_worker_that_comes_back_with_an_old_token_changes_nothing(job):
     check_checkpoints(job)
     applied = {b["ticket"] for step in audit.steps(job.audit) for b in step["batches"]}
     assert lost[0]["ticket"] not in applied
-    assert "'late': " in job.words(("worker", 0))
+    late = [event for event in audit.read(job.audit) if event["event"] == "lost"]
+    assert "'late': {}".format(len(late)) in job.words(("worker", 0))
     assert job.staged() == [0, 0]

@@ -1,5 +1,6 @@
 """What a user can do right and wrong, in one process with a local session: fast, no cluster."""
 
+import contextlib
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport import mailbox
 from semisync.transport.messages import JOINED
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 from tests.wrap.one_process import PATIENCE, Job, late
 
 
@@ -149,36 +150,34 @@ def test_variables_and_slots_keep_the_names_of_the_plain_optimizer():
     )
 
 
-def test_two_optimizers_in_one_graph_keep_apart():
+@contextlib.contextmanager
+def session_of_two(*sizes):
+    """(session, variables, train ops, hooks) of two optimizers, with so many batches per step."""
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()
-        first, second = tf.get_variable("a", initializer=0.0), tf.get_variable("b", initializer=0.0)
+        variables = [tf.get_variable(name, initializer=0.0) for name in "ab"]
         hooks, train = [], []
-        for variable, size in ((first, 1), (second, 2)):
+        for variable, size in zip(variables, sizes):
             optimizer = semisync.GlobalBatchOptimizer(tf.train.GradientDescentOptimizer(1.0), size)
             train.append(optimizer.minimize(variable, global_step=step))
             hooks.append(optimizer.make_session_run_hook(True))
         with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
-            for _ in range(4):
-                session.run(train)
+            yield session, variables, train, hooks
+
+
+def test_two_optimizers_in_one_graph_keep_apart():
+    with session_of_two(1, 2) as (session, _, train, hooks):
+        for _ in range(4):
+            session.run(train)
     assert [hook.ledger.fates["admitted"] for hook in hooks] == [4, 4]
 
 
 def test_the_chief_of_one_optimizer_waits_while_that_of_another_applies(monkeypatch):
     monkeypatch.setattr(thread, "WAKE_EVERY", 1e6)  # nothing but its batches wakes a chief
-    with tf.Graph().as_default():
-        step = tf.train.get_or_create_global_step()
-        variables = [tf.get_variable(name, initializer=0.0) for name in "ab"]
-        hooks, train = [], []
-        for variable in variables:
-            optimizer = semisync.GlobalBatchOptimizer(tf.train.GradientDescentOptimizer(1.0), 1)
-            train.append(optimizer.minimize(variable, global_step=step))
-            hooks.append(optimizer.make_session_run_hook(True))
-        with tf.train.MonitoredTrainingSession(hooks=hooks) as session:
-            raw = session.run_step_fn(lambda step_context: step_context.session)
-            for variable, train_op in zip(variables, train):
-                session.run(train_op)
-                until(lambda variable=variable: raw.run(variable) == -1.0)
+    with session_of_two(1, 1) as (session, variables, train, _):
+        for variable, train_op in zip(variables, train):
+            session.run(train_op)
+            until(lambda variable=variable: session.run(variable) == -1.0)
 
 
 def draws_of_two(run, **options):

@@ -6,7 +6,7 @@ import threading
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
 from semisync.common.errors import SemisyncError
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 ROOT = "/job"
 PLACE = {"host": "127.0.0.1"}

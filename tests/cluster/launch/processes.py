@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-from tests.cluster.waiting import DEADLINE
 from tests.support.require import ROOT, environment
+from tests.support.waiting import DEADLINE
 
 
 class Launchers:

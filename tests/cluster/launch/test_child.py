@@ -10,9 +10,9 @@ import pytest
 
 from semisync.cluster.launch.child import Child, check, in_words
 from semisync.common.errors import UsageError
-from tests.cluster.waiting import DEADLINE, until
 from tests.support.processes import running
 from tests.support.require import ROOT
+from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.one_tensorflow
 

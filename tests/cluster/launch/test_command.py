@@ -12,9 +12,9 @@ import pytest
 from semisync.cli import main
 from semisync.cluster.launch import codes
 from tests.cluster.launch.processes import Launchers
-from tests.cluster.waiting import DEADLINE, until
 from tests.support.processes import running
 from tests.support.require import ROOT, environment
+from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.one_tensorflow
 

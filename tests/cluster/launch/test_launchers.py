@@ -8,7 +8,7 @@ import pytest
 from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import director, member, running
 from tests.cluster.launch.job import ROOT, SLEEP, Job
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
 

@@ -8,7 +8,7 @@ from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import member
 from tests.cluster.conftest import Store
 from tests.cluster.launch.job import SLEEP, Job
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 from tests.support.zookeeper import ZooKeeper
 
 pytestmark = pytest.mark.one_tensorflow

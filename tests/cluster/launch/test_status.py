@@ -9,7 +9,7 @@ from semisync.cluster.job.places import Shape
 from semisync.cluster.status.published import read_status
 from tests.cluster.launch.job import ROOT, SLEEP, Job
 from tests.cluster.status.documents import training
-from tests.cluster.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
 
