@@ -110,12 +110,13 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
 
 
 def _refusal(refused: Refused) -> web.Response:
-    headers: Dict[str, str] = {}
+    headers = dict(refused.signature)
     if refused.status == 405:
         headers["Allow"] = "GET, HEAD"
     if refused.wait is not None:
         headers["Retry-After"] = str(refused.wait)
-    response = web.Response(status=refused.status, text=refused.reason + "\n", headers=headers)
+    headers["Content-Type"] = "text/plain; charset=utf-8"
+    response = web.Response(status=refused.status, body=refused.body, headers=headers)
     if refused.status in (401, 405, 413, 431):  # no client of ours
         response.force_close()
     return response

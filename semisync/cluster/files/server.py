@@ -12,15 +12,17 @@ A request, in order:
    for;
 3. the path, as it stands in the request, is looked up among those that the shares have. Nothing is
    decoded, joined or opened by a name that a client chose (404);
-4. a file is refused for a while (503) where SENDING are on their way already.
+4. a file is refused for a while (503) where SENDING are on their way already;
+5. the answer is signed too, unless it is a manifest or a file, which their digests prove.
 
 Refusals are answered and logged by `semisync.cluster.files.connections`, which has limits, too.
 """
 
 import asyncio
+import functools
 import os
 import re
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
 from aiohttp import web
 
@@ -28,13 +30,15 @@ from semisync.cluster.files.configurations import Configurations
 from semisync.cluster.files.manifest import File
 from semisync.cluster.files.refusals import Refused
 from semisync.cluster.files.share import Share, manifest_path
-from semisync.cluster.files.signing import Request, Verifier
+from semisync.cluster.files.signing import ANSWER_HEADER, Answer, Request, Verifier
 from semisync.cluster.zookeeper.client import Unavailable
 from semisync.common.errors import SemisyncError
 
 MOST_HEADERS = 64
 SENDING = 16  # files at once
+_NOT_YET = b"not yet\n"
 _URL = re.compile(r"https?://[A-Za-z0-9._\-\[\]:]{1,255}:[0-9]{1,5}")
+_Sign = Callable[[int, bytes, Optional[int]], Dict[str, str]]
 _CONFIGURATION = re.compile("/configurations/([A-Za-z0-9._-]{1,100})/([0-9]{1,9})")
 
 
@@ -65,25 +69,38 @@ class Server:
         sized = request.headers.get("Content-Length", "0") != "0"
         if sized or "Transfer-Encoding" in request.headers or request.can_read_body:
             raise Refused(413, "a request has no body")
-        self._check_signature(request)
+        headers = request.headers
+        if any(len(headers.getall(name, [])) > 1 for name in ("Authorization", "Range")):
+            raise Refused(401, "a signed header came twice")
+        signed = Request(request.method, self.authority, request.raw_path, headers.get("Range", ""))
+        sign = functools.partial(self._sign, signed, headers.get("Authorization"))
+        try:
+            reason = self._verifier.refusal(signed, headers.get("Authorization"))
+            if reason is not None:
+                raise Refused(401, reason)
+            return await self._found(request, sign)
+        except Refused as refused:
+            refused.signature = sign(refused.status, refused.body, refused.wait)
+            raise
+
+    def _sign(
+        self, asked: Request, header: Optional[str], status: int, body: bytes, wait: Optional[int]
+    ) -> Dict[str, str]:
+        """The headers that sign an answer."""
+        later = "" if wait is None else str(wait)
+        signature = self._verifier.sign(asked, header, Answer(status, later, body))
+        return {} if signature is None else {ANSWER_HEADER: signature}
+
+    async def _found(self, request: web.BaseRequest, sign: _Sign) -> web.StreamResponse:
         path = request.raw_path
         if path.startswith("/configurations/"):
-            return await self._configuration(path)
+            return await self._configuration(path, sign)
         share = self.shares.get(path[1:65])
         if share is not None and path == manifest_path(share.digest):
             return web.Response(body=share.manifest, content_type="application/json")
         if share is None or path not in share.paths:
             raise Refused(404, "there is no such path")
         return await self._file(request, share, share.paths[path])
-
-    def _check_signature(self, request: web.BaseRequest) -> None:
-        headers = request.headers
-        if any(len(headers.getall(name, [])) > 1 for name in ("Authorization", "Range")):
-            raise Refused(401, "a signed header came twice")
-        signed = Request(request.method, self.authority, request.raw_path, headers.get("Range", ""))
-        reason = self._verifier.refusal(signed, headers.get("Authorization"))
-        if reason is not None:
-            raise Refused(401, reason)
 
     async def _file(self, request: web.BaseRequest, share: Share, file: File) -> web.StreamResponse:
         if set(request.headers.getall("Accept-Encoding", [])) - {"identity"}:
@@ -103,7 +120,7 @@ class Server:
             self._sending -= 1
         return response
 
-    async def _configuration(self, path: str) -> web.StreamResponse:
+    async def _configuration(self, path: str, sign: _Sign) -> web.StreamResponse:
         match = _CONFIGURATION.fullmatch(path)
         if match is None or self._configurations is None:
             raise Refused(404, "there is no such path")
@@ -115,8 +132,10 @@ class Server:
         except SemisyncError as error:
             raise Refused(410, str(error)) from error
         if found is None:
-            return web.Response(status=404, text="not yet\n", headers={"Retry-After": "1"})
-        return web.Response(body=found, content_type="application/json")
+            headers = {"Retry-After": "1", **sign(404, _NOT_YET, 1)}
+            return web.Response(status=404, body=_NOT_YET, headers=headers)
+        signature = sign(200, found, None)
+        return web.Response(body=found, content_type="application/json", headers=signature)
 
 
 class _File(web.FileResponse):

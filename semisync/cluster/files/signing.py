@@ -1,4 +1,4 @@
-"""Signed requests: who has the job's key may read, nobody else, and each signature is valid once.
+"""Signed requests and answers: only who has the job's key may read, and only they are believed.
 
 The client:
 1. makes a nonce of 128 random bits and takes the time;
@@ -7,13 +7,23 @@ The client:
 3. sends them as `Authorization: Semisync-HMAC-SHA256 time=SECONDS,nonce=HEX,mac=HEX`.
 
 The server, which knows its own host:port:
-4. refuses a time more than WINDOW seconds away from its own clock;
-5. computes the same MAC and compares both in constant time;
+4. computes the same MAC and compares both in constant time;
+5. refuses a time more than WINDOW seconds away from its own clock;
 6. refuses a nonce that it has seen. It keeps the nonces of right signatures until their time is out
-   of the window, at most MOST_NONCES; beyond that it refuses everything, and forgets none.
+   of the window, at most MOST_NONCES; beyond that it refuses everything, and forgets none;
+7. signs its answer, be it a refusal of 5 or 6, with HMAC-SHA256 under the key over the lines:
+   ANSWER, the request's method, host:port, path, Range, time and nonce, the answer's status, its
+   Retry-After ("" where there is none), the SHA-256 of its body. A refusal of 4 it does not sign;
+8. sends that as `Authentication-Info: mac=HEX` (RFC 7615). A manifest and the bytes of a file have
+   none: the digest that the client was given proves them, whoever sends them.
 
-So a request that was overheard serves neither again nor at another server, but what is overheard
-can be read: use TLS outside of one private network.
+The client:
+9. computes the MAC of what it asked and what came, and compares both in constant time. An answer
+   without the right one is an error that shows it, whether it has a version, says "not yet" or
+   "later", or refuses.
+
+So a request that was overheard serves neither again nor at another server, and an answer for no
+request but its own. What is overheard can be read: use TLS outside of one private network.
 """
 
 import collections
@@ -29,6 +39,8 @@ from semisync.cluster.secret import LONGEST, read_secret
 from semisync.common.errors import UsageError
 
 SCHEME = "Semisync-HMAC-SHA256"
+ANSWER = SCHEME + " answer"  # no request's lines begin so
+ANSWER_HEADER = "Authentication-Info"
 WINDOW = 30.0  # seconds
 MOST_NONCES = 100000  # 25 MB; 3,000 requests per second, more than one process answers
 KEY_VARIABLE = "SEMISYNC_KEY"
@@ -44,6 +56,14 @@ class Request(NamedTuple):
     authority: str
     path: str
     range: str = ""
+
+
+class Answer(NamedTuple):
+    """What is signed of an answer."""
+
+    status: int
+    wait: str  # the Retry-After header
+    body: bytes
 
 
 def read_key(path: Optional[str] = None) -> bytes:
@@ -85,9 +105,27 @@ def signature(key: bytes, request: Request, now: Optional[float] = None) -> str:
     return "{} time={},nonce={},mac={}".format(SCHEME, at, nonce, _mac(key, request, at, nonce))
 
 
+def answer_signature(key: bytes, request: Request, header: str, answer: Answer) -> str:
+    """The Authentication-Info header of the answer to a request with this Authorization header."""
+    match = _HEADER.fullmatch(header)
+    assert match is not None
+    said = str(answer.status), answer.wait, hashlib.sha256(answer.body).hexdigest()
+    return "mac=" + _hmac(key, (ANSWER, *request, *match.groups()[:2], *said))
+
+
+def is_signed(key: bytes, request: Request, header: str, answer: Answer, signed: str) -> bool:
+    """Whether an answer's Authentication-Info header is right, for what was asked."""
+    expected = answer_signature(key, request, header, answer)
+    return hmac.compare_digest(expected.encode(), signed.encode("utf-8", "surrogateescape"))
+
+
 def _mac(key: bytes, request: Request, at: str, nonce: str) -> str:
-    lines = "\n".join((SCHEME,) + tuple(request) + (at, nonce))
-    return hmac.new(key, lines.encode("utf-8", "surrogateescape"), hashlib.sha256).hexdigest()
+    return _hmac(key, (SCHEME, *request, at, nonce))
+
+
+def _hmac(key: bytes, lines: Tuple[str, ...]) -> str:
+    signed = "\n".join(lines).encode("utf-8", "surrogateescape")
+    return hmac.new(key, signed, hashlib.sha256).hexdigest()
 
 
 class Verifier:
@@ -115,13 +153,11 @@ class Verifier:
         if match is None:
             return "there is no signature"
         at, nonce, mac = match.groups()
+        if not self._is_right(request, at, nonce, mac):
+            return "the signature is wrong"
         now = self._clock()
         if abs(now - int(at)) > WINDOW:
             return "its time differs from this server's by more than {:.0f} s".format(WINDOW)
-        if any("\n" in part for part in request):
-            return "there is a line break in what is signed"
-        if not hmac.compare_digest(_mac(self._key, request, at, nonce), mac):
-            return "the signature is wrong"
         self._forget(now)
         if nonce in self._nonces:
             return REPLAYED
@@ -131,6 +167,20 @@ class Verifier:
         # Refused by its time alone once its whole window is past.
         self._expiring.append((max(now, int(at)) + WINDOW + 1, nonce))
         return None
+
+    def sign(self, request: Request, header: Optional[str], answer: Answer) -> Optional[str]:
+        """The Authentication-Info header of an answer; None where the request's MAC is wrong.
+
+        Else who alters a request on its way would have its refusal signed, for the one who sent it.
+        """
+        match = _HEADER.fullmatch(header or "")
+        if match is None or not self._is_right(request, *match.groups()):
+            return None
+        return answer_signature(self._key, request, match.group(), answer)
+
+    def _is_right(self, request: Request, at: str, nonce: str, mac: str) -> bool:
+        is_one_line_each = not any("\n" in part for part in request)
+        return is_one_line_each and hmac.compare_digest(_mac(self._key, request, at, nonce), mac)
 
     def _forget(self, now: float) -> None:
         """Drops nonces that are out of the window; those kept longer are behind one that is not."""
