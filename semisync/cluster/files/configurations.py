@@ -117,6 +117,7 @@ class Configurations:
         Raises:
             Conflict: `after` is not the latest.
             UsageError: the name or the document is not what it should be.
+            BadInput: the job's nodes are another user's.
             semisync.cluster.zookeeper.leader.Deposed: this process does not lead.
         """
         value = _encoded(name, document)
@@ -145,6 +146,9 @@ class Configurations:
 
         Returns:
             Its number; 0 where there is none.
+
+        Raises:
+            BadInput: the job's nodes are another user's.
         """
         try:
             versions = self._client.children(self._folder(name))
@@ -164,7 +168,7 @@ class Configurations:
             Bytes; None where it is not there yet.
 
         Raises:
-            BadInput: it is not kept any more.
+            BadInput: it is not kept any more, or the job's nodes are another user's.
         """
         path = self._path(name, version)
         if version >= 1 and self._client.stat(path, watch) is not None:
@@ -192,7 +196,7 @@ class Configurations:
             A `Configuration`; None if it is not there in time.
 
         Raises:
-            BadInput: it is not kept any more.
+            BadInput: it is not kept any more, or the job's nodes are another user's.
         """
         deadline = time.monotonic() + seconds
         while True:
@@ -213,6 +217,7 @@ class Configurations:
             raise UsageError(
                 "{!r} is not a configuration's name: letters, digits, '.', '_' and '-'".format(name)
             )
+        self._client.own(self._root)
         return "{}/configurations/{}".format(self._root, name)
 
     def _path(self, name: str, version: int) -> str:

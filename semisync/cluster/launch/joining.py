@@ -53,6 +53,7 @@ def join(client, root, order, about, stopped):
 
     Raises:
         UsageError: the others were told other numbers.
+        BadInput: the job's nodes are another user's.
         NoPlace: no place was free in time.
     """
     late = time.monotonic() + order.deadline
@@ -61,6 +62,7 @@ def join(client, root, order, about, stopped):
     while True:
         why = "ZooKeeper is away"
         with contextlib.suppress(Unavailable):
+            client.own(root)
             here = membership.names(client, root)
             _same_shape(order.shape, membership.about(client, root, here[:1]))
             current, done = _run(client, root, order.shape, names)

@@ -1,7 +1,8 @@
 """Coordination over ZooKeeper: who is there, who leads, and starting together.
 
 `client` says what the recipes need of ZooKeeper; `connection` has it from a server, `memory` within
-one process. The recipes are `membership`, `leader`, `generation` and `barrier`:
+one process. With a user, `ownership` keeps a job's nodes the user's alone. The recipes are
+`membership`, `leader`, `generation` and `barrier`:
 
     client = Connection("zk1:2181,zk2:2181/ctr")
     Membership(client, "/job", "worker-0", {"id": id}).register()  # again when the session changes

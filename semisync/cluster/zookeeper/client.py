@@ -145,5 +145,13 @@ class Client(abc.ABC):
         """
 
     @abc.abstractmethod
+    def own(self, root: str) -> None:
+        """Has nobody else write to a job's nodes, if the client has a user; costs little again.
+
+        Raises:
+            BadInput: another user owns some of them.
+        """
+
+    @abc.abstractmethod
     def close(self) -> None:
         """Ends the session: its ephemeral nodes go at once."""

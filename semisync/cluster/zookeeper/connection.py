@@ -14,6 +14,7 @@ from typing import Any, Dict, NamedTuple, Optional
 
 from semisync.cluster.secret import read_secret
 from semisync.cluster.zookeeper import client
+from semisync.cluster.zookeeper.ownership import Ownership
 from semisync.common.errors import BadInput
 
 ANSWER_WITHIN = 10.0  # seconds, for one request
@@ -27,8 +28,8 @@ class Access(NamedTuple):
     """How to reach a server that asks who you are.
 
     Attributes:
-        auth: `USER:PASSWORD` of the digest scheme; the nodes made are then this user's alone. None:
-            the nodes are everybody's.
+        auth: `USER:PASSWORD` of the digest scheme; a job's nodes are then this user's alone, see
+            `semisync.cluster.zookeeper.ownership`. None: the nodes are everybody's.
         ca: file with the certificates to trust; None: no TLS.
         certificate, key: files in PEM format, where the server asks for a certificate.
     """
@@ -76,11 +77,13 @@ class Connection(client.Client):
         from kazoo import client as kazoo_client
 
         options: Dict[str, Any] = {"logger": _silent(), "connection_retry": RECONNECT}
+        self._ownership: Optional[Ownership] = None
         if access.auth:
             from kazoo.security import make_digest_acl
 
             options["auth_data"] = [("digest", access.auth)]
             options["default_acl"] = [make_digest_acl(*access.auth.split(":", 1), all=True)]
+            self._ownership = Ownership(self._ask, options["default_acl"])
         for path in (access.ca, access.certificate, access.key):
             if path is not None and not os.path.isfile(path):
                 raise BadInput("{} is not a file: it should hold a certificate or key".format(path))
@@ -191,6 +194,10 @@ class Connection(client.Client):
             ]
             raise self._translated((causes or failed)[0], operations[0].path)
 
+    def own(self, root):
+        if self._ownership is not None:
+            self._ownership.take(root)
+
     def close(self):
         self._kazoo.stop()
         self._kazoo.close()
@@ -198,6 +205,9 @@ class Connection(client.Client):
     def _must_be_connected(self):
         if self.session is None:
             raise client.Unavailable("there is no connection to ZooKeeper")
+
+    def _ask(self, request, path, *args):
+        return self._answer(getattr(self._kazoo, request + "_async"), path, *args)
 
     def _answer(self, function, *args, **more):
         self._must_be_connected()
@@ -232,9 +242,11 @@ def _errors(timeout_error):
         kazoo.NoNodeError: client.NoNode,
         kazoo.NodeExistsError: client.NodeExists,
         kazoo.BadVersionError: client.BadVersion,
+        kazoo.NotEmptyError: client.BadVersion,
         kazoo.NoAuthError: client.Forbidden,
         kazoo.AuthFailedError: client.Forbidden,
         kazoo.InvalidACLError: client.Forbidden,
+        kazoo.NoChildrenForEphemeralsError: client.Forbidden,
         kazoo.ConnectionLoss: client.Unavailable,
         kazoo.ConnectionClosedError: client.Unavailable,
         kazoo.SessionExpiredError: client.Unavailable,

@@ -71,6 +71,9 @@ class Election(threading.Thread):
         lease: seconds.
         clock: a function that returns seconds.
         won: called, in the thread of the election, when this process begins to lead.
+
+    Raises:
+        BadInput, Unavailable: see `Client.own`.
     """
 
     def __init__(
@@ -84,6 +87,7 @@ class Election(threading.Thread):
         won: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="semisync-election", daemon=True)
+        client.own(root)
         self._client = client
         self._path = root + "/leader"
         self._about = {"id": id, "name": name, "lease": lease}

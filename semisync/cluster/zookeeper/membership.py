@@ -40,9 +40,13 @@ class Membership:
         root: path of the job.
         name: unique among the members.
         about: a dict that JSON can hold, with `id`.
+
+    Raises:
+        BadInput, Unavailable: see `Client.own`.
     """
 
     def __init__(self, client: Client, root: str, name: str, about: Dict[str, Any]) -> None:
+        client.own(root)
         self.name = name
         self._client = client
         self._path = path_of(root, name)

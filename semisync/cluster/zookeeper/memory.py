@@ -156,6 +156,9 @@ class Client(client.Client):
         with self._locked() as tree:
             tree.apply(operations)
 
+    def own(self, root):
+        pass  # there are no users
+
     def close(self):
         self._end_session()
         self._connected = False
