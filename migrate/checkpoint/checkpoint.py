@@ -12,8 +12,9 @@ Invariants
 3. The crc32c of a stored piece covers the whole piece. `read` of a whole tensor, `chunks` and
    `verify` check every piece. `read` of a range of rows touches those rows alone and can therefore
    check only the pieces that lie within it; call `verify` first if that is not enough.
-4. Memory: `read` needs the array it returns, `chunks` one chunk; rows or columns that have to be
-   rearranged pass through a small buffer. Only a V1 checkpoint needs a whole stored slice.
+4. Memory: `read` needs the array it returns, `chunks` one chunk, and refuses rows of more than
+   512 MiB; rows or columns that have to be rearranged pass through a small buffer. Only a V1
+   checkpoint needs a whole stored slice.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 import numpy
 
 from migrate.checkpoint import kinds, objects
+from migrate.checkpoint.objects import ObjectGraph
 from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Store, Stream, Tensor
 from migrate.checkpoint.rows import RowReader, Span, skipped, window
 from migrate.checkpoint.scattered import Gathered
-from migrate.checkpoint.tensor_info import Slice, TensorInfo, rows_of
+from migrate.checkpoint.strings import StringStream
+from migrate.checkpoint.tensor_info import Slice, TensorInfo, refuse_wide_rows, rows_of
 from migrate.encoding import crc32c
 from semisync.common.errors import BadInput, UsageError
 
@@ -65,6 +68,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
     """
 
     newer: Optional[Checkpoint] = None
+    _graph: Optional[ObjectGraph] = None
     made: Mapping[str, Any] = {}
 
     def __init__(self, prefix: str, stored: Gathered, store: Store) -> None:
@@ -153,16 +157,18 @@ class Checkpoint(Mapping[str, TensorInfo]):
         """
         tensor = self._tensor(name)
         dtype = _array_type(tensor, name)
-        size = dtype.itemsize if tensor.dtype.array is not None else _USUAL_STRING
         for piece in tensor.pieces:
             stream, left = self._stream(piece, name), math.prod(piece.shape)
-            buffer = numpy.empty(min(left, _VERIFIED // size), dtype)
+            if isinstance(stream, StringStream):
+                stream.verify()
+                continue
+            buffer = numpy.empty(min(left, _VERIFIED // dtype.itemsize), dtype)
             while left:
                 part = buffer[:left]
                 stream.fill(part)
                 left -= len(part)
 
-    def objects(self) -> objects.ObjectGraph:
+    def objects(self) -> ObjectGraph:
         """What the keys of an object-based checkpoint stand for; empty for one by names.
 
         Returns:
@@ -171,8 +177,18 @@ class Checkpoint(Mapping[str, TensorInfo]):
         Raises:
             BadInput: it is damaged.
         """
+        if self._graph is None:
+            self._graph = self._read_graph()
+        return self._graph
+
+    def _read_graph(self) -> ObjectGraph:
         if objects.KEY not in self:
             return objects.EMPTY
+        if self[objects.KEY].nbytes > objects.MAX_BYTES:
+            raise BadInput(
+                f"{self.prefix}: {objects.KEY} has {self[objects.KEY].nbytes} bytes, expected at "
+                f"most {objects.MAX_BYTES}"
+            )
         data = self.read(objects.KEY)
         if data.shape or not isinstance(data.item(), bytes):
             raise BadInput(f"{self.prefix}: {objects.KEY} is not a string, as object graphs are")
@@ -200,13 +216,15 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
         Raises:
             UsageError: `rows_per_chunk` is less than 1, or the name is unknown.
-            BadInput: data is damaged or missing. A wrong crc32c shows when the last row of a piece
-                has been read, so trust nothing before the iteration has ended.
+            BadInput: a row has more than 512 MiB, or data is damaged or missing. A wrong crc32c
+                shows when the last row of a piece has been read, so trust nothing before the
+                iteration has ended.
         """
         if rows_per_chunk < 1:
             raise UsageError(f"rows_per_chunk is {rows_per_chunk}, expected at least 1")
         tensor = self._tensor(name)
         dtype = _array_type(tensor, name)
+        self._refuse_wide_rows(name)
         shape = tensor.shape or (1,)
         start, end = _range(rows, shape, name)
         reader = self.reader(name, interleave, start)
@@ -227,7 +245,11 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
         Returns:
             A `RowReader`.
+
+        Raises:
+            BadInput: a row has more than 512 MiB.
         """
+        self._refuse_wide_rows(name)
         pieces = [piece.with_rows for piece in self._tensor(name).pieces]
         blocks = row_blocks(self[name], name) if interleave else []
         streams = [
@@ -271,6 +293,13 @@ class Checkpoint(Mapping[str, TensorInfo]):
                 f"{self.prefix} holds no tensor {name!r}; `semisync inspect` lists all"
             )
         return self.stored.tensors[name]
+
+    def _refuse_wide_rows(self, name: str) -> None:
+        tensor = self._tensor(name)
+        size = tensor.dtype.array.itemsize if tensor.dtype.array is not None else _USUAL_STRING
+        if all(tensor.shape):
+            row = math.prod(tensor.shape[1:]) * size
+            refuse_wide_rows(row, f"{self.prefix}: tensor {name!r}, {list(tensor.shape)},")
 
     def _where(self, piece: Piece, name: str) -> str:
         at = f", slice at {list(piece.start)}" if self._tensor(name).partitioned else ""

@@ -17,12 +17,13 @@ Source: tensorflow/core/protobuf/trackable_object_graph.proto
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Dict, NamedTuple, Tuple
 
 from migrate.encoding.wire import fields, message, number, text
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VALUE_OF = "/.ATTRIBUTES/VARIABLE_VALUE"  # what a tensor's key has after the path
+MAX_BYTES = 32 << 20  # of a graph: a variable takes some 250, and ten times that once decoded
 _VALUE = "VARIABLE_VALUE"
 
 
@@ -47,7 +48,7 @@ def decode(data: bytes, where: str) -> ObjectGraph:
     """The graph in the bytes of a TrackableObjectGraph."""
     keys: Dict[int, str] = {}  # of the variable at each node
     full_names: Dict[str, str] = {}
-    slot_variables: List[Tuple[int, str, int]] = []
+    slot_variables: Dict[int, Tuple[int, str]] = {}  # variable and name, by the slot's node
     nodes = (
         message(value, where) for field, value in fields(memoryview(data), where) if field == 1
     )
@@ -62,10 +63,10 @@ def decode(data: bytes, where: str) -> ObjectGraph:
                 inner = dict(fields(message(value, where), where))
                 variable, slot = (number(inner.get(key, 0), where) for key in (1, 3))
                 name = text(inner.get(2, memoryview(b"")), where)
-                slot_variables.append((variable, name, slot))
+                slot_variables[slot] = variable, name
     slots = {
         keys[slot]: ObjectSlot(keys[variable], name)
-        for variable, name, slot in slot_variables
+        for slot, (variable, name) in slot_variables.items()
         if variable in keys and slot in keys
     }
     return ObjectGraph(full_names, slots)

@@ -10,6 +10,8 @@ import numpy
 from migrate.encoding.dtypes import DType
 from semisync.common.errors import BadInput
 
+_MAX_COMPARED = 2_000_000  # pairs of slices, some five seconds
+
 Extent = Tuple[int, Optional[int]]  # start and length; None is the whole dimension
 
 
@@ -90,12 +92,31 @@ def check_tiling(pieces: Sequence[Piece], full: Tuple[int, ...], where: str) -> 
     filled = sum(math.prod(piece.shape) for piece in pieces)
     if filled != math.prod(full):
         raise BadInput(f"{where}: its slices hold {filled} of {math.prod(full)} elements")
+    axis = _most_cut(pieces)
     begun: List[Piece] = []  # pieces that may still reach the next one
-    for piece in pieces:
-        begun = [other for other in begun if other.start[0] + other.shape[0] > piece.start[0]]
+    compared = 0
+    for piece in sorted(pieces, key=lambda one: one.start[axis : axis + 1]):
+        begun = [other for other in begun if _end(other, axis) > piece.start[axis]]
+        compared += len(begun)
+        if compared > _MAX_COMPARED:
+            raise BadInput(
+                f"{where}: its {len(pieces)} slices are cut in several directions, too many to "
+                "check; TensorFlow's partitioners cut in one"
+            )
         if any(_overlap(other, piece) for other in begun):
             raise BadInput(f"{where}: two of its slices overlap at {list(piece.start)}")
         begun.append(piece)
+
+
+def _most_cut(pieces: Sequence[Piece]) -> int:
+    """The dimension with the most starts: along it few pieces lie side by side."""
+    starts = zip(*(piece.start for piece in pieces))
+    counts = [len(set(of_dimension)) for of_dimension in starts]
+    return counts.index(max(counts)) if counts else 0
+
+
+def _end(piece: Piece, axis: int) -> int:
+    return piece.start[axis] + piece.shape[axis]
 
 
 def _overlap(one: Piece, other: Piece) -> bool:

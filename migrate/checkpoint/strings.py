@@ -26,6 +26,7 @@ from migrate.encoding.wire import varints
 from semisync.common.errors import BadInput
 
 _BUFFER = 64 << 10  # bytes of varints decoded at a time
+_AT_ONCE = 1 << 30  # bytes of the strings of one call
 
 
 class StringStream:
@@ -58,19 +59,37 @@ class StringStream:
     def fill(self, target: numpy.ndarray) -> None:
         """Puts the next elements, as bytes, into `target` (object), in row-major order."""
         lengths = self._lengths.take(target.size)
-        data = numpy.empty(int(lengths.sum()), numpy.uint8)
-        self._shards.read_into(self._piece.shard, self._position, data, self._where)
-        self._position += data.size
+        size = int(lengths.sum())
+        if size > _AT_ONCE:
+            raise BadInput(
+                f"{self._where}: {target.size} strings have {size:,} bytes; at most {_AT_ONCE:,} "
+                "are read at once"
+            )
         self._left -= target.size
-        if self._crc is not None:
-            self._crc = crc32c.extend(self._crc, data)
-            if not self._left:
-                self._shards.check_crc(self._crc, self._piece, self._where)
+        data = self._read(size)
         content, elements, start = data.tobytes(), numpy.empty(target.size, dtype=object), 0
         for index, length in enumerate(lengths.tolist()):
             elements[index] = content[start : start + length]
             start += length
         target[...] = elements.reshape(target.shape)
+
+    def verify(self) -> None:
+        """Reads the rest, and keeps none of it; in place of `fill`."""
+        end = self._piece.offset + self._piece.size
+        self._left = 0
+        while self._position < end:
+            self._read(min(end - self._position, self._shards.step(self._piece.shard)))
+
+    def _read(self, size: int) -> numpy.ndarray:
+        """The next bytes, uint8; after the last element they are checked."""
+        data = numpy.empty(size, numpy.uint8)
+        self._shards.read_into(self._piece.shard, self._position, data, self._where)
+        self._position += size
+        if self._crc is not None:
+            self._crc = crc32c.extend(self._crc, data)
+            if not self._left and self._position == self._piece.offset + self._piece.size:
+                self._shards.check_crc(self._crc, self._piece, self._where)
+        return data
 
     def _first_pass(self) -> int:
         """Checks the lengths and finds the first element; returns the crc up to there."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple, Sequence, Tuple
 
+from semisync.common.errors import BadInput
+
+MAX_ROW = 512 << 20  # bytes: who reads rows holds one as a whole, perhaps beside its slots'
+
 
 class Slice(NamedTuple):
     """The box of a tensor that is stored as one piece."""
@@ -37,3 +41,11 @@ class TensorInfo(NamedTuple):
 def rows_of(shape: Sequence[int]) -> int:
     """A scalar is one row."""
     return shape[0] if shape else 1
+
+
+def refuse_wide_rows(size: int, where: str) -> None:
+    """Raises BadInput where a row has more bytes than anybody trained; none is held then."""
+    if size > MAX_ROW:
+        raise BadInput(
+            f"{where} has rows of {size:,} bytes; read by rows are those of at most {MAX_ROW:,}"
+        )

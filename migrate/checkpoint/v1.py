@@ -21,7 +21,7 @@ from typing import Dict, List, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.index import shape_of, slice_of
+from migrate.checkpoint.index import refuse_more_pieces, shape_of, slice_of
 from migrate.checkpoint.paths import v1_tables
 from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.checkpoint.scattered import gather
@@ -37,6 +37,8 @@ _PLAIN = {"float32": 5, "float64": 6, "complex64": 9, "complex128": 12}
 _VARINTS = {"int64": 10, "bool": 11, "float16": 13, "bfloat16": 13, "uint32": 16, "uint64": 17}
 _OTHER_VARINTS = 7
 _STRINGS = 8
+_MAX_VALUES = 1 << 29  # of 4 bytes they are 2 GB, more than a protobuf takes
+_DECODED = 64 << 10  # bytes of varints at a time
 
 
 class Tables:
@@ -68,18 +70,23 @@ class Tables:
             self._open[shard] = Table(self.paths[shard])
         return self._open[shard]
 
+    @property
+    def count(self) -> int:
+        """How many slices there are."""
+        return len(self._keys)
+
     def add(self, key: bytes) -> int:
         """Remembers the key of a slice; returns its number."""
         self._keys.append(key)
         return len(self._keys) - 1
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """Raises BadInput if the table is too short for `piece`, at most 64 values per byte."""
-        size = self.table(piece.shard).size
-        if math.prod(piece.shape) > MAX_RATIO * size:
+        """Raises BadInput if the table is too short for `piece`, or `piece` for no entry of one."""
+        size, count = self.table(piece.shard).size, math.prod(piece.shape)
+        if count > min(MAX_RATIO * size, _MAX_VALUES):
             raise BadInput(
-                f"{where} is said to have {math.prod(piece.shape)} values, but "
-                f"{self.paths[piece.shard]} has {size} bytes"
+                f"{where} is said to have {count} values, but {self.paths[piece.shard]} has {size} "
+                f"bytes, and a slice has at most {_MAX_VALUES} values"
             )
 
     def check_crc(self, crc: int, piece: Piece, where: str) -> None:
@@ -99,9 +106,10 @@ class Tables:
             if field == 2:
                 saved = dict(fields(message(value, where), where))
                 tensor = message(saved.get(3, tensor), where)
-        values = _values(tensor, dtype, where)
-        if len(values) != math.prod(piece.shape):
-            raise BadInput(f"{where} holds {len(values)} values, expected {math.prod(piece.shape)}")
+        count = math.prod(piece.shape)
+        values = _values(tensor, dtype, count, where)
+        if len(values) != count:
+            raise BadInput(f"{where} holds {len(values)} values, expected {count}")
         return values
 
 
@@ -149,6 +157,7 @@ def _tensors(tables: Tables) -> Dict[str, Tensor]:
             where = f"{path}: tensor {name!r}"
             if types.setdefault(name, (dtype, shape)) != (dtype, shape):
                 raise BadInput(f"{where} has another type or shape than in {tables.paths[0]}")
+            refuse_more_pieces(tables.count + len(stored), path)
             for extents in stored:
                 start, size = resolve(extents, shape, where)
                 itemsize = dtype.array.itemsize if dtype.array is not None else 0
@@ -202,7 +211,8 @@ def _meta(data: memoryview, path: str) -> Meta:
     return name, DTYPES[kind], shape, extents
 
 
-def _values(tensor: memoryview, dtype: DType, where: str) -> numpy.ndarray:
+def _values(tensor: memoryview, dtype: DType, count: int, where: str) -> numpy.ndarray:
+    """The values in a TensorProto; of varints at most one more than `count`, which are due."""
     if dtype.name == "string":
         strings = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
         out = numpy.empty(len(strings), dtype=object)
@@ -216,10 +226,14 @@ def _values(tensor: memoryview, dtype: DType, where: str) -> numpy.ndarray:
         if raw.size % dtype.array.itemsize:
             raise BadInput(f"{where} holds {raw.size} bytes, no whole number of {dtype.name}")
         return raw.view(dtype.array)
-    decoded, used = varints(raw, raw.size)
-    if used != raw.size:
-        raise BadInput(f"{where}: a number is cut short; the file is damaged")
-    return _narrow(decoded, dtype, where)
+    out, at, done = numpy.empty(count + 1, dtype.array), 0, 0
+    while at < raw.size and done <= count:
+        decoded, used = varints(raw[at : at + _DECODED], count + 1 - done)
+        if not used:
+            raise BadInput(f"{where}: a number is cut short; the file is damaged")
+        out[done : done + len(decoded)] = _narrow(decoded, dtype, where)
+        at, done = at + used, done + len(decoded)
+    return out[:done]
 
 
 def _narrow(values: numpy.ndarray, dtype: DType, where: str) -> numpy.ndarray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from migrate.encoding.wire import varint
 from semisync.common.errors import BadInput
 
-MAX_RATIO = 64  # a 3-byte copy yields at most 64 bytes, so a true ratio stays well below
+MAX_RATIO = 22  # a copy of 3 bytes yields at most 64
 
 
 def decompress(data: memoryview, where: str) -> bytes:

@@ -9,13 +9,16 @@ Layout of the file, back to front:
 A handle is two varints, offset and size. Each block is followed by a type byte (0 raw, 1 snappy)
 and the masked crc32c of contents and type. Inside a block a key shares a prefix with the one
 before it; the block ends with its restart points and their count, four bytes each.
+
+So a long key may take a few bytes of the file. What a table costs is bounded while it is read, by
+what no table of TensorFlow's has: see the constants.
 Source: https://github.com/google/leveldb/blob/main/doc/table_format.md
 """
 
 from __future__ import annotations
 
 import bisect
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
@@ -29,7 +32,15 @@ TABLE_MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 _FOOTER = 48
 _TRAILER = 5
 # TensorFlow closes a block at 256 KiB; one entry, a protobuf below 2 GiB, may make it longer.
+_CLOSES = 256 << 10
 _MAX_BLOCK = (2 << 30) + (1 << 20)
+# TensorFlow sets no limit to a name. It is a path, as a file's is, of which Linux takes 4096 bytes;
+# the key of a slice writes some bytes twice.
+_MAX_KEY = 8 << 10
+_MAX_KEYS = (
+    128 << 20
+)  # bytes of all of a table's keys, which a reader holds: a million of 128 bytes
+_HELD = 1 << 20  # bytes of a block whose entries are kept for the next look-up
 
 
 class _Handle(NamedTuple):
@@ -38,7 +49,11 @@ class _Handle(NamedTuple):
 
 
 class Table:
-    """An open table. Every block is checked when it is read; one is held at a time."""
+    """An open table. Every block is checked when it is read; one is held at a time.
+
+    Raises:
+        BadInput: damage, or what costs more than any table that TensorFlow wrote.
+    """
 
     def __init__(self, path: str) -> None:
         self._file = open_file(path)
@@ -46,8 +61,11 @@ class Table:
         self.size = self._file.size
         self._lasts: List[bytes] = []  # a key at or after the last one of each block
         self._blocks: List[_Handle] = []
+        self._held: Tuple[int, Dict[bytes, memoryview]] = (-1, {})  # a block and its entries
+        keys = _Keys(path)
         for last, value in _entries(_block(self._file, _index_handle(self._file)), path):
-            self._lasts.append(bytes(last))
+            keys.add(last)
+            self._lasts.append(last)
             self._blocks.append(_handle(value, 0, path)[0])
 
     def close(self) -> None:
@@ -56,9 +74,10 @@ class Table:
 
     def __iter__(self) -> Iterator[Tuple[bytes, memoryview]]:
         """Yields the (key, value) pairs in ascending order of the keys."""
-        last = None
+        last, keys = None, _Keys(self.path)
         for handle in self._blocks:
-            for key, value in _entries(_block(self._file, handle), self.path):
+            for key, value in _entries(_block(self._file, handle), self.path, _CLOSES):
+                keys.add(key)
                 if last is not None and key <= last:
                     raise BadInput(f"{self.path}: key {key!r} comes after {last!r}, out of order")
                 last = key
@@ -69,14 +88,42 @@ class Table:
         number = bisect.bisect_left(self._lasts, key)
         if number == len(self._blocks):
             return None
-        entries = _entries(_block(self._file, self._blocks[number]), self.path)
-        return next((value for stored, value in entries if stored == key), None)
+        if number == self._held[0]:
+            return self._held[1].get(key)
+        block = _block(self._file, self._blocks[number])
+        entries = _entries(block, self.path, _CLOSES)
+        if len(block) > _HELD:
+            return next((value for stored, value in entries if stored == key), None)
+        self._held = (number, dict(entries))
+        return self._held[1].get(key)
 
 
-def read_table(path: str) -> Iterator[Tuple[bytes, bytes]]:
-    """Yields the (key, value) pairs of the table in ascending order of the keys."""
+class _Keys:
+    """Adds up the keys that a reader of a table holds."""
+
+    def __init__(self, path: str) -> None:
+        self._path, self._bytes = path, 0
+
+    def add(self, key: bytes) -> None:
+        """Raises BadInput where the keys are more than a table has."""
+        self._bytes += len(key)
+        if self._bytes > _MAX_KEYS:
+            raise BadInput(
+                f"{self._path} spells out names of more than {_MAX_KEYS >> 20} MiB; TensorFlow did "
+                "not write it"
+            )
+
+
+def read_table(path: str, most: int = _MAX_BLOCK) -> Iterator[Tuple[bytes, bytes]]:
+    """Yields the (key, value) pairs of the table in ascending order of the keys.
+
+    Args:
+        most: the bytes that the file may have.
+    """
     table = Table(path)
     try:
+        if table.size > most:
+            raise BadInput(f"{path} has {table.size} bytes; no checkpoint's index has over {most}")
         for key, value in table:
             yield key, bytes(value)
     finally:
@@ -129,8 +176,14 @@ def _block(file: StoredFile, handle: _Handle) -> memoryview:
     raise BadInput(f"{where} has compression type {kind}; known are 0 (raw) and 1 (snappy)")
 
 
-def _entries(block: memoryview, path: str) -> Iterator[Tuple[bytes, memoryview]]:
-    """The entries of one block; its restart points are only for binary search."""
+def _entries(
+    block: memoryview, path: str, closes: int = _MAX_BLOCK
+) -> Iterator[Tuple[bytes, memoryview]]:
+    """The entries of one block; its restart points are only for binary search.
+
+    Args:
+        closes: bytes of the block after which no entry begins.
+    """
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 * (restarts + 1)
     if end < 0:
@@ -138,11 +191,19 @@ def _entries(block: memoryview, path: str) -> Iterator[Tuple[bytes, memoryview]]
     view = block[:end]
     position, key = 0, b""
     while position < end:
+        if position >= closes:
+            raise BadInput(
+                f"{path}: a block goes on after {closes} bytes, where TensorFlow ends it"
+            )
         shared, position = varint(view, position, path)
         unshared, position = varint(view, position, path)
         length, position = varint(view, position, path)
         if shared > len(key) or unshared + length > end - position:
             raise BadInput(f"{path}: an entry at byte {position} ends beyond its block")
+        if shared + unshared > _MAX_KEY:
+            raise BadInput(
+                f"{path}: a name has {shared + unshared} bytes, expected at most {_MAX_KEY}"
+            )
         key = key[:shared] + bytes(block[position : position + unshared])
         position += unshared
         yield key, block[position : position + length]

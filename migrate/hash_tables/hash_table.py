@@ -14,10 +14,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Dict, Iterator, List, NamedTuple, Optional, Protocol, Tuple
 
 import numpy
 
+from migrate.checkpoint.tensor_info import refuse_wide_rows
+from migrate.encoding.dtypes import BY_NAME
 from semisync.common.errors import UsageError
 
 
@@ -93,6 +96,11 @@ class HashTable:
     parts: Tuple[Part, ...]
     slots: Dict[str, HashTable] = dataclasses.field(default_factory=dict)
     filtered: Optional[HashTable] = None
+
+    def __post_init__(self) -> None:
+        array = BY_NAME[self.dtype].array
+        size = math.prod(self.value_shape) * (0 if array is None else array.itemsize)
+        refuse_wide_rows(size, f"hash table {self.name!r}")
 
     @property
     def stored(self) -> int:

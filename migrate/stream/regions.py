@@ -14,6 +14,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
+from migrate.checkpoint.tensor_info import refuse_wide_rows
 from migrate.stream.item import Item
 
 CHUNK_BYTES = 16 << 20
@@ -59,8 +60,13 @@ Part = List[Region]
 
 
 def cuts(item: Item, source_row_bytes: int) -> Iterator[Tuple[int, int]]:
-    """(first row, rows) of each region of `item`; an empty tensor has none."""
+    """(first row, rows) of each region of `item`; an empty tensor has none.
+
+    Raises:
+        BadInput: a row is too large to be held.
+    """
     largest = max(item.row_bytes, source_row_bytes, 1)
+    refuse_wide_rows(largest, f"{item.source!r}, {list(item.shape)},")
     step = max(CHUNK_BYTES // largest, 1)
     if item.nbytes:
         for first in range(0, item.rows, step):

@@ -31,8 +31,24 @@ def block(entries):
     return bytes(out)
 
 
-def write_table(path, entries, per_block=7, snappy=False):
-    """A table of `entries` (key, value), `per_block` of them a block."""
+def sharing(prefix, ends, value):
+    """The block of the keys `prefix` + each of `ends`, the same `value` at each.
+
+    It is as long as the ends; `block` would need the keys.
+    """
+    out, shared, rest = bytearray(), 0, prefix
+    for end in ends:
+        out += varint(shared) + varint(len(rest + end)) + varint(len(value)) + rest + end + value
+        shared, rest = len(prefix), b""
+    return bytes(out) + bytes(4) + (1).to_bytes(4, "little")
+
+
+def write_table(path, entries, per_block=7, snappy=False, more=()):
+    """A table of `entries` (key, value), `per_block` of them a block, and of blocks after these.
+
+    Args:
+        more: (last key, contents) of each block.
+    """
     out, index = bytearray(), []
 
     def add(content):
@@ -46,5 +62,6 @@ def write_table(path, entries, per_block=7, snappy=False):
     for start in range(0, len(entries), per_block):
         part = entries[start : start + per_block]
         index.append((part[-1][0], add(block(part))))
+    index += [(last, add(contents)) for last, contents in more]
     footer = add(block([])) + add(block(index))
     path.write_bytes(bytes(out) + footer.ljust(40, b"\x00") + TABLE_MAGIC)
