@@ -4,6 +4,7 @@ import argparse
 import sys
 from typing import Any
 
+from migrate.model.vocabulary_files import add_assets
 from migrate.scoring.options import add_inputs, add_tensorflow, given
 from migrate.servers import add_plugins
 from semisync.common.errors import UsageError
@@ -44,6 +45,7 @@ def _add_sides(group: Any) -> None:
     add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the conversion)")
     add_plugins(group)
+    add_assets(group)
 
 
 def check(args: argparse.Namespace) -> None:
@@ -75,4 +77,13 @@ def setting(args: argparse.Namespace) -> Any:
         said.types, said.fills, text=said.text, size=args.batch_size or ROWS_AT_A_TIME
     )
     python = args.tf_python or sys.executable
-    return Setting(args.meta, said.named, said.feeds, reading, python, args.tf_import, args.timeout)
+    return Setting(
+        args.meta,
+        said.named,
+        said.feeds,
+        reading,
+        python,
+        args.tf_import,
+        args.timeout,
+        args.asset,
+    )

@@ -25,6 +25,7 @@ class Setting(NamedTuple):
         python: the interpreter that has TensorFlow.
         modules: what it imports first, for the ops that they register.
         timeout: seconds for each of its answers.
+        assets: files elsewhere that the graph fills lookup tables from, as in `migrate.load_model`.
     """
 
     meta: Optional[str] = None
@@ -34,6 +35,7 @@ class Setting(NamedTuple):
     python: str = sys.executable
     modules: Sequence[str] = ()
     timeout: float = 600.0
+    assets: Sequence[str] = ()
 
     def feed(self, tensor: str) -> Any:
         """The constant of a placeholder, with or without ":0"; None: there is none."""

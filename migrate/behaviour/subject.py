@@ -75,7 +75,7 @@ def open_subject(
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
     taken = {name: one.tensors for name, one in inputs.items()}
-    whole = lowered(found)
+    whole = lowered(found, setting.assets)
     graph = as_converted(whole.graph, taken)
     return Subject(checkpoint, found.graph, whole._replace(graph=graph))
 

@@ -140,6 +140,7 @@ class _Both:
             subject.raw.path,
             feeds=_numbers(self._setting),
             given=dict(self._drawn),
+            assets=self._setting.assets,
         )
         trains = set(self._training_told.values()) or {True}
         if len(trains) > 1:

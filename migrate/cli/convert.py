@@ -86,9 +86,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _source(args: argparse.Namespace, checkpoint: Checkpoint) -> Optional[Written]:
     if not args.model:
-        if args.input or args.output:
-            option, what = ("input", "takes") if args.input else ("output", "returns")
-            raise UsageError(f"--{option} says what the module of --model {what}; give both")
+        told = {"input": "takes", "output": "returns", "asset": "may have"}
+        for option, what in told.items():
+            if getattr(args, option):
+                raise UsageError(f"--{option} says what the module of --model {what}; give both")
         return None
-    found = read_meta_graph(checkpoint, args.meta, named_inputs(args.input))
+    found = read_meta_graph(checkpoint, args.meta, named_inputs(args.input), args.asset)
     return write_source(found, checkpoint, find_outputs(found.graph, args.output))

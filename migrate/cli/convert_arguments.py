@@ -9,6 +9,7 @@ from typing import Dict, Optional, Sequence, Tuple
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.launcher.environment import DEADLINE
 from migrate.manifest.id_modes import DUPLICATES, MODES
+from migrate.model.vocabulary_files import add_assets
 from migrate.planning.choosing import NO_TABLES
 from migrate.planning.plan import CASTS, STATICS, STRATEGIES, Plan
 from migrate.planning.planner import plan
@@ -27,7 +28,7 @@ _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors
   semisync convert --to-tensorflow converted back.ckpt-1 --original model.ckpt-1"""
 
-_SHARED = ("prefix", "out", "to_tensorflow", "meta")  # options of both ways
+_SHARED = ("prefix", "out", "to_tensorflow", "meta", "asset")  # options of both ways
 _BACK = ("original", "converted", "overwrite", "latest")
 
 
@@ -131,6 +132,7 @@ def _configure_model(group: argparse._ArgumentGroup) -> None:
         help="with --model: what the module returns; may be repeated; default: the signature's "
         "outputs, or what the loss is given",
     )
+    add_assets(group)
 
 
 def _configure_work(group: argparse._ArgumentGroup) -> None:

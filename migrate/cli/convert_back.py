@@ -19,6 +19,7 @@ def run(args: argparse.Namespace) -> int:
             args.original,
             args.converted,
             meta=args.meta,
+            assets=args.asset,
             overwrite=args.overwrite,
             latest=args.latest,
             progress=progress,

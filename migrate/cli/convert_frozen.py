@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.dry_run:
         check_writable(args.out)
     checkpoint = open_model(args.prefix)
-    found = read_meta_graph(checkpoint, None, named_inputs(args.input))
+    found = read_meta_graph(checkpoint, None, named_inputs(args.input), args.asset)
     model = write_source(found, checkpoint, find_outputs(found.graph, args.output))
     print(
         f"note: {checkpoint.prefix} is a frozen graph: the module scores, but it has no parameters "

@@ -19,6 +19,7 @@ from migrate.cli import inspect_converted, inspect_graph
 from migrate.hash_tables.readers import tables_in_files
 from migrate.inspection.listing import describe, describe_tables, empty
 from migrate.manifest.manifest import is_converted
+from migrate.model.vocabulary_files import add_assets
 from migrate.open import open_checkpoint
 from migrate.servers import add_plugins
 
@@ -49,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the MetaGraph, which identifies slots; default as for convert",
     )
     add_plugins(parser)
+    add_assets(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--index", action="store_true", help="read the index alone: no norms, no suspicious rows"
@@ -63,7 +65,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the listing; returns 0."""
     if args.graph:
-        return inspect_graph.run(args.prefix, args.meta, args.json)
+        return inspect_graph.run(args.prefix, args.meta, args.json, args.asset)
     if args.newer is None and is_converted(args.prefix):
         return _converted(args.prefix, args.json)
     tables = tables_in_files(args.prefix) if args.newer is None else None

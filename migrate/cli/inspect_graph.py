@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import shlex
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Sequence
 
 from migrate.graph.attributes import Shape
 from migrate.graph.find import graph_file
@@ -34,12 +34,12 @@ _META = ".meta"
 _NAMED = 3  # names in a cell
 
 
-def run(path: str, meta: Optional[str], as_json: bool) -> int:
+def run(path: str, meta: Optional[str], as_json: bool, assets: Sequence[str] = ()) -> int:
     """Prints the inputs and outputs of the graph; returns 0."""
     file = meta or graph_file(path)
     graph = read_graph(file)
     interface = find_interface(graph)
-    model = converts(path, meta, graph)
+    model = converts(path, meta, graph, assets)
     if as_json:
         print(json.dumps({**described(file, interface), "model": model}, indent=1))
     else:
@@ -47,7 +47,9 @@ def run(path: str, meta: Optional[str], as_json: bool) -> int:
     return 0
 
 
-def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
+def converts(
+    path: str, meta: Optional[str], graph: Graph, assets: Sequence[str] = ()
+) -> Dict[str, Any]:
     """What `convert --model` does with the graph at `path`, or with the one at `meta`.
 
     Returns:
@@ -55,7 +57,9 @@ def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
         none is written, with the unknown ops and the names of their nodes.
     """
     prefix = path[: -len(_META)] if meta is None and path.endswith(_META) else path
-    call = shlex.join(["semisync", "convert", prefix, "converted", "--model", *_option(meta)])
+    call = shlex.join(
+        ["semisync", "convert", prefix, "converted", "--model", *_options(meta, assets)]
+    )
     found: Dict[str, Any] = {
         "call": call,
         "outputs": [],
@@ -65,7 +69,7 @@ def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
     }
     try:
         with extra("torch", "to convert it"):
-            found["note"] = "; ".join(_write(prefix, meta).notes) or None
+            found["note"] = "; ".join(_write(prefix, meta, assets).notes) or None
     except SemisyncError as error:
         found["reason"] = str(error)
     with contextlib.suppress(SemisyncError), extra("torch", ""):  # the reason is said
@@ -77,11 +81,12 @@ def converts(path: str, meta: Optional[str], graph: Graph) -> Dict[str, Any]:
     return found
 
 
-def _option(meta: Optional[str]) -> List[str]:
-    return [] if meta is None else ["--meta", meta]
+def _options(meta: Optional[str], assets: Sequence[str]) -> List[str]:
+    given = [] if meta is None else ["--meta", meta]
+    return given + [word for asset in assets for word in ("--asset", asset)]
 
 
-def _write(prefix: str, meta: Optional[str]) -> Written:
+def _write(prefix: str, meta: Optional[str], assets: Sequence[str]) -> Written:
     """All of `convert --model` but the files; raises what it would."""
     with open_model(prefix) as checkpoint:
         if checkpoint:  # else it is a frozen graph, which has no variables
@@ -89,7 +94,7 @@ def _write(prefix: str, meta: Optional[str]) -> Written:
         for shard in checkpoint.shard_paths():
             if size_of(shard) is None:
                 raise BadInput(f"{shard}, a data file of {checkpoint.prefix}, is missing")
-        found = read_meta_graph(checkpoint, meta)
+        found = read_meta_graph(checkpoint, meta, assets=assets)
         return write_source(found, checkpoint, find_outputs(found.graph, None))
 
 

@@ -62,7 +62,7 @@ def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], str, boo
     if not behaves or args.sample is not None:
         from migrate.verification import verify
 
-        values = verify(args.prefix, args.out, args.sample)
+        values = verify(args.prefix, args.out, args.sample, assets=args.asset)
         found.append(("values", record(values), as_text(values), values.verified))
     if args.forward is not None:
         from migrate.behaviour.forward import ROWS, compare_forward

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Dict, NamedTuple, Optional
+from typing import Dict, Iterable, NamedTuple, Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import checkpoint_prefix, join, saved_model_file
@@ -91,13 +91,18 @@ def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Met
     return MetaGraph(graph, held)
 
 
-def lowered(found: MetaGraph) -> MetaGraph:
-    """What a model is written from: the graph without calls, its tables by id as variables."""
+def lowered(found: MetaGraph, assets: Iterable[str] = ()) -> MetaGraph:
+    """What a model is written from: the graph without calls, its tables by id as variables.
+
+    Args:
+        assets: files that the graph may have though they lie elsewhere.
+    """
     saved = dict(found.saved)
     for table in tables_by_id(found.graph):
         saved.update((name, Saved(name, 0)) for name in (table, ids_of(table)))
     saved.update((node, Saved(name, 0)) for node, name in served_nodes(found.graph).items())
-    return MetaGraph(lower(found.graph), saved)
+    admitted = frozenset(map(os.path.abspath, assets))
+    return MetaGraph(lower(found.graph)._replace(admitted=admitted), saved)
 
 
 def _beside(prefix: str) -> Optional[str]:

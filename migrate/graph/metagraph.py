@@ -83,6 +83,7 @@ class Graph(NamedTuple):
         rewired: nodes that differ from those in the file, see `migrate.graph.wrapped`.
         calls: by name, the nodes that `migrate.graph.lowering` put others in the place of.
         named: where the caller names the inputs, their tensors by name; there are no others.
+        admitted: absolute paths of the files elsewhere that the caller lets it have.
     """
 
     path: str
@@ -96,6 +97,7 @@ class Graph(NamedTuple):
     rewired: FrozenSet[str] = frozenset()
     calls: Mapping[str, Node] = {}
     named: Mapping[str, Tuple[str, ...]] = {}
+    admitted: FrozenSet[str] = frozenset()
 
     def beyond(self, edge: Edge, through: Container[str]) -> Edge:
         """The tensor that `edge` is once the ops in `through` are skipped, by their first inputs.

@@ -88,6 +88,7 @@ class Emitter:
         rows: that the graph takes at a time where no input says so, see `fixed_rows`.
         layers: those that are recognised, by the node that each ends at.
         modules: theirs.
+        tables: the lookup tables.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Emitter:
         tables: Tables,
     ) -> None:
         self._graph, self._parameters, self._constants = graph, parameters, constants
-        self._tables, self.features = tables, Inputs(graph)
+        self.tables, self.features = tables, Inputs(graph)
         self.regions = Regions(cut_at_inputs(graph), outputs)
         known = Known(graph)
         self.subject = Subject(
@@ -217,7 +218,7 @@ class Emitter:
         elif self.features.of((name, 0)) is not None:
             self._input(node)
         elif node.op in TABLES:
-            self._values[name, 0] = Value(self._tables.attribute(node), OBJECT)
+            self._values[name, 0] = Value(self.tables.attribute(node), OBJECT)
         elif name in self.regions.cond_of:
             self._branches(node)
         elif name in self.regions.frame_of:

@@ -43,13 +43,15 @@ def load_model(
     meta: Optional[str] = None,
     output: Union[str, Sequence[str], None] = None,
     inputs: Named = None,
+    assets: Sequence[str] = (),
 ) -> Any:
     """The model of a checkpoint as a torch.nn.Module that takes the raw features.
 
     The module's `forward` takes a mapping of the graph's own inputs, placeholders or features that
     a parser or an iterator delivers; `module.tensorflow_inputs` lists them. Trained variables are
     parameters, others buffers: `module.tensorflow_variables` has the TensorFlow name of each.
-    `module.source` is its Python source, `module.tensorflow_features` what features.json has.
+    `module.source` is its Python source, `module.tensorflow_features` what features.json has,
+    `module.notes` what one should know of its scores, such as that a vocabulary is a guess.
 
     Args:
         checkpoint: an open one, or its prefix, the directory of a SavedModel, or the file of a
@@ -59,13 +61,15 @@ def load_model(
             graph says of itself, see `migrate.model.outputs`.
         inputs: {name: tensor} of what the module takes, any tensors, or their names alone; by
             default what the graph is fed, see `migrate.model.named_inputs`.
+        assets: files that the graph fills lookup tables from and may have though they do not lie
+            in its directory, see `migrate.model.vocabulary_files`.
 
     Returns:
         A torch.nn.Module.
 
     Raises:
-        BadInput: the graph has an op that is not known, the outputs cannot be told, or the
-            checkpoint is another model's.
+        BadInput: the graph has an op that is not known, the outputs cannot be told, the
+            checkpoint is another model's, or the graph names a file that it does not get.
 
     Examples:
         >>> model = migrate.load_model("model.ckpt-40000")
@@ -74,7 +78,7 @@ def load_model(
         torch.Size([2, 1])
     """
     checkpoint = opened(checkpoint)
-    found = read_meta_graph(checkpoint, meta, inputs)
+    found = read_meta_graph(checkpoint, meta, inputs, assets)
     written = write_source(found, checkpoint, find_outputs(found.graph, output))
     from migrate.runtime.serving.linear import score_by_onednn
 
@@ -86,8 +90,13 @@ def opened(checkpoint: Union[Checkpoint, str, os.PathLike]) -> Checkpoint:
     return checkpoint if isinstance(checkpoint, Checkpoint) else open_model(checkpoint)
 
 
-def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str], inputs: Named = None) -> MetaGraph:
-    """The graph of a checkpoint with these inputs and without function calls.
+def read_meta_graph(
+    checkpoint: Checkpoint,
+    meta: Optional[str],
+    inputs: Named = None,
+    assets: Sequence[str] = (),
+) -> MetaGraph:
+    """The graph of a checkpoint with these inputs and files, and without function calls.
 
     Raises:
         BadInput: there is none.
@@ -95,7 +104,7 @@ def read_meta_graph(checkpoint: Checkpoint, meta: Optional[str], inputs: Named =
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
-    found = lowered(found)
+    found = lowered(found, assets)
     return found._replace(graph=begin_at(found.graph, inputs))
 
 
@@ -147,7 +156,8 @@ class Written(NamedTuple):
     @property
     def notes(self) -> List[str]:
         """What one should know of the model's scores."""
-        return [note for note in (self.drops, self.by_batch) if note]
+        found = [self.drops, self.by_batch, *self.emitter.tables.files.notes]
+        return [note for note in found if note]
 
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
@@ -195,6 +205,7 @@ def build_module(written: Written, checkpoint: Checkpoint) -> Any:
     module.tensorflow_variables = {p.attribute: p.variable for p in written.parameters}
     module.tensorflow_nodes = written.by_node
     module.tensorflow_features = written.features
+    module.notes = written.notes
     fill(module, written, checkpoint)
     return module
 

@@ -1,7 +1,7 @@
 """The lookup tables of a model: vocabularies, with the keys and values that initialise them.
 
     HashTable(V2)  <-  InitializeTable(V2), LookupTableImport(V2)      keys and values, constants
-                   <-  InitializeTableFromTextFile(V2)                 a file: constant, or an asset
+                   <-  InitializeTableFromTextFile(V2)                 a file, see vocabulary_files
 
 The op that initialises a table is not among the outputs' ancestors: it is looked for among the ops
 that use the table.
@@ -9,17 +9,16 @@ that use the table.
 
 from __future__ import annotations
 
-import os
 from typing import Any, Dict, List, Optional
 
 from migrate.graph.attributes import dtypes, integer, string
 from migrate.graph.lookups import Consumers, consumers_of
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
 from migrate.model.folding import Known
 from migrate.model.ops.values import as_data, literal
 from migrate.model.source.names import Names, local_name
+from migrate.model.vocabulary_files import VocabularyFiles
 from semisync.common.errors import BadInput
 
 TABLES = {"HashTable", "HashTableV2"}
@@ -31,7 +30,12 @@ _PASSING = {"Identity", "PlaceholderWithDefault", "ReadVariableOp"}
 
 
 class Tables:
-    """Those of one model. sources: the expression that makes each, by its attribute."""
+    """Those of one model.
+
+    Attributes:
+        sources: the expression that makes each, by its attribute.
+        files: those that they are filled from.
+    """
 
     def __init__(self, graph: Graph, names: Names, constants: Constants) -> None:
         self._graph, self._names, self._constants = graph, names, constants
@@ -39,6 +43,7 @@ class Tables:
         self._consumers: Optional[Consumers] = None
         self._by_node: Dict[str, str] = {}
         self.sources: Dict[str, str] = {}
+        self.files = VocabularyFiles(graph)
 
     def attribute(self, node: Node) -> str:
         """The attribute that holds the table of `node`."""
@@ -91,7 +96,7 @@ class Tables:
                     more["delimiter"] = (string(self._graph, user, "delimiter") or b"\t").decode()
                 if integer(self._graph, user, "offset"):
                     more["offset"] = integer(self._graph, user, "offset")
-                name = self._constants.asset_name(self._file(self._named(user)))
+                name = self._constants.asset_name(self._file(table, user))
                 return {"file": name, **columns, **more}
         return {}
 
@@ -110,7 +115,7 @@ class Tables:
         if integer(graph, initialiser, "offset"):
             arguments["offset"] = integer(graph, initialiser, "offset")
         more = ", ".join(f"{key}={value}" for key, value in arguments.items())
-        path = self._file(self._named(initialiser))
+        path = self._file(table, initialiser)
         return f"runtime.LookupTable.from_text_file({self._constants.asset(path)}, {more})"
 
     def _named(self, initialiser: Node) -> Node:
@@ -128,23 +133,8 @@ class Tables:
             )
         return node
 
-    def _file(self, named: Node) -> str:
-        """Where the file is now: in the SavedModel's assets, where the graph says, or beside it."""
-        graph = self._graph
-        home = os.path.dirname(graph.path)
-        path = graph.assets.get(named.name, "")
-        places = [os.path.join(home, "assets", path)]
-        if not path:
-            path = os.fsdecode(bytes(constant_array(graph, named)[()]))
-            name = os.path.basename(path)
-            places = [path, os.path.join(home, "assets", name), os.path.join(home, name)]
-        found = next((place for place in places if os.path.exists(place)), None)
-        if found is None:
-            raise BadInput(
-                f"{graph.path}: a lookup table is filled from {path}, which is not there; "
-                f"put it beside the graph, as {places[-1]}"
-            )
-        return found
+    def _file(self, table: Node, initialiser: Node) -> str:
+        return self.files.of(table.name, self._named(initialiser))
 
     def _default(self, table: Node) -> str:
         """What the look-ups give for a key that the table does not have."""

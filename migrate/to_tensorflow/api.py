@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import nullcontext
-from typing import Any, ContextManager, Mapping, Optional, Tuple, Union
+from typing import Any, ContextManager, Mapping, Optional, Sequence, Tuple, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest.manifest import Manifest, is_converted, read_manifest
@@ -33,6 +33,7 @@ def write_checkpoint(
     overwrite: bool = False,
     latest: bool = False,
     progress: Optional[Progress] = None,
+    assets: Sequence[str] = (),
 ) -> Returned:
     """Writes the TensorFlow checkpoint `prefix`, of the format V2, from what torch has.
 
@@ -55,6 +56,7 @@ def write_checkpoint(
         overwrite: replace a checkpoint that is there.
         latest: write the file `checkpoint` too, which names it as the latest of its directory.
         progress: called with (bytes done, bytes in all).
+        assets: of such a checkpoint, as in `migrate.load_model`.
 
     Returns:
         What was written and what was copied, a `Returned`.
@@ -78,7 +80,7 @@ def write_checkpoint(
     with _opened(original) as checkpoint:
         if checkpoint is not None and _same(checkpoint.prefix, prefix):
             raise UsageError(f"{prefix} is the original itself; give another prefix")
-        side, manifest = _side(source, checkpoint, converted, optimizer, names, meta)
+        side, manifest = _side(source, checkpoint, converted, optimizer, names, meta, assets)
         if checkpoint is not None:
             side, template = with_shards(side, checkpoint, meta), of_checkpoint(checkpoint)
         elif manifest is not None:
@@ -109,6 +111,7 @@ def _side(
     optimizer: Optional[Any],
     names: Optional[Names],
     meta: Optional[str],
+    assets: Sequence[str],
 ) -> Tuple[Side, Optional[Manifest]]:
     """What `source` has, and the manifest of the conversion where there is one."""
     from migrate.to_tensorflow.by_graph import side_of_training
@@ -137,7 +140,7 @@ def _side(
             f"{directory} was saved by a training; give the checkpoint from which it began as the "
             "original (--original)"
         )
-    return side_of_training(directory, original, meta), None
+    return side_of_training(directory, original, meta, assets), None
 
 
 def _is_dcp(directory: str) -> bool:

@@ -7,7 +7,7 @@ The module itself is not made. A variable that the module does not have is the o
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph
@@ -25,14 +25,19 @@ from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge
 
 
-def side_of_training(directory: str, original: Checkpoint, meta: Optional[str] = None) -> Side:
+def side_of_training(
+    directory: str,
+    original: Checkpoint,
+    meta: Optional[str] = None,
+    assets: Sequence[str] = (),
+) -> Side:
     """What a DCP has of the checkpoint whose graph its training was built from.
 
     Raises:
         BadInput: it is not one, or lacks what the graph trains.
     """
     saved = read_dcp(directory)
-    found, original = read_meta_graph(original, meta), with_tables(original)
+    found, original = read_meta_graph(original, meta, assets=assets), with_tables(original)
     recipe = read_recipe(found.graph)
     loss = recipe.loss(found.graph)
     written = write_source(found, original, {of_edge(loss): loss})

@@ -16,6 +16,7 @@ import os
 import warnings
 from typing import Any, Dict, List, Tuple
 
+from migrate.model.vocabulary_files import add_assets
 from migrate.servers import add_plugins
 from parity.io.text_format import add_text, text_format
 from semisync.common.errors import UsageError
@@ -61,6 +62,7 @@ def _add_model(group: Any) -> None:
     add = group.add_argument
     add("--meta", metavar="FILE", help="the MetaGraph (default: PREFIX.meta)")
     add_plugins(group)
+    add_assets(group)
     add("--output", metavar="TENSOR", help="the logits (default: those that the loss is given)")
     add("--loss", metavar="TENSOR", help="by default the one whose gradients are applied")
     add("--train-op", metavar="NODE", help="by default all training ops")
@@ -231,6 +233,7 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
         args.train_op,
         args.loss,
         scored,
+        args.asset,
     )
     named = {name: column for column, name in pairs(args.input, "--input", "COL=NAME")}
     inputs, label = converted.inputs, args.label

@@ -6,7 +6,7 @@ where that is a sigmoid, what the sigmoid is of.
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.lookups import PASS
@@ -40,11 +40,12 @@ def open_converted(
     train_op: Optional[str] = None,
     loss: Optional[str] = None,
     scored: bool = True,
+    assets: Sequence[str] = (),
 ) -> Converted:
     """The task of a checkpoint.
 
     Args:
-        checkpoint, meta, feeds, train_op, loss: as in `migrate.build_training`.
+        checkpoint, meta, feeds, train_op, loss, assets: as in `migrate.build_training`.
         output: the tensor of the scores; by default the graph's own.
         scored: whether scores are wanted.
 
@@ -64,7 +65,7 @@ def open_converted(
     if scored:
         graph = read_meta_graph(checkpoint, meta).graph
         scores = _logits(graph, output)
-    training = build_training(checkpoint, meta, train_op, loss, feeds, output=scores)
+    training = build_training(checkpoint, meta, train_op, loss, feeds, output=scores, assets=assets)
     module = training.module
     task = Task(module, training.optimizer)
     return Converted(task, module.tensorflow_inputs, training.loss, scores)

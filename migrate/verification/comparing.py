@@ -35,7 +35,11 @@ Spread = Callable[[List[int], Callable[[List[int]], Iterator[Found]]], Iterable[
 
 
 def verify(
-    prefix: str, directory: str, sample: Optional[int] = None, workers: Optional[int] = None
+    prefix: str,
+    directory: str,
+    sample: Optional[int] = None,
+    workers: Optional[int] = None,
+    assets: Sequence[str] = (),
 ) -> Verification:
     """Compares a converted checkpoint with its source, row by row, slot by slot.
 
@@ -47,6 +51,7 @@ def verify(
         directory: that `convert` wrote.
         sample: rows of each tensor to draw at random; None: all.
         workers: threads; by default one per CPU, at most four, and eight for a URL.
+        assets: of a frozen graph, as in `migrate.load_model`.
 
     Returns:
         A `Verification`.
@@ -68,7 +73,7 @@ def verify(
             raise UsageError(
                 f"{prefix} is a frozen graph, whose constants are all compared: drop --sample"
             )
-        return compare_constants(open_model(frozen), directory)
+        return compare_constants(open_model(frozen), directory, assets)
     manifest = read_manifest(directory)
     with open_checkpoint(prefix, newer=manifest.newer) as checkpoint:
         return compare(checkpoint, manifest, directory, sample, workers)

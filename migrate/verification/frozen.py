@@ -6,6 +6,8 @@ directory's own module, in every bit. Single numbers stand in the code, which `-
 
 from __future__ import annotations
 
+from typing import Sequence
+
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.model.load import build_module, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
@@ -15,7 +17,9 @@ from migrate.verification.expected import as_bytes
 from migrate.verification.findings import Verification
 
 
-def compare_constants(checkpoint: Checkpoint, directory: str) -> Verification:
+def compare_constants(
+    checkpoint: Checkpoint, directory: str, assets: Sequence[str] = ()
+) -> Verification:
     """Compares the converted `directory` with the frozen graph that `checkpoint` is.
 
     Raises:
@@ -25,7 +29,7 @@ def compare_constants(checkpoint: Checkpoint, directory: str) -> Verification:
     with torch_code.explained(f"{directory}/model.py"):
         source = read_source(directory)
         ours = dict(source.load().named_buffers())
-    found = read_meta_graph(checkpoint, None)
+    found = read_meta_graph(checkpoint, None, assets=assets)
     outputs = find_outputs(found.graph, list(source.OUTPUTS))
     module = build_module(write_source(found, checkpoint, outputs), checkpoint)
     for name, wanted in module.named_buffers():

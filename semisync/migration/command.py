@@ -8,6 +8,7 @@ The exit code is the verdict's.
 import argparse
 import sys
 
+from migrate.model.vocabulary_files import add_assets
 from migrate.scoring.options import add_inputs, add_tensorflow, given
 from migrate.servers import add_plugins
 from semisync.migration.settings import MARGIN, STEPS, Settings
@@ -43,6 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--key", metavar="COL", help="column that names a row; without it the rows are numbered")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the checkpoint)")
     add_plugins(parser)
+    add_assets(parser)
     add("--margin", metavar="M", type=float, default=MARGIN, help="in AUC (default: %(default)g)")
     add(
         "--steps",
@@ -94,6 +96,7 @@ def _settings(args: argparse.Namespace) -> Settings:
         label=args.label,
         out=args.out.rstrip("/") or args.out,
         meta=args.meta,
+        assets=args.asset,
         key=args.key,
         output=args.output,
         column=args.column,

@@ -35,7 +35,7 @@ def convert(
     with open_model(settings.checkpoint) as checkpoint:
         frozen = frozen_file(checkpoint) is not None
         plan = None if frozen else migrate.plan(checkpoint, settings.meta)
-        found = read_meta_graph(checkpoint, settings.meta, settings.inputs)
+        found = read_meta_graph(checkpoint, settings.meta, settings.inputs, settings.assets)
         outputs = find_outputs(found.graph, settings.output)
         if len(outputs) > 1:
             raise UsageError(
@@ -115,7 +115,7 @@ def _values(manifest: Any, written: Any) -> Dict[str, Any]:
         },
         "dropped": manifest.dropped,
         "not_carried": manifest.not_carried(),
-        "notes": manifest.notes,
+        "notes": [*manifest.notes, *written.notes],
     }
 
 

@@ -53,7 +53,7 @@ class Parts:
         """What was carried. Raises: SemisyncError, where there is nothing to go on with."""
         settings = self._settings
         made_from = [identities.checkpoint, identities.version, settings.output]
-        made_from += sorted(settings.inputs)
+        made_from += [*sorted(settings.inputs), *sorted(settings.assets)]
         found = self._results.find("convert", made_from)
         source = source_hash(settings)
         if found is not None and source is not None:
@@ -79,7 +79,13 @@ class Parts:
             from migrate.cli.verify import record
             from migrate.verification import verify
 
-            found = record(verify(self._settings.checkpoint, self._settings.converted))
+            found = record(
+                verify(
+                    self._settings.checkpoint,
+                    self._settings.converted,
+                    assets=self._settings.assets,
+                )
+            )
             write_text(self._settings.file(VERIFIED), json.dumps(found, indent=1) + "\n")
             return found
 

@@ -43,6 +43,7 @@ def setting(settings: Settings, named: Any = None) -> Any:
         python=settings.python,
         modules=settings.modules,
         timeout=settings.timeout,
+        assets=settings.assets,
     )
 
 

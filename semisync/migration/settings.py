@@ -20,6 +20,7 @@ class Settings(NamedTuple):
         label: its column of labels.
         out: the folder to write.
         meta: the MetaGraph; by default it stands beside the checkpoint.
+        assets: files elsewhere that the graph fills lookup tables from.
         key: a column that names a row.
         output: the tensor that scores; by default what the graph says of itself.
         column: of an output with several per row.
@@ -41,6 +42,7 @@ class Settings(NamedTuple):
     label: str
     out: str
     meta: Optional[str] = None
+    assets: Sequence[str] = ()
     key: Optional[str] = None
     output: Optional[str] = None
     column: Optional[int] = None

@@ -4,7 +4,7 @@ it as the graph does."""
 from __future__ import annotations
 
 import os
-from typing import Any, List, Mapping, NamedTuple, Optional, Set, Union
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.changes import described
@@ -49,6 +49,7 @@ def build_training(
     feeds: Optional[Mapping[str, Any]] = None,
     given: Optional[Mapping[str, str]] = None,
     output: Optional[str] = None,
+    assets: Sequence[str] = (),
 ) -> Training:
     """The module and the optimizer that train on where TensorFlow stopped.
 
@@ -63,6 +64,7 @@ def build_training(
         given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as
             the negative samples of a sampled softmax.
         output: a tensor that the module returns beside the loss, as (loss, output).
+        assets: as in `load_model`.
 
     Returns:
         A `Training`: its `module`, `optimizer` and the name of its `loss`.
@@ -83,7 +85,7 @@ def build_training(
         >>> training.optimizer.step()
     """
     checkpoint = opened(checkpoint)
-    found = read_meta_graph(checkpoint, meta)
+    found = read_meta_graph(checkpoint, meta, assets=assets)
     recipe = read_recipe(found.graph, train_op)
     edge = recipe.loss(found.graph) if loss is None else find_outputs(found.graph, loss)[loss]
     name = of_edge(edge)

@@ -1,0 +1,25 @@
+"""Files that other files name, as a graph names its vocabularies.
+
+Whoever wrote the one may have named any file of the reader's machine. A name is followed only in
+the folder of the file that has it, and below: no absolute path elsewhere, no "..", no link that
+leads out.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Optional
+
+from migrate.storage.folders import joined
+from migrate.storage.remote import is_remote
+
+
+def within(folder: str, name: str) -> Optional[str]:
+    """The path of what is called `name` from `folder`; None if it does not lie there or below."""
+    if "\0" in name or ".." in name.split("/"):
+        return None
+    if is_remote(folder):  # where there are no links
+        return None if is_remote(name) or name.startswith("/") else joined(folder, name)
+    path = os.path.join(folder, name)
+    home = os.path.join(os.path.realpath(folder), "")
+    return path if os.path.realpath(path).startswith(home) else None
