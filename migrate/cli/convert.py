@@ -1,7 +1,7 @@
 """`semisync convert PREFIX OUT`: plan, convert, and say what was written.
 
 With --model the source of the model is made first, so that an op that is not known ends the work
-before it begins, and written last.
+before it begins.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from migrate.cli.convert_text import of_forecast, of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
 from migrate.conversion.forecast import forecast
-from migrate.conversion.uploads import beside
 from migrate.launcher.environment import from_environment
-from migrate.model.load import SOURCE, Written, read_meta_graph, write_model, write_source
+from migrate.model.load import SOURCE, Written, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint
 from migrate.storage.remote import is_remote
@@ -69,17 +68,13 @@ def run(args: argparse.Namespace) -> int:
                 verify=not args.no_verify,
                 rank=rank,
                 scratch=args.scratch,
+                model=model,
             )
     except KeyboardInterrupt:
         print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
         raise
     print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
     if model is not None:
-        from migrate.conversion.model_names import add_model_names  # torch, for this alone
-
-        with beside(args.out) as folder:
-            write_model(model, folder)
-            add_model_names(args.out, model.parameters, folder)
         print(f"wrote {os.path.join(args.out, SOURCE)}: {of_model(model)}")
     return 0
 

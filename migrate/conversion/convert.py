@@ -16,7 +16,9 @@ whatever the size of a table, for nothing is kept that has been written:
 5. When all parts are there, the crc32c of every stored piece is put together from those of its
    ranges and compared with the index; the target's own index and the manifest are written; both
    sides are read once more and compared (`migrate.verification`), unless the caller says no.
-6. The directory gets its name when it is whole (`migrate.targets.work_directory`). Files for an
+6. The model's source and its files are written beside the data, where the caller gives one, and the
+   manifest gets its names (`migrate.conversion.model_names`).
+7. The directory gets its name when it is whole (`migrate.targets.work_directory`). Files for an
    object store are uploaded one by one, the manifest last (`migrate.conversion.uploads`).
 """
 
@@ -25,7 +27,18 @@ from __future__ import annotations
 import json
 import os
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import job as jobs
@@ -39,7 +52,7 @@ from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
 from migrate.launcher.environment import ALONE, Rank
 from migrate.manifest import dynamicemb, model_json
-from migrate.manifest.manifest import FILE, Manifest
+from migrate.manifest.manifest import FILE, Manifest, read_manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
 from migrate.planning.plan import Plan
@@ -51,6 +64,9 @@ from migrate.stream.writing import Place, Record, Run, check_source, write_parts
 from migrate.targets import TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError
+
+if TYPE_CHECKING:
+    from migrate.model.load import Written
 
 Progress = Callable[[int, int], None]
 
@@ -65,6 +81,7 @@ def convert(
     verify: bool = True,
     rank: Rank = ALONE,
     scratch: Optional[str] = None,
+    model: Optional[Written] = None,
 ) -> Manifest:
     """Writes the torch checkpoint that `plan` describes into the directory `out`.
 
@@ -82,6 +99,8 @@ def convert(
             `migrate.conversion.ranks.assist`.
         scratch: where `out` is a URL: a folder on disk for the files that are not uploaded yet, by
             default the current directory.
+        model: the model around the tables, from `migrate.model.load.write_source`: model.py and
+            its files are written too.
 
     Returns:
         The `Manifest` of what was written.
@@ -116,10 +135,12 @@ def convert(
             files = jobs.source_files(checkpoint, _other_files(plan, sources))
             with ranks.led(directory):
                 hashed = _sort(plan, sources, files, directory, threads)
-                manifest, place = _write(work, plan, target, files, hashed)
+                manifest, place = _write(work, plan, target, files, hashed, model)
                 place.finish(FILE)
                 if verify:
                     _verify(work, place, manifest)
+                if model is not None:
+                    manifest = _add_model(model, place)
             place.publish(FILE)
             sorted_tables.remove(directory)
             jobs.remove(directory)
@@ -145,6 +166,7 @@ def _write(
     target: str,
     files: List[List[Any]],
     hashed: Mapping[str, Hashed],
+    model: Optional[Written],
 ) -> Tuple[Manifest, Place]:
     """Writes everything that the plan names, and the manifest; returns that, and where they are."""
     todo = _todo(plan, work.checkpoint, hashed)
@@ -156,6 +178,7 @@ def _write(
         target=target,
         items=todo,
         parts=parts_of(layout, todo, work.out),
+        model=None if model is None else model.digest,
     )
     jobs.begin(work.directory, job)
     ranks.take_in(work.directory)
@@ -171,6 +194,17 @@ def _write(
     for path, settings in dynamicemb.settings_files(manifest):
         _write_text(place.folder, path, json.dumps(settings, indent=4) + "\n")
     return manifest, place
+
+
+def _add_model(model: Written, place: Place) -> Manifest:
+    """Writes the model beside the data; the manifest with its names."""
+    from migrate.conversion.model_names import add_model_names  # torch, for this alone
+    from migrate.model.load import write_model
+
+    write_model(model, place.folder)
+    add_model_names(place.out, model.parameters, place.folder)
+    place.finish(FILE)
+    return read_manifest(place.folder)
 
 
 def _sort(

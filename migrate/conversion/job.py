@@ -5,7 +5,7 @@
                journals of their own (migrate.conversion.ranks)
 
 1. A conversion that resumes makes its job again and goes on only where the text of `job.json` is
-   the same: same plan, same source, same layout.
+   the same: same plan, same source, same layout, same model.
 2. A part's line is written after its data has been synced, so that a part that the journal has is
    whole. A last line that was cut short is left out, and the part is written again.
 3. Both files go when the output is whole.
@@ -31,7 +31,7 @@ from migrate.stream.writing import Record, Run
 from migrate.targets import work_directory
 from semisync.common.errors import UsageError
 
-_SCHEMA = "semisync.job/2"
+_SCHEMA = "semisync.job/3"
 _JOB = "job.json"
 _JOURNAL = "journal"
 
@@ -45,6 +45,7 @@ class Job(NamedTuple):
         source: prefix of the checkpoint.
         newer: of the increment over it, or None.
         files: path, size and version of each of their files.
+        model: digest of the model that is written with it, or None.
     """
 
     source: str
@@ -53,6 +54,7 @@ class Job(NamedTuple):
     target: str
     items: List[Item]
     parts: List[Part]
+    model: Optional[str] = None
 
     def to_json(self) -> str:
         """The text of `job.json`."""

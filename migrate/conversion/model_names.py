@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.distributed.checkpoint.filesystem import _StorageInfo
@@ -38,26 +38,24 @@ from semisync.common.files import write_bytes, write_text
 _FILE = "__model_0.distcp"
 
 
-def add_model_names(
-    directory: str, parameters: Sequence[Parameter], into: Optional[str] = None
-) -> None:
+def add_model_names(directory: str, parameters: Sequence[Parameter], beside: str) -> None:
     """Gives a conversion to DCP the names of model.py, which has `parameters`.
 
     Args:
-        into: the folder to write what changes, by default `directory` itself.
+        directory: of the data.
+        beside: where manifest and metadata stand, and what changes is written.
     """
-    into = into or directory
-    manifest = read_manifest(directory)
+    manifest = read_manifest(beside)
     if manifest.target != "dcp":
         return
-    metadata = read_metadata(directory)
+    metadata = read_metadata(beside)
     for old, new in _rename_tables(manifest, parameters).items():
         _point(metadata, new, old)
         _forget(metadata, old)
     manifest.renamed = list(_renamed(manifest, parameters))
     _refuse_twice(manifest)
     reader = open_target(directory, manifest.target)
-    with open(os.path.join(into, _FILE), "wb") as file:
+    with open(os.path.join(beside, _FILE), "wb") as file:
         for one in manifest.renamed:
             if one.as_written:
                 _point(metadata, one.name, one.fqn, None if one.rows is None else one.rows[1])
@@ -65,10 +63,20 @@ def add_model_names(
             rows = reader.tensors[one.fqn].shape[0]
             value = one.of(reader.rows(one.fqn, 0, rows)).contiguous()
             start = file.tell()
-            torch.save(value, file)
+            _save(value, file)
             _add(metadata, one.name, value, _StorageInfo(_FILE, start, file.tell() - start))
-    write_bytes(os.path.join(into, ".metadata"), pickle.dumps(metadata))
-    write_text(os.path.join(into, FILE), manifest.to_json())
+    write_bytes(os.path.join(beside, ".metadata"), pickle.dumps(metadata))
+    write_text(os.path.join(beside, FILE), manifest.to_json())
+
+
+def _save(value: torch.Tensor, file: BinaryIO) -> None:
+    """As torch.save, which hides the system's error, such as of a full disk, behind its own."""
+    try:
+        torch.save(value, file)
+    except RuntimeError as error:
+        if isinstance(error.__context__, OSError):
+            raise error.__context__ from None
+        raise
 
 
 def _refuse_twice(manifest: Manifest) -> None:

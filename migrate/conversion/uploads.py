@@ -15,11 +15,9 @@ import itertools
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
-from typing import Dict, Iterator, Optional, Set
+from typing import Dict, Optional, Set
 
 from migrate.conversion.layout import prepare
-from migrate.manifest.manifest import FILE
 from migrate.storage.folders import joined
 from migrate.storage.remote import is_remote, sizes_below, upload
 from migrate.stream.regions import Layout, Part
@@ -93,19 +91,6 @@ class Uploads(Place):
     def publish(self, last: str) -> None:
         """Uploads `last`."""
         upload(os.path.join(self.folder, last), joined(self.out, last))
-
-
-@contextmanager
-def beside(out: str) -> Iterator[str]:
-    """Yields a folder for more files of a conversion, uploaded to a URL with the manifest last."""
-    if not is_remote(out):
-        yield out
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        yield folder
-        upload_folder(folder, out, without=FILE)
-        if os.path.exists(os.path.join(folder, FILE)):
-            upload(os.path.join(folder, FILE), joined(out, FILE))
 
 
 def upload_folder(folder: str, url: str, without: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import os
@@ -125,6 +126,11 @@ class Written(NamedTuple):
     def parameters(self) -> List[Parameter]:
         """Each once: a table has as many nodes as partitions."""
         return list(dict.fromkeys(self.by_node.values()))
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is written."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
     def drops(self) -> str:

@@ -191,8 +191,8 @@ def begin(path: str, description: str, work: str) -> None:
     with open(path, encoding="utf-8") as file:
         if file.read() != description:
             raise UsageError(
-                f"{work} was begun with another plan, target or source; go on with those, or "
-                "delete it and convert without --resume"
+                f"{work} was begun with another plan, target, model or source; go on with those, "
+                "or delete it and convert without --resume"
             )
 
 

@@ -65,7 +65,6 @@ def _write(
 ) -> Any:
     """Writes the folder; returns its manifest or, for a frozen graph without a plan, the like."""
     import migrate
-    from migrate.conversion.model_names import add_model_names
     from migrate.manifest.manifest import Manifest
     from migrate.model.load import write_model
     from migrate.targets.work_directory import work_directory
@@ -75,12 +74,9 @@ def _write(
             write_model(written, directory)
         note = "the graph is frozen: the module scores, but it has no parameters to train"
         return Manifest(settings.checkpoint, "none", "", notes=[note])
-    manifest = migrate.convert(
-        plan, settings.converted, progress=progress, resume=resume, verify=False
+    return migrate.convert(
+        plan, settings.converted, progress=progress, resume=resume, verify=False, model=written
     )
-    write_model(written, settings.converted)
-    add_model_names(settings.converted, written.parameters)
-    return manifest
 
 
 def _values(manifest: Any, written: Any) -> Dict[str, Any]:

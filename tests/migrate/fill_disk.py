@@ -2,7 +2,8 @@
 
 Run as `unshare --map-root-user --mount python -m tests.migrate.fill_disk SOURCE FOLDER BYTES...`.
 Each of BYTES is one try. Prints for each a line of JSON: what the conversion raised, and what
---resume then raised, when there was room again. The output must be that of an undisturbed one.
+--resume then raised, when there was room again. The output must be that of an undisturbed one, and
+may not be there before. With a graph beside SOURCE its model is written too.
 """
 
 import contextlib
@@ -15,6 +16,8 @@ import subprocess
 import sys
 
 import migrate
+from migrate.model.load import read_meta_graph, write_source
+from migrate.model.outputs import find_outputs
 from migrate.targets import work_directory
 from semisync.common.errors import SemisyncError
 
@@ -27,21 +30,27 @@ def main(source, folder, *sizes):
     os.posix_fallocate = _refuse
     root = pathlib.Path(folder)
     out = root / "out"
+    model = None
     with migrate.open_checkpoint(source) as checkpoint:
-        plan = migrate.plan(checkpoint, tables=None if os.path.isdir(source) else "^rows$")
-    migrate.convert(plan, root / "whole", workers=2)
+        if os.path.exists(source + ".meta"):
+            found = read_meta_graph(checkpoint, None)
+            model = write_source(found, checkpoint, find_outputs(found.graph, "logits"))
+        dense = os.path.isdir(source) or model is not None
+        plan = migrate.plan(checkpoint, tables=None if dense else "^rows$")
+    migrate.convert(plan, root / "whole", workers=2, model=model)
     for size in map(int, sizes):
         with _left(root, size):
-            first = _said(plan, out, False)
-        then = _said(plan, out, True) if first else None
+            first = _said(plan, out, model, False)
+        assert first is None or not out.exists()
+        then = _said(plan, out, model, True) if first else None
         print(json.dumps([first, then]))
         subprocess.run(["diff", "-r", root / "whole", out], check=True)
         shutil.rmtree(out)
 
 
-def _said(plan, out, resume):
+def _said(plan, out, model, resume):
     try:
-        migrate.convert(plan, out, workers=2, resume=resume)
+        migrate.convert(plan, out, workers=2, resume=resume, model=model)
     except SemisyncError as error:
         return f"{type(error).__name__}: {error}"
     return None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 
 import migrate
+from migrate.model.load import read_meta_graph, write_source
+from migrate.model.outputs import find_outputs
 from migrate.targets import work_directory
-from semisync.common.errors import UsageError
+from semisync import cli
+from semisync.common.errors import SemisyncError, UsageError
 from tests.migrate.raw_tables import write_hugectr
 from tests.support.bundles import write
 from tests.support.conversions import interrupt, make_plan
@@ -47,13 +51,87 @@ def test_a_full_disk_is_named_and_resumed_when_there_is_room(tmp_path, own_mount
         write_hugectr(source, np.arange(len(rows))[::-1], rows)
     else:
         write(source, {"rows": rows})
+    assert tried(source, folder, sizes) == [[unfinished(folder), None]] * len(sizes)
+
+
+def tried(source, folder, sizes):
     command = [*OWN, sys.executable, "-m", "tests.migrate.fill_disk", source, folder]
-    said = [json.loads(line) for line in output_of(*command, *sizes).splitlines()]
-    expected = (
+    return [json.loads(line) for line in output_of(*command, *sizes).splitlines()]
+
+
+def unfinished(folder):
+    return (
         f"Unfinished: cannot write {folder / 'out'}: No space left on device; what was done is "
         f"kept in {folder / '.out.partial'}: make room and go on with --resume, or delete it"
     )
-    assert said == [[expected, None]] * len(sizes)
+
+
+def write_model(prefix):
+    """A model that is kept in files of every kind: a vocabulary, a constant, a turned kernel."""
+    import tensorflow.compat.v1 as tf
+
+    words = prefix.parent / "words.txt"
+    words.write_text("".join(f"word {number}\n" for number in range(1000)))
+    with tf.Graph().as_default(), tf.Session() as session:
+        initializer = tf.lookup.TextFileInitializer(
+            str(words), tf.string, tf.lookup.TextFileIndex.WHOLE_LINE, tf.int64, -1
+        )
+        ids = tf.lookup.StaticHashTable(initializer, 0).lookup(tf.placeholder(tf.string, [None]))
+        some = np.random.default_rng(0).random((1000, 8), dtype=np.float32)
+        kernel = tf.get_variable("dense/kernel", [8, 256])
+        hidden = tf.nn.bias_add(
+            tf.matmul(tf.gather(tf.constant(some), ids), kernel), tf.get_variable("dense/bias", 256)
+        )
+        tf.reduce_sum(hidden, 1, name="logits")
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, str(prefix))
+
+
+@pytest.mark.long
+def test_a_model_appears_with_its_data_or_not_at_all(tmp_path, own_mounts):
+    folder, prefix = tmp_path / "small", tmp_path / "model.ckpt"
+    folder.mkdir()
+    write_model(prefix)
+    pages = range(0, 40, 3)  # of data, turned kernel, constants, words, text
+    said = tried(prefix, folder, [pages * 4096 for pages in pages])
+    failed = [one for one in said if one[0] is not None]
+    assert failed == [[unfinished(folder), None]] * len(failed)
+    assert 8 < len(failed) < len(pages)
+
+
+def test_a_model_that_could_not_be_written_is_not_taken_for_a_conversion(tmp_path, capsys):
+    prefix, out = tmp_path / "model.ckpt", tmp_path / "out"
+    write_model(prefix)
+    command = ["convert", str(prefix), str(out), "--model", "--output", "logits"]
+    assert cli.main([*command[:2], str(tmp_path / "whole"), *command[3:]]) == 0
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:  # the data are smaller, and the constants larger
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, unlimited[1]))
+        assert cli.main(command) != 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    said = capsys.readouterr()
+    assert "wrote" not in said.out.split("whole/model.py")[1]
+    assert "File too large; what was done is kept in" in said.err
+    assert not out.exists()
+    assert cli.main([*command[:3], "--resume"]) == 3
+    assert "was begun with another plan, target, model or source" in capsys.readouterr().err
+    assert cli.main([*command, "--resume"]) == 0
+    assert subprocess.run(["diff", "-r", tmp_path / "whole", out]).returncode == 0
+
+
+def test_a_model_whose_vocabulary_is_gone_leaves_nothing(tmp_path):
+    prefix, out = tmp_path / "model.ckpt", tmp_path / "out"
+    write_model(prefix)
+    with migrate.open_checkpoint(prefix) as checkpoint:
+        found = read_meta_graph(checkpoint, None)
+        model = write_source(found, checkpoint, find_outputs(found.graph, "logits"))
+        plan = migrate.plan(checkpoint)
+    (tmp_path / "words.txt").unlink()
+    os.mkfifo(tmp_path / "words.txt")
+    with pytest.raises(SemisyncError, match="cannot write .*/out: "):
+        migrate.convert(plan, out, model=model)
+    assert not out.exists() and not (tmp_path / ".out.partial").exists()
 
 
 def test_too_little_room_does_not_cost_what_an_interruption_left(

@@ -46,7 +46,9 @@ def test_a_changed_file_behind_a_url_is_not_resumed(tf2_checkpoints, tmp_path, s
         interrupt(plan, tmp_path / "out", 2)
         data = next(tmp_path.glob("sgd.data-*"))
         data.write_bytes(data.read_bytes())
-        with pytest.raises(UsageError, match="was begun with another plan, target or source"):
+        with pytest.raises(
+            UsageError, match="was begun with another plan, target, model or source"
+        ):
             migrate.convert(plan, tmp_path / "out", resume=True)
 
 
