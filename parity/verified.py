@@ -7,10 +7,10 @@ number of rows scored. The code that computes scores from the values is not: the
 that.
 """
 
-import json
 import os
 from typing import Any, Mapping, NamedTuple, Union
 
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.verification/1"
@@ -40,11 +40,10 @@ def read_record(record: Record) -> Verified:
         return _checked(record, "the record of the verification")
     path = os.fspath(record)
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_text.read(path)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}; {_EXPECTED}") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"{path} is not JSON; {_EXPECTED}") from error
     if not isinstance(data, dict):
         raise BadInput(f"{path} is not a record of a verification; {_EXPECTED}")

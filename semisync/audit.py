@@ -21,6 +21,7 @@ import collections
 import json
 from typing import Counter, Set
 
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.fate import of_weight
 
@@ -89,7 +90,7 @@ def read(path):
     events = []
     for number, line in enumerate(lines, 1):
         try:
-            events += [json.loads(line)] if line else []
+            events += [json_text.loads(line)] if line else []
         except ValueError as error:
             following = lines[number : number + 1]
             if following not in ([], [""]) and '"begin"' not in following[0]:

@@ -16,6 +16,7 @@ import re
 import uuid
 import weakref
 
+from semisync.common import json_text
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from semisync.handles import Handles
@@ -124,7 +125,7 @@ def _description(graph):
             )
         )
     try:
-        description = json.loads(tf.compat.as_str(entries[0]))
+        description = json_text.loads(tf.compat.as_str(entries[0]))
     except ValueError as error:
         raise UsageError(
             "the collection {!r} is not JSON: import the MetaGraph without import_scope".format(
@@ -186,7 +187,7 @@ def _imported_device(op):
 
 def _own_device():
     """The device of this process according to TF_CONFIG, or None."""
-    task = json.loads(os.environ.get("TF_CONFIG", "{}")).get("task")
+    task = json_text.loads(os.environ.get("TF_CONFIG", "{}")).get("task")
     return "/job:{type}/task:{index}".format(**task) if task else None
 
 

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, NamedTuple
 
 import numpy as np
 
+from semisync.common import json_text
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from semisync.staleness import PROBES, weights_of
@@ -66,7 +67,7 @@ def difference(own, chiefs):
     """One sentence on how two descriptions differ; an empty string when they do not."""
     if own == chiefs:
         return ""
-    own, chiefs = json.loads(own), json.loads(chiefs)
+    own, chiefs = json_text.loads(own), json_text.loads(chiefs)
     differences = [
         _on(name, own[name], chiefs[name]) for name in sorted(own) if own[name] != chiefs[name]
     ]

@@ -29,6 +29,7 @@ from migrate.stream.item import Item
 from migrate.stream.regions import Part, Region
 from migrate.stream.writing import Record, Run
 from migrate.targets import work_directory
+from semisync.common import json_text
 from semisync.common.errors import UsageError
 
 _SCHEMA = "semisync.job/3"
@@ -80,8 +81,7 @@ def begin(directory: str, job: Job) -> None:
 
 def read(directory: str) -> Job:
     """The job in `directory`, for a worker."""
-    with open(os.path.join(directory, _JOB), encoding="utf-8") as file:
-        data: Dict[str, Any] = json.load(file)
+    data: Dict[str, Any] = json_text.read(os.path.join(directory, _JOB))
     del data["schema"]
     data["items"] = [_item(entry) for entry in data["items"]]
     data["parts"] = [[Region(*region) for region in part] for part in data["parts"]]
@@ -118,7 +118,7 @@ def record_line(record: Record) -> str:
 
 def record_from(line: str) -> Record:
     """The record in a line of the journal."""
-    data = json.loads(line)
+    data = json_text.loads(line)
     return Record(data["part"], [_run(run) for run in data["runs"]])
 
 

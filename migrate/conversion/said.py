@@ -15,6 +15,7 @@ from typing import Callable, Generic, Iterator, List, NamedTuple, Optional, Tupl
 
 from migrate.stream.columns import FOLDER
 from migrate.targets.work_directory import write_whole
+from semisync.common import json_text
 
 FILE = "ranks.json"
 JOURNALS = ("journal-*", "compared-*")
@@ -81,7 +82,7 @@ class Reader(Generic[T]):
                 if not line.endswith(b"\n"):
                     return
                 self._position += len(line)
-                data = json.loads(line)
+                data = json_text.loads(line)
                 if "failed" in data:
                     self.failed, self.passing = data["failed"], data["passing"]
                 else:
@@ -120,8 +121,7 @@ def _size(path: str) -> int:
 def read(directory: str) -> Optional[Announcement]:
     """What rank 0 says, if anything."""
     try:
-        with open(os.path.join(directory, FILE), encoding="utf-8") as file:
-            return Announcement(**json.load(file))
+        return Announcement(**json_text.read(os.path.join(directory, FILE)))
     except FileNotFoundError:
         return None
 

@@ -8,13 +8,13 @@
 Every part may be left out. It is JSON or YAML; a path is relative to the file.
 """
 
-import json
 import math
 import os
 from typing import Any, Dict, Optional, Tuple
 
 from migrate.planning import yaml_text
 from parity.diagnosis.facts import COMBINERS, Facts
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.files import read_text
 
@@ -57,8 +57,10 @@ def read_settings_file(path: str) -> Tuple[Facts, Optional[str]]:
 def _load(path: str) -> Dict[str, Any]:
     text = read_text(path)
     try:
-        data = json.loads(text) if path.lower().endswith(".json") else yaml_text.load(text, path)
-    except (ValueError, RecursionError) as error:
+        data = (
+            json_text.loads(text) if path.lower().endswith(".json") else yaml_text.load(text, path)
+        )
+    except ValueError as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict):
         raise BadInput(f"{path} has no settings; it may have the parts {', '.join(_PARTS)}")

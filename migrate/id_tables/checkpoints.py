@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator
@@ -29,6 +28,7 @@ from migrate.id_tables.store import Store
 from parity.io.damage import explained
 from parity.io.formats import chosen
 from parity.io.formats.parquet import Parquet
+from semisync.common import json_text
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.files import replacing, write_json
 
@@ -178,8 +178,7 @@ def _description(folder: str) -> Any:
     """(processes, tables) of tables.json; raises BadInput unless it is one."""
     path = os.path.join(folder, WHOLE)
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
+        found = json_text.read(path)
         if found["schema"] != SCHEMA:
             raise ValueError(f"its schema is {found['schema']!r}, expected {SCHEMA!r}")
         for table in found["tables"].values():

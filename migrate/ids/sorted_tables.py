@@ -31,6 +31,7 @@ from migrate.planning.plan import IdMapping, Table
 from migrate.stream.columns import FOLDER, describe
 from migrate.stream.sorting import one_thread_a_sort
 from migrate.targets.work_directory import begin, write_whole
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 _PLAN = "plan.json"
@@ -140,8 +141,7 @@ def _known(done: str) -> Optional[Dict[str, Any]]:
     """What the file `done` says of a sorted table; None where it has to be sorted (again)."""
     if not os.path.exists(done):
         return None
-    with open(done, encoding="utf-8") as file:
-        known: Dict[str, Any] = json.load(file)
+    known: Dict[str, Any] = json_text.read(done)
     return known if known.pop("boot") == _boot() else None
 
 

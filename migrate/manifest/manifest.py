@@ -20,6 +20,7 @@ from migrate.manifest.typed import build
 from migrate.storage.files import read_whole, size_of
 from migrate.storage.folders import joined
 from migrate.storage.remote import Unreachable
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.manifest/2"
@@ -298,12 +299,12 @@ def read_manifest(directory: str) -> Manifest:
     """
     path = os.path.join(directory, FILE)
     try:
-        data = json.loads(read_whole(path))
+        data = json_text.loads(read_whole(path))
     except Unreachable:
         raise
     except BadInput as error:
         raise BadInput(f"{error}; give a directory that `semisync convert` wrote") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadInput(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
@@ -321,7 +322,7 @@ def is_converted(path: str) -> bool:
 
 def is_intact(directory: str) -> bool:
     """Whether the manifest is unchanged but for white space; True if it is older than its hash."""
-    data = json.loads(read_whole(os.path.join(directory, FILE)))
+    data = json_text.loads(read_whole(os.path.join(directory, FILE)))
     written = data.pop(_DIGEST, None)
     return written is None or written == _digest(data)
 

@@ -22,6 +22,7 @@ from migrate.manifest.typed import build
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.storage.files import read_whole
 from migrate.storage.remote import Unreachable
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 SCHEMA = "semisync.model/1"
@@ -146,10 +147,10 @@ def read_model(directory: str) -> ModelConfig:
     """
     path = os.path.join(os.fspath(directory), FILE)
     try:
-        config = json.loads(read_whole(path))
+        config = json_text.loads(read_whole(path))
     except Unreachable:
         raise
-    except (BadInput, ValueError, RecursionError) as error:
+    except (BadInput, ValueError) as error:
         raise BadInput(
             f"{path} cannot be read ({error}); give a directory that `semisync convert` wrote"
         ) from error

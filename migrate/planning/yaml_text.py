@@ -1,4 +1,7 @@
-"""Plain data as YAML, and back; a field that comes twice is an error."""
+"""Plain data as YAML, and back; a field that comes twice is an error.
+
+An alias repeats what it names, and ten lines of them repeat it a billion times: there are none.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +13,32 @@ from semisync.common.extras import extra
 from semisync.common.sentences import words_of
 
 _DATE = "tag:yaml.org,2002:timestamp"
+_LONGEST = 4 << 20  # characters, which take up to a minute; a plan has 100 per tensor
 
 
 def dump(data: Dict[str, Any]) -> str:
     """`data` as YAML, in its order."""
     import yaml
 
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    text: str = yaml.dump(data, None, Dumper, sort_keys=False, allow_unicode=True, width=100)
+    return text
 
 
 def load(text: str, where: str) -> Any:
     """Parses YAML, in which a date is text.
 
     Raises:
-        BadInput: it is malformed, or has a field twice, of which yaml.safe_load keeps the last; the
-            message begins with `where`.
+        BadInput: it is malformed, has an alias, or has a field twice, of which yaml.safe_load keeps
+            the last; the message begins with `where`.
     """
+    if len(text) > _LONGEST:
+        raise BadInput(
+            f"{where} has {len(text):,} characters of YAML, expected at most {_LONGEST:,}"
+        )
     with extra("report", f"to read {where}"):
         import yaml
 
@@ -34,6 +47,15 @@ def load(text: str, where: str) -> Any:
             first: [resolver for resolver in resolvers if resolver[0] != _DATE]
             for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()
+                raise yaml.YAMLError(
+                    f"the alias *{event.anchor} is not read, write out what it stands for"
+                    f"{event.start_mark}"
+                )
+            return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Dict[Any, Any]:
             names = Counter(key.value for key, _ in node.value if isinstance(key.value, str))

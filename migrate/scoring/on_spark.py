@@ -53,6 +53,7 @@ from migrate.scoring.output import LOGIT, SCORE
 from migrate.scoring.run import Reading, features_of
 from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.io.batches import Batch
+from semisync.common import json_text
 from semisync.common.errors import MissingColumn, SemisyncError, UsageError
 from semisync.common.extras import extra
 
@@ -184,7 +185,7 @@ def _instability(df: Any, scoring: _Scoring, inputs: Sequence[Input]) -> Optiona
     with explained("Spark ended the scoring"):
         first = df.sparkSession.createDataFrame(taken.take(scoring.reading.size), taken.schema)
         found = first.coalesce(1).mapInArrow(scoring.instability, "found string").collect()
-    return Instability(**json.loads(found[0].found)) if found else None
+    return Instability(**json_text.loads(found[0].found)) if found else None
 
 
 def _inputs_of(scoring: _Scoring, session: Any) -> List[Input]:
@@ -208,7 +209,7 @@ def _inputs_there(scoring: _Scoring, session: Any) -> List[Input]:
 
         one = session.range(0, 1, 1, 1).mapInArrow(scoring.described, "inputs string")
         ((found,),) = one.collect()
-    return [Input(**each) for each in json.loads(found)]
+    return [Input(**each) for each in json_text.loads(found)]
 
 
 class _Scoring(NamedTuple):

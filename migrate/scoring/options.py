@@ -1,12 +1,12 @@
 """The options of every command that feeds a data set to a model: what is fed, and TensorFlow."""
 
 import argparse
-import json
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from migrate.scoring.chosen import Asked
 from migrate.scoring.model import TYPES
 from parity.io.text_format import TextFormat, add_text, text_format
+from semisync.common import json_text
 from semisync.common.errors import UsageError
 
 
@@ -123,7 +123,7 @@ def _typed(pair: Tuple[str, str]) -> Tuple[str, str]:
 
 def _constant(pair: Tuple[str, str]) -> Tuple[str, Any]:
     try:
-        return pair[0], json.loads(pair[1])
+        return pair[0], json_text.loads(pair[1])
     except ValueError as error:
         raise UsageError(
             f"--feed {pair[0]} takes JSON, such as false, 0.5 or [1, 2], not {pair[1]!r}"

@@ -15,6 +15,7 @@ import numpy
 
 from migrate.storage import remote
 from semisync.common.errors import BadInput
+from semisync.common.files import LARGEST_TEXT
 
 
 def size_of(path: str) -> Optional[int]:
@@ -48,8 +49,10 @@ def open_file(path: str) -> StoredFile:
 
 
 def read_whole(path: str) -> bytes:
-    """All bytes of a small file at a path or URL; raises BadInput as `open_file`."""
+    """All bytes of a small file at a path or URL; BadInput as of `open_file`, or if it is large."""
     with open_file(path) as file:
+        if file.size > LARGEST_TEXT:
+            raise BadInput(f"{path} has {file.size:,} bytes, expected at most {LARGEST_TEXT:,}")
         return file.read(0, file.size, path)
 
 

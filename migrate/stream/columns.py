@@ -19,6 +19,7 @@ import numpy
 from migrate.encoding.dtypes import number_type
 from migrate.manifest.transforms import filler
 from migrate.stream.sorting import sort
+from semisync.common import json_text
 
 FOLDER = "ids"  # of the columns and maps, in the directory of the conversion
 FREE = -1  # in a map: no row of the source comes here
@@ -167,8 +168,7 @@ def taken(rows: numpy.ndarray, order: numpy.ndarray, out: numpy.ndarray) -> nump
 def open_column(directory: str, name: str) -> Column:
     """The column or map `name` of `directory`: TABLE.COLUMN, described in TABLE.json."""
     stem, _, leaf = name.rpartition(".")
-    with open(os.path.join(directory, stem + ".json"), encoding="utf-8") as file:
-        described = json.load(file)
+    described = json_text.read(os.path.join(directory, stem + ".json"))
     dtype, shape = described["columns"][leaf]
     return Column(os.path.join(directory, name), dtype, shape)
 

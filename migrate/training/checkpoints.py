@@ -35,6 +35,7 @@ from migrate.id_tables.embeddings import IdEmbeddings
 from migrate.torchrec.loading import read
 from migrate.training.distributed.processes import rank
 from migrate.training.staging import Copies
+from semisync.common import json_text
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.files import write_text
 from semisync.common.sentences import words_of
@@ -174,8 +175,7 @@ class Checkpoints:
         """
         path = os.path.join(self.path(step), _STATE)
         try:
-            with open(path, encoding="utf-8") as file:
-                return json.load(file)
+            return json_text.read(path)
         except (OSError, ValueError) as error:
             raise BadInput(f"{path} cannot be read ({error}); remove its folder") from error
 

@@ -16,6 +16,7 @@ from typing import Any, Dict, Mapping, Optional
 
 from migrate.training.board import Board
 from migrate.training.metrics import Figures
+from semisync.common import json_text
 from semisync.common.files import write_text
 from semisync.common.progress import Progress
 
@@ -74,7 +75,7 @@ class Reporter:
 def _step(line: str) -> int:
     """That of a line; of one that a killed process left unfinished, later than all."""
     try:
-        return int(json.loads(line)["step"])
+        return int(json_text.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
         return sys.maxsize
 

@@ -12,6 +12,7 @@ from migrate.storage.files import read_whole
 from migrate.storage.folders import joined
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 
@@ -35,7 +36,7 @@ def _check_settings(directory: str, manifest: Manifest, result: Verification) ->
     """The optimizers' settings for dynamicemb, which may be edited."""
     for name, settings in dynamicemb.settings_files(manifest):
         try:
-            found = json.loads(read_whole(joined(directory, name)))
+            found = json_text.loads(read_whole(joined(directory, name)))
         except (BadInput, ValueError) as error:
             result.differs(f"{name} cannot be read ({error})")
             continue

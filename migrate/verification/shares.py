@@ -20,6 +20,7 @@ from migrate.storage.threads import PerThread
 from migrate.targets.reading import FileReader, Reader
 from migrate.verification.expected import as_bytes, expected_rows
 from migrate.verification.findings import Verification
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 OF_IDS = ("hashed", "file")  # how the roles begin of what is written of hash tables
@@ -57,7 +58,7 @@ def found_line(found: Found) -> str:
 
 def found_from(line: str) -> Found:
     """What stands in such a line."""
-    data = json.loads(line)
+    data = json_text.loads(line)
     return Found(data["part"], Verification(**data["result"]))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
+from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import write_bytes
 from semisync.common.sentences import words_of
@@ -148,7 +149,7 @@ class Counts:
                 if data.zip.testzip() is not None:
                     raise ValueError("a checksum does not match")
                 held: Dict[str, np.ndarray] = {name: data[name] for name in data.files}
-            header = json.loads(str(held.get("header", '{"format": 1}')))
+            header = json_text.loads(str(held.get("header", '{"format": 1}')))
             if header["format"] != FORMAT:
                 raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")
             counts = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))

@@ -22,6 +22,7 @@ from parity.io.data_files import files_of
 from parity.io.formats import Columns, chosen, open_file
 from parity.io.partitions import completed, partitions_of, refuse_contradiction
 from parity.io.text_format import TextFormat
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 BATCH = 1 << 16  # rows; a column of them fits the processor's cache
@@ -140,7 +141,7 @@ def read_columns(
 
 def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
     """The files, and the rows of each, that `read_columns` put together."""
-    return tuple((file, rows) for file, rows in json.loads(table.schema.metadata[_PARTS]))
+    return tuple((file, rows) for file, rows in json_text.loads(table.schema.metadata[_PARTS]))
 
 
 def count_rows(path: str, text: Optional[TextFormat] = None) -> Optional[int]:

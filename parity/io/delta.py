@@ -6,7 +6,6 @@ a checkpoint, a Parquet file of all that still holds (the Delta transaction log 
 Entries" and "Checkpoints").
 """
 
-import json
 import os
 import re
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
@@ -14,6 +13,7 @@ from urllib.parse import unquote
 
 from migrate.storage import folders
 from migrate.storage.sources import opened
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
 
@@ -137,7 +137,7 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
         )
     for number in later:
         with opened(folders.joined(log, commits[number])) as source:
-            yield from map(json.loads, source.read().splitlines())
+            yield from map(json_text.loads, source.read().splitlines())
 
 
 def _checked(table: str, add: Dict[str, Any]) -> str:

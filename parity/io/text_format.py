@@ -1,8 +1,8 @@
 """How files of separated values are written, and the option that says so."""
 
-import json
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
 
+from semisync.common import json_text
 from semisync.common.errors import UsageError
 
 SEPARATORS = {"csv": ",", "tsv": "\t", "text": "\t"}  # by the format of parity.io.data_files
@@ -95,12 +95,13 @@ def text_format(given: Union[str, Mapping[str, Any], None]) -> Optional[TextForm
     if given is None:
         return None
     try:
-        fields = json.loads(given) if isinstance(given, str) else given
+        fields = json_text.loads(given) if isinstance(given, str) else given
         unknown = [name for name in fields if name not in TextFormat._fields]
         if unknown:
             raise ValueError(f"{unknown[0]!r} is unknown")
         return TextFormat(**fields).checked()
     except (ValueError, TypeError) as error:
         raise UsageError(
-            f"text is {given}: expected a JSON object of {', '.join(TextFormat._fields)} ({error})"
+            f"text is {str(given)[:200]}: expected a JSON object of "
+            f"{', '.join(TextFormat._fields)} ({error})"
         ) from error

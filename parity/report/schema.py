@@ -1,8 +1,9 @@
 """The JSON Schema of report.json, shipped beside this module."""
 
-import json
 import pathlib
 from typing import Any, Dict
+
+from semisync.common import json_text
 
 
 def schema_text() -> str:
@@ -15,4 +16,4 @@ def schema() -> Dict[str, Any]:
 
     It allows further keys, as later versions may add some without a change of "schema".
     """
-    return json.loads(schema_text())
+    return json_text.loads(schema_text())

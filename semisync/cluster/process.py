@@ -1,9 +1,9 @@
 """A process that `LocalCluster` started: it ends with its parent, and serves the cluster."""
 
-import json
 import sys
 
 from semisync.cluster.orphan import end_with_parent
+from semisync.common import json_text
 from semisync.common.compat import tf
 
 
@@ -17,7 +17,7 @@ def join_cluster(verbosity):
         (the argument, a dict, see `semisync.cluster.local`; the tf.train.Server; a device function
         that puts variables on the parameter servers).
     """
-    spec = json.loads(sys.argv[1])
+    spec = json_text.loads(sys.argv[1])
     end_with_parent(spec["parent"])
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(verbosity)

@@ -11,6 +11,8 @@ import tempfile
 
 from semisync.common.errors import BadInput, UsageError
 
+LARGEST_TEXT = 64 << 20  # bytes of a file that is read as a whole
+
 
 def check_writable(path):
     """Raises UsageError if no file or folder can be written at `path` on disk.
@@ -58,6 +60,8 @@ def flush(path):
 def read_text(path):
     """The text in UTF-8 of the file at `path`; raises BadInput if it cannot be read."""
     try:
+        if os.path.getsize(str(path)) > LARGEST_TEXT:
+            raise BadInput("{} has more than {:,} bytes of text".format(path, LARGEST_TEXT))
         return pathlib.Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput("{} cannot be read: {}".format(path, error)) from error

@@ -9,6 +9,7 @@ elsewhere, one has to know what they take in the plain job. So each `GlobalBatch
 import json
 from typing import Dict, List, NamedTuple, Optional
 
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 COLLECTION = "semisync/plain_step"
@@ -45,7 +46,7 @@ def understand(entry: str, path: str) -> Optional[PlainStep]:
     """
     scope, brace, rest = entry.partition("{")
     try:
-        told = json.loads(brace + rest)
+        told = json_text.loads(brace + rest)
         if told["format"] != FORMAT:
             return None
         return PlainStep(

@@ -1,10 +1,9 @@
 """What the demo reports while it trains: a line per mode, and the table of all modes."""
 
-import json
 import pathlib
 from typing import Any, Dict, Optional, Sequence, TextIO
 
-from semisync.common import progress
+from semisync.common import json_text, progress
 from semisync.demo.finding import Difference
 
 
@@ -21,7 +20,7 @@ class Progress(progress.Progress):
             path = out / mode / "progress.json"
             if not path.exists():
                 return
-            now = json.loads(path.read_text())
+            now = json_text.loads(path.read_text())
             quarters = int(now["share"] * 4)
             if self._reported.get(mode, -1) > 3:
                 continue

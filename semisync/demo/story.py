@@ -1,6 +1,5 @@
 """The demo's steps in order, each a few lines: read, train, migrate, report."""
 
-import json
 import os
 import pathlib
 import platform
@@ -14,6 +13,7 @@ import numpy as np
 from parity import auc
 from semisync.cluster.forked import ForkedCluster
 from semisync.cluster.local import LocalCluster
+from semisync.common import json_text
 from semisync.common.errors import UsageError
 from semisync.demo import finding, needs
 from semisync.demo.data import click_log
@@ -160,10 +160,10 @@ def _cluster(tf_python: str, workers: int, out: pathlib.Path, source: str) -> Lo
 
 
 def _measured(folder: pathlib.Path, workers: int) -> Dict[str, Any]:
-    result = json.loads((folder / "result.json").read_text())
+    result = json_text.loads((folder / "result.json").read_text())
     histogram: Dict[int, int] = {}
     for task in range(workers):
-        counts = json.loads((folder / f"staleness-{task}.json").read_text())
+        counts = json_text.loads((folder / f"staleness-{task}.json").read_text())
         for staleness, count in counts.items():
             histogram[int(staleness)] = histogram.get(int(staleness), 0) + count
     batches = sum(histogram.values())
@@ -203,7 +203,7 @@ def _migrate(folder: pathlib.Path, test: click_log.ClickLog, tf_python: str) -> 
     pyarrow.parquet.write_table(pyarrow.table(columns), data)
     result = folder / "training" / "semi-sync" / "result.json"
     settings = Settings(
-        checkpoint=json.loads(result.read_text())["checkpoint"],
+        checkpoint=json_text.loads(result.read_text())["checkpoint"],
         data=str(data),
         label="label",
         out=str(folder / "migration"),

@@ -11,6 +11,7 @@ import json
 import os
 from typing import Any, Dict, Optional
 
+from semisync.common import json_text
 from semisync.common.errors import UsageError
 from semisync.common.files import write_json
 
@@ -62,8 +63,7 @@ class Results:
 
     def _read(self, name: str) -> Dict[str, Any]:
         try:
-            with open(self._path(name)) as file:
-                kept = json.load(file)
+            kept = json_text.read(self._path(name))
         except (OSError, ValueError):  # none, or one that is not whole: the part is made again
             return {}
         return kept if isinstance(kept, dict) else {}

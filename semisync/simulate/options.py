@@ -1,10 +1,10 @@
 """The options of `semisync simulate`, and the cluster and modes that they describe."""
 
 import argparse
-import json
 from typing import Any, Dict
 
 from semisync import pacing, staleness
+from semisync.common import json_text
 from semisync.common.errors import UsageError
 from semisync.simulate import modes
 from semisync.simulate.cluster import Cluster, Costs
@@ -165,7 +165,7 @@ def _policy(args):
     if name not in known or not bracket or not numbers.endswith(")"):
         raise UsageError("--policy is one of {}, not {!r}".format(", ".join(known), text))
     try:
-        given = json.loads("[{}]".format(numbers[:-1]))
+        given = json_text.loads("[{}]".format(numbers[:-1]))
         return getattr(staleness, name)(*given)
     except (ValueError, TypeError) as error:
         raise UsageError("--policy {!r}: {}".format(text, error)) from error

@@ -16,6 +16,7 @@ from migrate.data.formats import text
 from migrate.data.schema import Column
 from migrate.storage.sources import packing_of
 from parity.io.damage import Broken
+from parity.io.formats.nesting import refuse_deep
 from parity.io.formats.text import MARK
 
 
@@ -23,7 +24,7 @@ def survey(path: str, size: int) -> Tuple[Any, List[int]]:
     """The Arrow schema of the first block, and the rows of each block."""
     start, rows = text.surveyed(path, size)
     data = start if packing_of(path) else text.block_bytes(path, size, 0)
-    return _table(data.tobytes().removeprefix(MARK)).schema, rows
+    return _table(data.tobytes().removeprefix(MARK), path).schema, rows
 
 
 def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) -> Dict[str, Any]:
@@ -33,7 +34,7 @@ def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) 
         Broken: a line is not one object.
     """
     data = text.block_bytes(path, size, block).tobytes()
-    table = _table(data if block else data.removeprefix(MARK))
+    table = _table(data if block else data.removeprefix(MARK), path)
     if len(table) != rows:
         raise Broken(f"{path}: {rows} lines hold {len(table)} objects; each line is one object")
     absent = pa.nulls(rows)
@@ -43,9 +44,10 @@ def read(path: str, size: int, block: int, rows: int, wanted: Sequence[Column]) 
     }
 
 
-def _table(data: bytes) -> Any:
+def _table(data: bytes, path: str) -> Any:
     if not data.strip():
         return pa.table({})
+    refuse_deep(data, path)
     table = _parsed(data, None)
     due = pa.schema([(one.name, _settled(one.type)) for one in table.schema])
     return table if due.equals(table.schema) else _parsed(data, due)

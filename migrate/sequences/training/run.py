@@ -8,7 +8,6 @@ OUT/best             the checkpoint of the best epoch
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any, Dict, NamedTuple, Optional, Tuple
 
@@ -41,6 +40,7 @@ from migrate.training.task import Epoch
 from migrate.training.trainer import Result
 from migrate.training.trainer import Settings as Loop
 from migrate.training.trainer import train as loop
+from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import replacing, write_json
 
@@ -128,8 +128,7 @@ def read_written(out: str) -> Settings:
     """Those that a training was begun with; raises BadInput if there is none."""
     path = os.path.join(out, FILE)
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
+        data = json_text.read(path)
     except (OSError, ValueError) as error:
         raise BadInput(
             f"{path} cannot be read ({error}); give a folder of `semisync sequence train`"

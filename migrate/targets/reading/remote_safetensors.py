@@ -3,7 +3,6 @@ alone: the header is read once, of a tensor the rows that are asked for."""
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any, Dict, List
 
@@ -13,7 +12,9 @@ from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import number_type
 from migrate.storage.files import open_file
 from migrate.targets.safetensors import DTYPES
+from semisync.common import json_text
 from semisync.common.errors import BadInput
+from semisync.common.files import LARGEST_TEXT
 
 NAMES = {in_header: name for name, in_header in DTYPES.items()}
 
@@ -24,9 +25,11 @@ class RemoteSafetensors:
     def __init__(self, path: str) -> None:
         with open_file(path) as file:
             size = int.from_bytes(file.read(0, 8, path), "little")
+            if size > LARGEST_TEXT:
+                raise BadInput(f"{path} claims a header of {size:,} bytes; it is damaged")
             text = file.read(8, size, f"the header of {path}")
             try:
-                header: Dict[str, Any] = json.loads(text)
+                header: Dict[str, Any] = json_text.loads(text)
                 header.pop("__metadata__", None)
                 self._slices = {
                     fqn: RemoteSlice(
@@ -34,7 +37,7 @@ class RemoteSafetensors:
                     )
                     for fqn, one in header.items()
                 }
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
                 raise BadInput(
                     f"{path} is not a safetensors file, or is damaged: {error}"
                 ) from error

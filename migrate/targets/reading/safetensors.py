@@ -5,7 +5,6 @@ That package reads from disk alone; behind a URL `RemoteSafetensors` stands for 
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, Union
 
@@ -18,6 +17,7 @@ from migrate.storage.remote import Unreachable, is_remote, sizes_below
 from migrate.targets.reading.reader import Stored
 from migrate.targets.reading.remote_safetensors import NAMES, RemoteSafetensors
 from migrate.targets.safetensors import INDEX
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
 
@@ -90,9 +90,9 @@ def _opened(path: str) -> safe_open:
 def _weight_map(path: str) -> Any:
     """What the index says: name -> file; None where it says nothing."""
     try:
-        data = json.loads(read_whole(path))
+        data = json_text.loads(read_whole(path))
     except Unreachable:
         raise
-    except (BadInput, ValueError, RecursionError) as error:
+    except (BadInput, ValueError) as error:
         raise BadInput(f"{path} cannot be read: {error}") from error
     return data.get("weight_map") if isinstance(data, dict) else None

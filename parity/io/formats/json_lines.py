@@ -7,6 +7,7 @@ import pyarrow.json
 
 from migrate.storage.sources import streamed
 from parity.io.formats.file import Columns
+from parity.io.formats.nesting import Shallow
 from parity.io.formats.text import BLOCK
 
 
@@ -18,7 +19,7 @@ class JsonLines:
     def __init__(self, path: str) -> None:
         self._path = path
         options = pyarrow.json.ReadOptions(block_size=BLOCK)
-        with pyarrow.json.open_json(streamed(path), options) as reader:
+        with pyarrow.json.open_json(_source(path), options) as reader:
             self._schema = reader.schema  # of the first block
         self.columns: Optional[List[str]] = self._schema.names
 
@@ -34,7 +35,7 @@ class JsonLines:
             explicit_schema=pa.schema(list(zip(names, kinds))), unexpected_field_behavior="ignore"
         )
         read = pyarrow.json.ReadOptions(block_size=BLOCK)
-        with pyarrow.json.open_json(streamed(self._path), read, options) as reader:
+        with pyarrow.json.open_json(_source(self._path), read, options) as reader:
             for part in reader:
                 yield pa.Table.from_batches([part]).select(names)
 
@@ -46,3 +47,7 @@ class JsonLines:
         widened = pa.types.is_integer(found) and pa.types.is_floating(wanted)
         moment = pa.types.is_timestamp(found) and pa.types.is_string(wanted)
         return wanted if widened or moment else found
+
+
+def _source(path: str) -> Shallow:
+    return Shallow(streamed(path), path, BLOCK)

@@ -1,7 +1,6 @@
 """What a machine asks of nodes: a folder, and the next version of a configuration."""
 
 import asyncio
-import json
 import time
 from typing import Any, Callable, List, Optional
 
@@ -12,6 +11,7 @@ from semisync.cluster.files.loop import LoopThread
 from semisync.cluster.files.manifest import is_digest
 from semisync.cluster.files.server import authority_of
 from semisync.cluster.files.tls import Tls
+from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 
 _LOOK_AGAIN = 1.0  # seconds
@@ -94,7 +94,7 @@ def next_configuration(
             except SourceFailed as failure:
                 raise BadInput("{}: {}".format(source, failure)) from failure
             if found is not None:
-                return Configuration(after + 1, json.loads(found.decode("utf-8")))
+                return Configuration(after + 1, json_text.loads(found.decode("utf-8")))
             left = deadline - time.monotonic()
             if left <= 0:
                 return None

@@ -34,6 +34,7 @@ from semisync.cluster.zookeeper.client import (
     Operation,
     Unavailable,
 )
+from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 
 KEPT = 100
@@ -206,7 +207,7 @@ class Configurations:
             except Unavailable:  # the connection comes back, or the time is over
                 value = None
             if value is not None:
-                return Configuration(after + 1, json.loads(value.decode("utf-8")))
+                return Configuration(after + 1, json_text.loads(value.decode("utf-8")))
             left = deadline - time.monotonic()
             if left <= 0:
                 return None

@@ -19,6 +19,7 @@ import os
 import re
 from typing import Any, Iterator, List, NamedTuple, Tuple
 
+from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 
 SCHEMA = 1
@@ -204,7 +205,7 @@ def read_manifest(data: bytes, digest: str, where: str) -> Manifest:
     if hashlib.sha256(data).hexdigest() != digest:
         raise BadInput("{}: its manifest has another SHA-256 than {}".format(where, digest))
     try:
-        value = json.loads(data.decode("utf-8"))
+        value = json_text.loads(data.decode("utf-8"))
         if value["schema"] != SCHEMA:
             raise BadInput(
                 "{}: its manifest has schema {!r}, and this semisync reads {}".format(

@@ -17,6 +17,7 @@ from typing import Any, Dict
 from semisync.cluster.job.places import Shape
 from semisync.cluster.zookeeper.client import NodeExists
 from semisync.cluster.zookeeper.generation import Generation
+from semisync.common import json_text
 
 
 def content(shape: Shape, addresses: Dict[str, str], fixed: Dict[str, str]) -> Dict[str, Any]:
@@ -56,7 +57,7 @@ def read_ends(client, root, watch=None):
     client.ensure(above)
     paths = ["{}/{}".format(above, name) for name in client.children(above, watch)]
     found = client.get_many(paths)
-    return {path.rpartition("/")[2]: json.loads(value) for path, (value, _) in found.items()}
+    return {path.rpartition("/")[2]: json_text.loads(value) for path, (value, _) in found.items()}
 
 
 def write_training(client, root, training):

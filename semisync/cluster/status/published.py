@@ -4,7 +4,6 @@ All of it is read from where they write it down (`semisync.cluster.job.record`):
 ROOT/members, ROOT/generation and ROOT/training.
 """
 
-import json
 import time
 from typing import Any, Dict, Optional
 
@@ -14,6 +13,7 @@ from semisync.cluster.status.document import document
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.client import Client, NoNode
+from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 
@@ -53,4 +53,4 @@ def _value(client: Client, path: str) -> Optional[Dict[str, Any]]:
         value = client.get(path)[0]
     except NoNode:
         return None
-    return json.loads(value.decode("utf-8")) if value else None
+    return json_text.loads(value.decode("utf-8")) if value else None

@@ -5,11 +5,11 @@ The launcher names the file in SEMISYNC_STATUS. The optimizer's hook of the chie
 launcher beside it passes on what is new.
 """
 
-import json
 import os
 import shutil
 import tempfile
 
+from semisync.common import json_text
 from semisync.common.files import write_json
 
 VARIABLE = "SEMISYNC_STATUS"
@@ -56,7 +56,7 @@ class ReportFile:
                 if known == self._known or stat.st_size > LARGEST:
                     return None
                 self._known = known
-                said = json.loads(file.read().decode("utf-8"))
+                said = json_text.loads(file.read().decode("utf-8"))
         except (FileNotFoundError, ValueError):
             return None
         return said if isinstance(said, dict) else None

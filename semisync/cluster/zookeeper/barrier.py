@@ -27,6 +27,7 @@ from semisync.cluster.zookeeper.client import (
 )
 from semisync.cluster.zookeeper.generation import Generation
 from semisync.cluster.zookeeper.leader import Deposed, Election
+from semisync.common import json_text
 from semisync.common.errors import SemisyncError
 
 GATHER = 0.05  # seconds in which several arrivals are one piece of news
@@ -74,7 +75,7 @@ def enter(
                 arrived = _arrive(client, mine)
             verdict = client.get(path, told.set)[0]
         if verdict:
-            return _passed(name, json.loads(verdict), seconds)
+            return _passed(name, json_text.loads(verdict), seconds)
         if time.monotonic() > deadline:
             raise Broken(name, _missing(client, path, generation) or ["the leader"], 2 * seconds)
         told.wait(min(LOOK_AGAIN, max(0.0, deadline - time.monotonic())))
@@ -126,7 +127,7 @@ def conduct(
                 continue
             verdict = json.dumps({"missing": missing}).encode()
             election.publish([Put(path, verdict, stat.version)])
-        _passed(name, json.loads(verdict), seconds)
+        _passed(name, json_text.loads(verdict), seconds)
         return True
 
 

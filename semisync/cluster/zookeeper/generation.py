@@ -16,6 +16,7 @@ from semisync.cluster.zookeeper.client import (
     Put,
 )
 from semisync.cluster.zookeeper.leader import Deposed, Election
+from semisync.common import json_text
 
 
 class Generation(NamedTuple):
@@ -44,7 +45,7 @@ def read(client: Client, root: str, watch: Optional[Callback] = None) -> Optiona
         if client.stat(_path(root), watch) is None:
             return None
         return read(client, root, watch)
-    return Generation(**json.loads(value), version=stat.version)
+    return Generation(**json_text.loads(value), version=stat.version)
 
 
 def publish(election: Election, root: str, generation: Generation) -> None:

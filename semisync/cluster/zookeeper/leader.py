@@ -37,6 +37,7 @@ from semisync.cluster.zookeeper.client import (
     StoreError,
     Unavailable,
 )
+from semisync.common import json_text
 from semisync.common.errors import SemisyncError
 
 LEASE = 0.8  # seconds
@@ -162,7 +163,7 @@ class Election(threading.Thread):
         except NoNode:
             self._make()
             value, stat = self._client.get(self._path)
-        seat, now = json.loads(value), self._clock()
+        seat, now = json_text.loads(value), self._clock()
         if stat.version != self._seen:
             self._seen, self._since = stat.version, now
         left = self._since + PATIENCE * seat["lease"] - now if "id" in seat else 0.0

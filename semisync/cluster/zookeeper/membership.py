@@ -22,6 +22,7 @@ from semisync.cluster.zookeeper.client import (
     NoNode,
     StoreError,
 )
+from semisync.common import json_text
 
 
 class Taken(StoreError):
@@ -66,7 +67,7 @@ class Membership:
                 if self._made():
                     return
                 continue
-            holder = json.loads(value)
+            holder = json_text.loads(value)
             if holder["id"] != self._about["id"]:
                 raise Taken(self.name, holder)
             if stat.owner == self._client.session:
@@ -87,7 +88,7 @@ class Membership:
         """Removes the node, if it is this member's."""
         try:
             value, stat = self._client.get(self._path)
-            if json.loads(value)["id"] == self._about["id"]:
+            if json_text.loads(value)["id"] == self._about["id"]:
                 self._client.delete(self._path, stat.version)
         except (NoNode, BadVersion):
             pass  # the session is over, or another has the name
@@ -115,4 +116,4 @@ def names(client: Client, root: str, watch: Optional[Callback] = None) -> List[s
 def about(client: Client, root: str, some: Sequence[str]) -> Dict[str, Dict[str, Any]]:
     """What some members say of themselves, of those that are there."""
     found = client.get_many([path_of(root, name) for name in some])
-    return {path.rpartition("/")[2]: json.loads(value) for path, (value, _) in found.items()}
+    return {path.rpartition("/")[2]: json_text.loads(value) for path, (value, _) in found.items()}

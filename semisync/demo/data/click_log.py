@@ -21,6 +21,7 @@ from typing import Any, Dict, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
+from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 from semisync.demo.data.truth import expected_auc
 
@@ -160,7 +161,7 @@ def load(directory: Path) -> ClickLog:
     place = pathlib.Path(directory)
     about = place / "log.json"
     try:
-        described = json.loads(about.read_text())
+        described = json_text.loads(about.read_text())
     except (OSError, ValueError) as error:
         raise BadInput("{} is not a click log's description: {}".format(about, error)) from error
     if not isinstance(described, dict) or described.get("schema") != SCHEMA:
