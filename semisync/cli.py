@@ -22,6 +22,7 @@ from typing import Any, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 from semisync.common import exit_codes
 from semisync.common.errors import MissingExtra, SemisyncError
 from semisync.common.extras import not_installed
+from semisync.common.sentences import words_of
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
@@ -177,6 +178,8 @@ def main(argv: Optional[List[str]] = None) -> int:
         return BROKEN_PIPE
     except OSError as error:  # no room, no permission, no such folder
         return _fail(name, SemisyncError(_of_the_system(error)))
+    except MemoryError as error:
+        return _fail(name, SemisyncError(_too_large(args, error)))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -228,14 +231,26 @@ def _crash(name: str, args: argparse.Namespace, error: Exception) -> int:
     return exit_codes.INTERNAL_ERROR
 
 
-def _sentence(args: argparse.Namespace, error: Exception) -> str:
-    """What was being read, what happened, where to report it; `args` may be parsed in part."""
+def _too_large(args: argparse.Namespace, error: MemoryError) -> str:
+    said = words_of(error)
+    return (
+        f"{_files_of(args)}: takes more memory than this process may have ({said}); give it more, "
+        "or read less at a time"
+    )
+
+
+def _files_of(args: argparse.Namespace) -> str:
+    """What was being read; `args` may be parsed in part."""
     texts = [text for value in vars(args).values() for text in _texts(value)]
-    files = ", ".join(dict.fromkeys(filter(_is_file, texts))) or "the arguments"
+    return ", ".join(dict.fromkeys(filter(_is_file, texts))) or "the arguments"
+
+
+def _sentence(args: argparse.Namespace, error: Exception) -> str:
+    """What was being read, what happened, where to report it."""
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return (
-        f"internal error while reading {files}: {reason}; this is a defect of semisync and no "
-        "answer: please report it where you got semisync from, with the lines below"
+        f"internal error while reading {_files_of(args)}: {reason}; this is a defect of semisync "
+        "and no answer: please report it where you got semisync from, with the lines below"
     )
 
 

@@ -6,6 +6,9 @@ import os
 from typing import Any, NamedTuple, Optional
 
 from migrate.storage import remote
+from migrate.storage.unfolding import refuse_unfolding
+
+_PIECE = 16 << 20  # bytes
 
 
 class Packing(NamedTuple):
@@ -53,7 +56,12 @@ def streamed(path: str) -> Any:
 
 
 def unpacked(path: str) -> bytes:
-    """All bytes of a file, decompressed."""
+    """All bytes of a file, decompressed; raises BadInput if they are out of proportion to it."""
+    with opened(path) as source:
+        stored = source.size()
+    whole = bytearray()
     with streamed(path) as source:
-        whole: bytes = source.read()
-    return whole
+        for piece in iter(lambda: source.read(_PIECE), b""):
+            whole += piece
+            refuse_unfolding(len(whole), stored, path)
+    return bytes(whole)

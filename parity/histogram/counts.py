@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence,
 
 import numpy as np
 
+from migrate.storage.unfolding import refuse_unfolding
 from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
 from semisync.common import json_text
@@ -146,6 +147,8 @@ class Counts:
             raise BadInput(f"there is no file {path}")
         try:
             with np.load(path, allow_pickle=False) as data:
+                unfolded = sum(about.file_size for about in data.zip.infolist())
+                refuse_unfolding(unfolded, os.path.getsize(path), path)
                 if data.zip.testzip() is not None:
                     raise ValueError("a checksum does not match")
                 held: Dict[str, np.ndarray] = {name: data[name] for name in data.files}

@@ -15,6 +15,8 @@ from typing import FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence,
 import numpy as np
 import pyarrow as pa
 
+from migrate.storage import folders
+from migrate.storage.unfolding import refuse_unfolding
 from parity.inputs.checks import Column
 from parity.io.columns import FILL, to_names, to_numbers, with_fills
 from parity.io.damage import explained
@@ -118,7 +120,8 @@ def read_columns(
     partitions = partitions_of(files)
     several = len(files) > 1
     tables = [
-        _whole(_of_file(file, columns, BATCH, partitions[file], text, several)) for file in files
+        _whole(_of_file(file, columns, BATCH, partitions[file], text, several), file)
+        for file in files
     ]
     held = [(file, table) for file, table in zip(files, tables) if table.num_rows]
     if not held:
@@ -197,8 +200,12 @@ def _of_file(
             yield Batch(path, 0, completed(table, wanted, partitions), frozenset(outside))
 
 
-def _whole(batches: Iterator[Batch]) -> pa.Table:
-    pieces = [batch.table for batch in batches]
+def _whole(batches: Iterator[Batch], path: str) -> pa.Table:
+    pieces, held, stored = [], 0, folders.size_of(path)
+    for batch in batches:
+        held += batch.table.nbytes
+        refuse_unfolding(held, stored, path)
+        pieces.append(batch.table)
     try:
         return pa.concat_tables(pieces, promote_options="permissive")
     except pa.ArrowTypeError:  # text from the first field on that is not a number

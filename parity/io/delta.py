@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from migrate.storage import folders
 from migrate.storage.sources import opened
+from migrate.storage.unfolding import refuse_row_groups
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
@@ -128,6 +129,7 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
         with opened(folders.joined(log, name)) as source:
             file = pyarrow.parquet.ParquetFile(source)
             wanted = [column for column in ("add", "remove") if column in file.schema_arrow.names]
+            refuse_row_groups(source, file.metadata, name, wanted)
             yield from file.read(columns=wanted).to_pylist()
     later = sorted(number for number in commits if number > version)
     if later != list(range(version + 1, version + 1 + len(later))) or version < 0 and not later:

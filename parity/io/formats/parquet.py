@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from migrate.storage.sources import opened
+from migrate.storage.unfolding import refuse_row_groups
 from parity.io.formats.file import Columns
 
 
@@ -17,6 +18,7 @@ class Parquet:
         self._file = pyarrow.parquet.ParquetFile(
             opened(path), pre_buffer=False, page_checksum_verification=True
         )
+        self._path = path
         self.schema: pa.Schema = self._file.schema_arrow
         self.columns: Optional[List[str]] = self.schema.names
         self.rows: Optional[int] = self._file.metadata.num_rows
@@ -29,6 +31,7 @@ class Parquet:
         """The rows in tables of `size`."""
         if not self.rows:
             yield self._file.read(columns=list(columns.names))
+        self._refuse_unfolding(columns.names, range(self._file.num_row_groups))
         for part in self._file.iter_batches(size, columns=list(columns.names)):
             yield pa.Table.from_batches([part])
 
@@ -39,4 +42,9 @@ class Parquet:
 
     def block(self, number: int, names: Sequence[str]) -> pa.Table:
         """The named columns of a row group."""
+        self._refuse_unfolding(names, [number])
         return self._file.read_row_group(number, columns=list(names), use_threads=False)
+
+    def _refuse_unfolding(self, names: Sequence[str], groups: Sequence[int]) -> None:
+        with opened(self._path) as source:
+            refuse_row_groups(source, self._file.metadata, self._path, names, groups)
