@@ -1,7 +1,8 @@
 """Hash tables in raw files: an array of keys in one, an array of rows in another.
 
 Such files say little of themselves: the row size follows from the sizes of both, which must fit
-together for all parts of a table, and there is no checksum.
+together for all parts of a table, and there is no checksum. Any file passes for one, so that a link
+could bring a file of the reader's own among the rows: links out of the folder are refused.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy
 from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.storage.files import StoredFile
+from migrate.storage.within import refuse_link_out
 from semisync.common.errors import BadInput
 
 
@@ -81,6 +83,8 @@ def sized_table(name: str, kind: str, paths: Sequence[Tuple[str, str]], types: T
     key, value = number_array(types.key), number_array(types.value)
     sizes = []
     for pair in paths:
+        for path in pair:
+            refuse_link_out(*os.path.split(path))
         with StoredFile(pair[0]) as keys, StoredFile(pair[1]) as values:
             sizes.append((keys.size, values.size))
     count, total = (sum(column) for column in zip(*sizes))

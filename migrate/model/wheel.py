@@ -30,6 +30,8 @@ from migrate.model.load import SOURCE
 from migrate.runtime.files import ASSETS, CONSTANTS, has_text
 from migrate.runtime.serving.packed import WEIGHTS
 from migrate.runtime.source import read_source
+from migrate.storage.files import read_whole
+from migrate.storage.within import refuse_link_out
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import check_writable, replacing
 from semisync.common.walks import reachable
@@ -174,7 +176,9 @@ def _kept(directory: str, name: str) -> Dict[str, bytes]:
     paths = [folder / CONSTANTS, *sorted((folder / ASSETS).glob("*"))]
     for path in paths:
         if path.exists():
-            found[f"{name}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+            inside = path.relative_to(folder).as_posix()
+            refuse_link_out(directory, inside)
+            found[f"{name}/{inside}"] = read_whole(str(path))
     return found
 
 

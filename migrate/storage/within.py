@@ -1,8 +1,8 @@
-"""Files that other files name, as a graph names its vocabularies.
+"""Files that a stranger's file names, as a graph its vocabularies, or that a stranger's folder has.
 
-Whoever wrote the one may have named any file of the reader's machine. A name is followed only in
-the folder of the file that has it, and below: no absolute path elsewhere, no "..", no link that
-leads out.
+Whoever made the one may have named any file of the reader's machine, or linked to it. A name is
+followed only in the folder of the file that has it, and below: no absolute path elsewhere, no "..",
+no link that leads out.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Optional
 
 from migrate.storage.folders import joined
 from migrate.storage.remote import is_remote
+from semisync.common.errors import BadInput
 
 
 def within(folder: str, name: str) -> Optional[str]:
@@ -23,3 +24,13 @@ def within(folder: str, name: str) -> Optional[str]:
     path = os.path.join(folder, name)
     home = os.path.join(os.path.realpath(folder), "")
     return path if os.path.realpath(path).startswith(home) else None
+
+
+def refuse_link_out(folder: str, name: str) -> None:
+    """Raises BadInput if a file in `folder` on disk is a link that leads out of it."""
+    if within(folder, name) is None:
+        path = os.path.join(folder, name)
+        raise BadInput(
+            f"{path} is a link to {os.path.realpath(path)}, out of {folder}; put the file itself "
+            "there if its content is meant"
+        )

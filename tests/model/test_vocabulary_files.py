@@ -249,6 +249,15 @@ def check(command, let_in, capsys):
     assert cli.main([*command, *let_in]) in (0, 2)  # inconclusive: a migration of few rows
 
 
+@pytest.mark.parametrize("linked", ["assets", "assets/words.txt"])
+def test_a_wheel_does_not_pack_what_a_link_leads_to(model, tmp_path, linked):
+    path = tmp_path / "out" / linked
+    path.rename(tmp_path / "private")
+    path.symlink_to(tmp_path / "private")
+    with pytest.raises(BadInput, match=r"words.txt is a link to .*/private.*put the file itself"):
+        migrate.write_wheel(str(tmp_path / "out"), str(tmp_path / "dist"), "words_model")
+
+
 def test_training_and_the_way_back_take_the_option(model, tmp_path, capsys):
     prefix, let_in, data = model
     on, back = tmp_path / "on", str(tmp_path / "back.ckpt-1")

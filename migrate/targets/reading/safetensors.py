@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Union
 import torch
 
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.storage.files import read_whole
+from migrate.storage.files import open_regular, read_whole
 from migrate.storage.folders import joined
 from migrate.storage.remote import Unreachable, is_remote, sizes_below
 from migrate.targets.reading.reader import Stored
@@ -81,6 +81,7 @@ def _opened(path: str) -> safe_open:
     """The file at `path`; raises BadInput if it is damaged or no safetensors file."""
     with extra("torch", f"to read {path}"):
         from safetensors import SafetensorError, safe_open
+    open_regular(path).close()  # the package would wait for ever at a pipe
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
