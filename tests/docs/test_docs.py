@@ -22,7 +22,7 @@ WORDS_ALONE = {
     *("wrap/rewrite", "wrap/batch_norm", "wrap/parameters", "wrap/peers", "wrap/traps"),
     "wrap/feeds",
     *("convert/hash_tables", "convert/large", "convert/object_stores", "convert/optimizers"),
-    *("model/features", "model/module", "model/raw_ids"),
+    *("model/features", "model/files", "model/module", "model/raw_ids"),
     *("prove/options", "prove/score_options", "prove/spark"),
 }
 FOLDERS = ("wrap", "launch", "convert", "model", "train", "input", "sequences", "prove")
