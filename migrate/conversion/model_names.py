@@ -31,7 +31,7 @@ from migrate.manifest.manifest import FILE, Manifest, Renamed, read_manifest
 from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.model.parameters import Parameter
 from migrate.targets.reading import open_target
-from migrate.targets.reading.dcp import read_metadata
+from migrate.targets.reading.dcp_metadata import read_metadata
 from semisync.common.errors import BadInput
 from semisync.common.files import write_bytes, write_text
 

@@ -10,7 +10,7 @@ from migrate.manifest.manifest import Written, read_manifest
 from migrate.manifest.transforms import INT8
 from migrate.runtime.interface import Variable
 from migrate.runtime.serving.linear import score_by_onednn
-from migrate.torchrec.loading import read
+from migrate.targets.reading.torch_readers import read
 from semisync.common.errors import BadInput
 
 

@@ -37,8 +37,7 @@ from torch.distributed.checkpoint.metadata import (
 
 from migrate.stream.item import Item
 from migrate.stream.regions import Frame, Layout, Region
-
-_METADATA = ".metadata"
+from migrate.targets import INDEXES
 
 
 def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], room: int) -> Layout:
@@ -92,7 +91,7 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
         storage_meta=StorageMeta(),
         version=CURRENT_DCP_VERSION,
     )
-    with open(os.path.join(directory, _METADATA), "wb") as file:
+    with open(os.path.join(directory, INDEXES["dcp"]), "wb") as file:
         pickle.dump(metadata, file)
 
 

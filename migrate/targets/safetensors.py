@@ -18,9 +18,10 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 from migrate.stream.item import Item
 from migrate.stream.regions import Frame, Layout, Region
+from migrate.targets import INDEXES
 from semisync.common.errors import BadInput
 
-INDEX = "model.safetensors.index.json"
+INDEX = INDEXES["safetensors"]
 _ALIGNMENT = 64  # bytes; the header is padded with blanks so that the values begin aligned
 
 DTYPES = {

@@ -13,7 +13,7 @@ import torch
 from torchrec import KeyedJaggedTensor
 
 from migrate.manifest.manifest import read_manifest
-from migrate.torchrec.loading import read
+from migrate.targets.reading.torch_readers import read
 from semisync.common.errors import UsageError
 
 

@@ -12,26 +12,15 @@
 
 from __future__ import annotations
 
-import glob
-import importlib
 import os
-import warnings
 from typing import Any, Collection, Dict, Iterator, List, Mapping, Tuple
 
 import torch
-import torch.distributed as dist
-from torch.distributed import checkpoint as dcp
-from torch.distributed.checkpoint.api import CheckpointException
 
 from migrate.manifest.manifest import Manifest, Written, read_manifest
 from migrate.manifest.transforms import INT8
-from migrate.storage.files import size_of
-from migrate.storage.folders import joined
-from migrate.storage.remote import is_remote
-from migrate.targets.safetensors import INDEX
-from semisync.common.errors import BadInput, UsageError
-from semisync.common.extras import extra
-from semisync.common.sentences import words_of
+from migrate.targets.reading.torch_readers import read
+from semisync.common.errors import UsageError
 
 _MANAGED = "_managed_collision_modules."
 _CONTAINERS = ("embedding_bags", "embeddings")
@@ -132,42 +121,6 @@ def check_matrices(shapes: Mapping[str, List[int]], transpose: Collection[str]) 
                 f"transpose names {name!r}, which is {shapes.get(name, 'not there')}; expected a "
                 f"dense variable of two dimensions, one of {matrices}"
             )
-
-
-def read(directory: str, state_dict: Dict[str, Any]) -> None:
-    """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails."""
-    reader = _reader(os.fspath(directory))
-    try:
-        with warnings.catch_warnings():  # no process group is intended
-            warnings.filterwarnings("ignore", message="torch.distributed is disabled")
-            dcp.load(state_dict, storage_reader=reader, no_dist=not dist.is_initialized())
-    except CheckpointException as error:  # no Exception, and its text holds tracebacks
-        causes = "; ".join(
-            f"rank {rank}: {words_of(failure[0])}"
-            for rank, failure in sorted(error.failures.items())
-        )
-        raise BadInput(f"{directory} cannot be loaded: {causes}; convert it again") from error
-    except Exception as error:  # torch raises what its unpickler or file system raises
-        raise BadInput(
-            f"{directory} cannot be loaded: {words_of(error)}; convert it again"
-        ) from error
-
-
-def _reader(directory: str) -> dcp.StorageReader:
-    """torch's reader of the format that stands in `directory`, or behind a URL, if it is a DCP."""
-    if is_remote(directory):
-        if size_of(joined(directory, INDEX)) is not None:
-            raise UsageError(
-                f"{directory} has safetensors files, which torch loads from disk alone; copy them"
-            )
-        from torch.distributed.checkpoint._fsspec_filesystem import FsspecReader
-
-        return FsspecReader(directory)
-    if not glob.glob(os.path.join(glob.escape(directory), "*.safetensors")):
-        return dcp.FileSystemReader(directory)
-    with extra("torch", f"to read {directory}"):
-        importlib.import_module("safetensors")  # which torch's reader imports later
-    return dcp.HuggingFaceStorageReader(directory)
 
 
 def weight_keys(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[str, str]]:

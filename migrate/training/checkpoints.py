@@ -32,7 +32,9 @@ from torch.distributed import checkpoint as dcp
 
 from migrate import id_tables
 from migrate.id_tables.embeddings import IdEmbeddings
-from migrate.torchrec.loading import read
+from migrate.targets import INDEXES
+from migrate.targets.reading.dcp_metadata import read_metadata
+from migrate.targets.reading.torch_readers import read
 from migrate.training.distributed.processes import rank
 from migrate.training.staging import Copies
 from semisync.common import json_text
@@ -42,7 +44,7 @@ from semisync.common.sentences import words_of
 
 CHECKPOINTS, BEST = "checkpoints", "best"  # in the folder of a training
 _NAME = re.compile(r"step-(\d{8,})")
-_STATE, _WHOLE = "state.json", ".metadata"
+_STATE, _WHOLE = "state.json", INDEXES["dcp"]
 
 
 class Checkpoints:
@@ -192,9 +194,9 @@ class Checkpoints:
             BadInput: it cannot be read.
         """
         try:
-            found = dcp.FileSystemReader(self.path(step)).read_metadata().state_dict_metadata
+            found = read_metadata(self.path(step)).state_dict_metadata
             return {name: one.size for name, one in found.items()}  # type: ignore[union-attr]
-        except Exception as error:  # what its unpickler or the file system raises
+        except (BadInput, AttributeError) as error:  # the latter of what is no tensor
             raise BadInput(
                 f"{self.path(step)} cannot be read ({error}); without it the one before is taken"
             ) from error

@@ -181,7 +181,10 @@ def _measured(folder: pathlib.Path, workers: int) -> Dict[str, Any]:
 
 def _score(folder: pathlib.Path, modes: Dict[str, Dict[str, Any]], labels: np.ndarray) -> None:
     """Adds each mode's AUC, and its difference from that of exact synchronous training."""
-    scores = {name: np.load(folder / "training" / name / "scores.npy") for name in modes}
+    scores = {
+        name: np.load(folder / "training" / name / "scores.npy", allow_pickle=False)
+        for name in modes
+    }
     for name, mode in modes.items():
         mode["auc"] = auc(labels, scores[name])
         if name != finding.EXACT:

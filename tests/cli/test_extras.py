@@ -7,8 +7,8 @@ import pytest
 
 import migrate
 from migrate.facts.settings_file import read_settings_file
+from migrate.targets.reading import torch_readers
 from migrate.targets.reading.safetensors import SafetensorsReader
-from migrate.torchrec import loading
 from parity.io.formats.tfrecord import tables_of_values
 from parity.io.store import Store
 from semisync.common.distribution import install_command
@@ -21,7 +21,7 @@ NEEDS = {  # {what is opened: (package, what opens it, extra)}
     "memory://given": ("fsspec.core", migrate.open_checkpoint, "files"),
     "s3://given": ("s3fs", migrate.open_checkpoint, "stores"),
     "given": ("safetensors", SafetensorsReader, "torch"),
-    "given to load": ("safetensors", lambda path: loading.read(path, {}), "torch"),
+    "given to load": ("safetensors", lambda path: torch_readers.read(path, {}), "torch"),
 }
 
 

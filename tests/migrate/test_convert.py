@@ -16,7 +16,7 @@ from torch.distributed.checkpoint import FileSystemReader
 import migrate
 from migrate.stream import regions, writing
 from migrate.targets import dcp
-from migrate.torchrec import loading
+from migrate.targets.reading import torch_readers
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from tests.support.bundles import short, third_party
 from tests.support.conversions import load_all, make_plan
@@ -205,6 +205,6 @@ def test_memory_stays_small_whatever_the_size_of_a_table(tf2_checkpoints, tmp_pa
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert 10 < float(done.stdout) < 250  # MiB; the table has 290
     table = torch.zeros(1190001, 64)
-    loading.read(tmp_path / "out", {"ebc.embedding_bags.large.weight": table})
+    torch_readers.read(tmp_path / "out", {"ebc.embedding_bags.large.weight": table})
     assert torch.equal(table[:, 0], torch.arange(1190001, dtype=torch.float32))
     assert torch.equal(table[:, 0], table[:, 63])

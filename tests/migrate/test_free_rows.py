@@ -6,7 +6,7 @@ import torch
 
 import migrate
 from migrate.stream import columns
-from migrate.torchrec.loading import read
+from migrate.targets.reading.torch_readers import read
 from migrate.verification import verify
 from tests.migrate.raw_tables import write_tfra
 from tests.support.conversions import make_plan, slots_of

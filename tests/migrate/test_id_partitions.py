@@ -11,7 +11,7 @@ import torch
 import migrate
 from migrate.ids import merging, placing, runs
 from migrate.manifest.id_modes import MODES
-from migrate.torchrec.loading import read
+from migrate.targets.reading.torch_readers import read
 from migrate.verification import verify
 from semisync.common.errors import BadInput, SemisyncError
 from tests.migrate.raw_tables import write_tfra

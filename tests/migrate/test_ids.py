@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import migrate
 from migrate.ids import hashing, merging, placing, runs, sorted_tables
 from migrate.stream import columns
+from migrate.targets.reading.torch_readers import read
 from migrate.torchrec import (
     load,
     managed_collision_collection,
 )
-from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import migrate
+from migrate.targets.reading.torch_readers import read
 from migrate.torchrec import dense_variables
-from migrate.torchrec.loading import read
 from migrate.verification import verify
 from semisync.cli import main
 from semisync.common.errors import BadInput

@@ -68,7 +68,7 @@ def test_adam_state_continues_in_a_torch_optimizer(tf2_checkpoints, tmp_path):
     """The names are those of torchrec's KeyedOptimizer around torch.optim.Adam."""
     from torchrec.optim.keyed import KeyedOptimizerWrapper
 
-    from migrate.torchrec.loading import read
+    from migrate.targets.reading.torch_readers import read
 
     out = convert(tf2_checkpoints / "adam_ref", tmp_path / "out")
     expected = np.load(tf2_checkpoints / "adam_ref.npz")

@@ -11,6 +11,7 @@ from torchrec import KeyedJaggedTensor
 
 import migrate
 from migrate.targets.reading import open_target
+from migrate.targets.reading.torch_readers import read as read_states
 from migrate.torchrec import (
     embedding_bag_collection,
     id_map,
@@ -18,7 +19,6 @@ from migrate.torchrec import (
     managed_collision_collection,
     map_features,
 )
-from migrate.torchrec.loading import read as read_states
 
 
 def make_plan(source, ids="rows", **options):

@@ -10,8 +10,8 @@ import torch
 from torch.distributed.checkpoint import FileSystemReader
 
 import migrate
+from migrate.targets.reading.torch_readers import read
 from migrate.to_tensorflow import shards
-from migrate.torchrec.loading import read
 from migrate.training.distributed.shares import check_mean
 from migrate.training.task import Batch
 from semisync.cli import main

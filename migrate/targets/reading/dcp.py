@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import io
 import os
-import pickle
 from bisect import bisect
 from contextlib import contextmanager
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Tuple
@@ -16,8 +15,10 @@ from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Tuple
 import torch
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
-from migrate.storage.files import open_file, read_whole
+from migrate.storage.files import open_file
+from migrate.storage.folders import joined
 from migrate.storage.remote import Unreachable, is_remote
+from migrate.targets.reading.dcp_metadata import read_metadata, unreadable
 from migrate.targets.reading.reader import Stored, dtype_name
 from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
@@ -89,27 +90,15 @@ class DcpReader:
         return self._kept[2]
 
 
-def read_metadata(directory: str) -> Metadata:
-    """`.metadata` of the DCP at a path or URL; whatever an unpickler raises where it is damaged."""
-    metadata: Metadata = pickle.loads(read_whole(os.path.join(directory, ".metadata")))
-    return metadata
-
-
 def read_dcp(directory: str, converted: bool = False) -> Dict[str, Saved]:
     """The tensors of the DCP at a path or URL, by name; raises BadInput unless it is one.
 
     Args:
         converted: it is as `semisync convert` writes it: tensors alone, each under its own path.
     """
-    try:
-        return dict(_tensors(read_metadata(directory), directory, converted))
-    except Unreachable:
-        raise
-    except Exception as error:  # what an unpickler raises, or what its result lacks
-        raise BadInput(
-            f"{directory}/.metadata cannot be read: {words_of(error)}; expected a "
-            "torch Distributed Checkpoint"
-        ) from error
+    found = read_metadata(directory)
+    with unreadable(directory):
+        return dict(_tensors(found, directory, converted))
 
 
 def _tensors(metadata: Metadata, directory: str, converted: bool) -> Iterator[Tuple[str, Saved]]:
@@ -123,15 +112,20 @@ def _tensors(metadata: Metadata, directory: str, converted: bool) -> Iterator[Tu
             if converted:
                 raise ValueError(f"{fqn!r} is not a tensor")
             continue  # a plain object, such as an optimizer's settings
-        if converted and ".".join(map(str, metadata.planner_data[fqn])) != fqn:
+        if converted and not _leads_to(metadata.planner_data[fqn], fqn):
             raise ValueError(f"{fqn!r} has another path in the state dict")
         chunks = []
         for chunk in tensor.chunks:
             at = places[fqn, tuple(chunk.offsets)]
-            path = os.path.join(directory, at.relative_path)
+            path = joined(directory, at.relative_path)
             start, shape = tuple(chunk.offsets), tuple(chunk.sizes)
             chunks.append(Chunk(start, shape, path, at.offset, at.length))
         yield fqn, Saved(dtype_name(tensor.properties.dtype), tuple(tensor.size), sorted(chunks))
+
+
+def _leads_to(path: Any, fqn: str) -> bool:
+    """Whether the path in a state dict is that of `fqn`."""
+    return all(type(part) in (str, int) for part in path) and ".".join(map(str, path)) == fqn
 
 
 @contextmanager

@@ -8,14 +8,14 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Dict, NamedTuple, Protocol, Tuple
 
 import torch
 
 from migrate.encoding.dtypes import number_type
-from migrate.manifest.manifest import Written
+from migrate.manifest.manifest import FILE, Written
 from migrate.storage.files import open_file, size_of
+from migrate.storage.named import inside
 
 
 class Stored(NamedTuple):
@@ -49,7 +49,7 @@ class FileReader:
 
     def __init__(self, directory: str, written: Written) -> None:
         self.tensors: Dict[str, Stored] = {}
-        self._path = os.path.join(directory, written.fqn)
+        self._path = inside(directory, written.fqn, FILE)
         stored = Stored(tuple(written.shape), written.dtype)
         if size_of(self._path) == math.prod(stored.shape) * number_type(stored.dtype).itemsize:
             self.tensors[written.fqn] = stored
