@@ -91,17 +91,22 @@ def as_text(result: Verification) -> str:
     rows = f"{result.rows:,} rows of {result.tensors} tensors"
     if result.differing_rows:
         rows += f", {result.differing_rows:,} of which differ"
-    if result.verified and result.sample is None:
-        hashes = f", {result.hashes} SHA-256 agree" if result.hashes else ""
-        lines.append(f"verified: {rows} agree in every value{hashes}")
-    elif result.verified:
-        lines.append(
+    if not result.verified:
+        lines.append(f"not verified: compared {rows}")
+        return "\n".join(lines)
+    if result.sample is not None:
+        found = (
             f"verified by a sample: {rows} agree; with {result.confidence:.0%} confidence at most "
             f"{result.bound:.2g} of any tensor's rows differ; the SHA-256 were not checked"
         )
     else:
-        lines.append(f"not verified: compared {rows}")
-    return "\n".join(lines)
+        parts = ["model.py is what the conversion writes"] if result.source_agrees else []
+        parts += [f"{rows} agree in every value"] if result.tensors else []
+        parts += [f"{result.hashes} SHA-256 agree"] if result.hashes else []
+        found = f"verified: {', '.join(parts)}"
+    if result.unchecked:
+        found += f"; not checked: {'; '.join(result.unchecked)}"
+    return "\n".join([*lines, found])
 
 
 def record(result: Verification) -> Dict[str, Any]:

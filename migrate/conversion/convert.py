@@ -257,7 +257,7 @@ def _verify(work: _Work, place: Place, manifest: Manifest) -> None:
         beside=place.folder,
         spread=None if alone else partial(ranks.compared, work.directory, work.rank, place.folder),
     )
-    if not result.verified:
+    if result.differences:
         kept = "" if is_remote(work.out) else "nothing was kept; "
         raise SemisyncError(
             f"what was written is not what {work.checkpoint.prefix} holds: "

@@ -23,11 +23,7 @@ class Files:
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
-        self._arrays: Dict[str, numpy.ndarray] = {}
-        path = os.path.join(directory, CONSTANTS)
-        if os.path.exists(path):
-            with numpy.load(path, allow_pickle=False) as arrays:
-                self._arrays = dict(arrays)
+        self._arrays = read_arrays(directory)
 
     def constant(self, name: str) -> Any:
         """A torch tensor, or Strings; raises BadInput if the file does not have it."""
@@ -76,10 +72,17 @@ def has_text(directory: str) -> bool:
         return any(name.endswith(".offsets") for name in arrays)
 
 
-def write_files(
-    directory: str, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]
-) -> None:
-    """Writes what `Files` reads."""
+def read_arrays(directory: str) -> Dict[str, numpy.ndarray]:
+    """The arrays in a directory, text as `arrays_of` has it; whatever numpy raises of damage."""
+    path = os.path.join(directory, CONSTANTS)
+    if not os.path.exists(path):
+        return {}
+    with numpy.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def arrays_of(constants: Mapping[str, numpy.ndarray]) -> Dict[str, numpy.ndarray]:
+    """Constants as the arrays that a file takes."""
     from migrate.runtime.strings import Strings
 
     arrays: Dict[str, numpy.ndarray] = {}
@@ -91,6 +94,14 @@ def write_files(
             arrays[f"{name}.shape"] = numpy.array(array.shape, numpy.int64)
         else:
             arrays[name] = array
+    return arrays
+
+
+def write_files(
+    directory: str, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]
+) -> None:
+    """Writes what `Files` reads."""
+    arrays = arrays_of(constants)
     if arrays:
         numpy.savez_compressed(os.path.join(directory, CONSTANTS), **arrays)  # type: ignore[arg-type]
     for name, path in assets.items():

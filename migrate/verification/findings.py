@@ -22,6 +22,9 @@ class Verification:
         differing_rows: how many of the rows differ.
         bound: largest fraction of a tensor's rows that may still differ, at `confidence`.
         confidence: of `bound`.
+        source_agrees: of a frozen graph, whether model.py is what its conversion writes, in every
+            letter; None of a checkpoint, of which --forward compares what model.py computes.
+        unchecked: what was left out, a clause each.
         differences: one sentence each, of the first ones.
         notes: what is not a difference, but should be known.
 
@@ -41,13 +44,15 @@ class Verification:
     differing_rows: int = 0
     bound: float = 0.0
     confidence: float = 0.95
+    source_agrees: Optional[bool] = None
+    unchecked: List[str] = field(default_factory=list)
     differences: List[str] = field(default_factory=list)
     notes: List[str] = field(default_factory=list)
 
     @property
     def verified(self) -> bool:
-        """Whether nothing differs."""
-        return not self.differences
+        """Whether something was compared, and nothing differs."""
+        return not self.differences and bool(self.tensors or self.source_agrees)
 
     def add(self, other: Verification) -> None:
         """Adds what was found in further rows.

@@ -188,6 +188,8 @@ def _values_found(found: Dict[str, Any]) -> Any:
         )
         if found["hashes"]:
             finding += ", and {} SHA-256 agree".format(found["hashes"])
+        if found["unchecked"]:
+            finding += "; not checked: {}".format("; ".join(found["unchecked"]))
         return State.PASSED, finding
     return State.FAILED, "\n".join(found["differences"])
 

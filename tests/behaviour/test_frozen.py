@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import pickle
 import shutil
 import sys
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from migrate.verification import Verification
 from semisync import cli
 from tests.support.require import forked_tensorflow, tf1_python
 from tests.support.written import written
@@ -64,6 +66,58 @@ def test_its_constants_are_verified_and_a_wrong_one_is_found(frozen, capsys):
     options = ["--forward", rows, "--no-onnx", "--tf-python", forked_tensorflow()]
     assert cli.main(["verify", graph, out, *options]) == 1
     assert "other values than the checkpoint: constants.npz" in capsys.readouterr().out
+
+
+def planted(out):
+    """A path that its model.py makes when it is run; it is what it was but for that."""
+    marker, path = pathlib.Path(out) / "ran", pathlib.Path(out) / "model.py"
+    path.write_text(f"open({str(marker)!r}, 'w')\n" + path.read_text())
+    return marker
+
+
+def test_verify_runs_no_model_and_says_that_it_did_not_check_its_text(frozen, capsys):
+    graph, out, _ = frozen
+    assert cli.main(["verify", graph, out]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith("verified: model.py is what the conversion writes, ")
+    assert "not checked" not in found
+    marker = planted(out)
+    assert cli.main(["verify", graph, out]) == 0
+    found = capsys.readouterr().out
+    assert "model.py is what" not in found and "rows of 2 tensors agree in every value" in found
+    assert "; not checked: model.py, whose text is not what this version writes" in found
+    assert not marker.exists()
+
+
+def test_nothing_to_compare_is_no_agreement(tmp_path, capsys):
+    graph, out, _ = converted(tmp_path, forked_tensorflow(), "bare.pb")
+    capsys.readouterr()
+    assert cli.main(["verify", graph, out]) == 0
+    assert capsys.readouterr().out == "verified: model.py is what the conversion writes\n"
+    marker = planted(out)
+    assert cli.main(["verify", graph, out]) == 1
+    assert "there is nothing to compare: no constant is beside" in capsys.readouterr().out
+    assert not marker.exists()
+    assert not Verification("a", "b").verified
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "sentence"),
+    [
+        ("model.py", b"OUTPUTS = (", "model.py cannot be read: "),
+        ("model.py", b"OUTPUTS = " + b"(" * 10**5, "model.py cannot be read: "),
+        ("model.py", b"OUTPUTS = exit(0)", "model.py cannot be read: "),
+        ("model.py", b"x = 1", "model.py has no OUTPUTS; convert the model again"),
+        ("model.py", b"\xff", "model.py cannot be read: "),
+        ("constants.npz", b"PK\x03\x04", "constants.npz cannot be read: "),
+        ("constants.npz", pickle.dumps([1]), "constants.npz cannot be read: "),
+    ],
+)
+def test_what_is_damaged_is_a_sentence(frozen, capsys, name, data, sentence):
+    graph, out, _ = frozen
+    (pathlib.Path(out) / name).write_bytes(data)
+    assert cli.main(["verify", graph, out]) == 3
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_changed_line_is_shown(frozen, capsys):

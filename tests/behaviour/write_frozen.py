@@ -1,5 +1,6 @@
-"""Writes frozen graphs: frozen.pb with a table of text, by TensorFlow 1.15 or 2.x; by 2.x also
-function.pb, of a tf.function with a branch. rows.npz has 60 rows of what both take."""
+"""Writes frozen graphs: frozen.pb with a table of text and bare.pb, whose constants are numbers in
+the code, by TensorFlow 1.15 or 2.x; by 2.x also function.pb, of a tf.function with a branch.
+rows.npz has 60 rows of what all take."""
 
 import os
 import sys
@@ -29,6 +30,14 @@ def write_frozen(path):
         file.write(frozen.SerializeToString())
 
 
+def write_bare(path):
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [None, 3], name="x")
+        tf.sigmoid(tf.reduce_sum(2.0 * x, 1), name="score")
+    with open(path, "wb") as file:
+        file.write(graph.as_graph_def().SerializeToString())
+
+
 def write_function(path):
     from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
@@ -51,6 +60,7 @@ def write_function(path):
 
 def main(folder):
     write_frozen(os.path.join(folder, "frozen.pb"))
+    write_bare(os.path.join(folder, "bare.pb"))
     if tf2.__version__.startswith("2"):
         write_function(os.path.join(folder, "function.pb"))
     random = np.random.RandomState(0)
