@@ -24,6 +24,7 @@ whatever the size of a table, for nothing is kept that has been written:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from functools import partial
@@ -56,12 +57,13 @@ from migrate.manifest.manifest import FILE, Manifest, read_manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
 from migrate.planning.plan import Plan
+from migrate.storage.files import read_whole
 from migrate.storage.remote import is_remote
 from migrate.storage.threads import default_count
 from migrate.stream.item import Item
 from migrate.stream.regions import only_tensors
 from migrate.stream.writing import Place, Record, Run, check_source, write_parts
-from migrate.targets import TARGETS
+from migrate.targets import INDEXES, TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError
 
@@ -189,6 +191,8 @@ def _write(
     tensors = [item for item in todo if not item.is_file]
     format_of(target).finish(place.folder, tensors, only_tensors(layout, len(tensors)))
     manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
+    index = read_whole(os.path.join(place.folder, INDEXES[target]))
+    manifest.index_sha256 = hashlib.sha256(index).hexdigest()
     _write_text(place.folder, FILE, manifest.to_json())
     _write_text(place.folder, model_json.FILE, model_json.to_json(manifest))
     for path, settings in dynamicemb.settings_files(manifest):

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 from typing import BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -30,6 +31,7 @@ from torch.distributed.checkpoint.metadata import (
 from migrate.manifest.manifest import FILE, Manifest, Renamed, read_manifest
 from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.model.parameters import Parameter
+from migrate.targets import INDEXES
 from migrate.targets.reading import open_target
 from migrate.targets.reading.dcp_metadata import read_metadata
 from semisync.common.errors import BadInput
@@ -65,7 +67,9 @@ def add_model_names(directory: str, parameters: Sequence[Parameter], beside: str
             start = file.tell()
             _save(value, file)
             _add(metadata, one.name, value, _StorageInfo(_FILE, start, file.tell() - start))
-    write_bytes(os.path.join(beside, ".metadata"), pickle.dumps(metadata))
+    index = pickle.dumps(metadata)
+    manifest.index_sha256 = hashlib.sha256(index).hexdigest()
+    write_bytes(os.path.join(beside, INDEXES["dcp"]), index)
     write_text(os.path.join(beside, FILE), manifest.to_json())
 
 

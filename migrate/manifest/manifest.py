@@ -2,8 +2,9 @@
 
 The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
 bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 64 MiB so that
-several can be written and checked at a time, and the tensor that each came from. It also keeps what
-a state dict has no place for: scalars, notes, what was dropped; and its own SHA-256.
+several can be written and checked at a time, and the tensor that each came from, and the SHA-256 of
+the target's index. It also keeps what a state dict has no place for: scalars, notes, what was
+dropped; and its own SHA-256.
 """
 
 from __future__ import annotations
@@ -205,6 +206,8 @@ class Manifest:
         meta: the plan's MetaGraph.
         newer: prefix of the increment that was laid over the source.
         renamed: what model.py calls the tensors of a DCP, where there is one.
+        index_sha256: of the target's index (`migrate.targets.INDEXES`), in hexadecimal; None in
+            manifests of earlier versions.
 
     Examples:
         >>> manifest = migrate.read_manifest("converted")
@@ -223,6 +226,7 @@ class Manifest:
     meta: Optional[str] = None
     newer: Optional[str] = None
     renamed: List[Renamed] = field(default_factory=list)
+    index_sha256: Optional[str] = None
 
     def sources(self) -> Set[str]:
         """Names of the checkpoint's tensors that something was made from.

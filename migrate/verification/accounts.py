@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest import dynamicemb, model_json
-from migrate.manifest.manifest import Manifest, Written, is_intact
+from migrate.manifest.manifest import FILE, Manifest, Written, is_intact
 from migrate.manifest.transforms import named
 from migrate.storage.files import read_whole
 from migrate.storage.folders import joined
+from migrate.storage.named import inside
+from migrate.targets import INDEXES
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
 from semisync.common import json_text
@@ -32,11 +35,20 @@ def check_beside(directory: str, manifest: Manifest, result: Verification) -> No
         result.notes.append(f"{model_json.FILE} is not as it was written, but edited since")
 
 
+def check_index(directory: str, manifest: Manifest, result: Verification) -> None:
+    """The target's index, which says where its values are."""
+    name = INDEXES[manifest.target]
+    if manifest.index_sha256 is None:
+        result.unchecked.append(f"{name}, of which a manifest of an earlier version has no SHA-256")
+    elif hashlib.sha256(read_whole(joined(directory, name))).hexdigest() != manifest.index_sha256:
+        result.differs(f"{name} is not as it was written: its SHA-256 differs")
+
+
 def _check_settings(directory: str, manifest: Manifest, result: Verification) -> None:
     """The optimizers' settings for dynamicemb, which may be edited."""
     for name, settings in dynamicemb.settings_files(manifest):
         try:
-            found = json_text.loads(read_whole(joined(directory, name)))
+            found = json_text.loads(read_whole(inside(directory, name, FILE)))
         except (BadInput, ValueError) as error:
             result.differs(f"{name} cannot be read ({error})")
             continue

@@ -14,7 +14,13 @@ from migrate.open import frozen_graph, open_checkpoint, open_hash_tables, open_m
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target
-from migrate.verification.accounts import check_accounts, check_beside, check_kind, check_stored
+from migrate.verification.accounts import (
+    check_accounts,
+    check_beside,
+    check_index,
+    check_kind,
+    check_stored,
+)
 from migrate.verification.findings import Verification
 from migrate.verification.frozen import compare_constants
 from migrate.verification.ids import compare_table
@@ -121,6 +127,7 @@ def compare(
     except BadInput as error:
         result.differs(str(error))
         return result
+    check_index(directory, manifest, result)
     known = {one.fqn for one in manifest.tensors} | {one.name for one in manifest.renamed}
     for extra in sorted(set(reader.tensors) - known):
         result.differs(f"{extra!r} is in the target, but not in the manifest")

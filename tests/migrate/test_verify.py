@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import pickle
 import random
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import migrate
 from migrate.conversion import convert
 from migrate.stream import regions, writing
+from migrate.targets import INDEXES
 from migrate.verification import verify
 from semisync import cli
 from semisync.common.errors import BadInput, SemisyncError, UsageError
@@ -73,6 +75,42 @@ def test_a_hash_alone_that_differs_is_found(tf2_checkpoints, converted):
     assert "the manifest has 0000" in difference
 
 
+def test_an_index_that_is_not_as_it_was_written_is_found(tf2_checkpoints, converted, capsys):
+    name = next(name for name in INDEXES.values() if (converted / name).exists())
+    index = (converted / name).read_bytes()
+    (converted / name).write_bytes(same_but_for_its_bytes(index))
+    prefix = str(tf2_checkpoints / "adagrad_ref")
+    for options in ([], ["--sample", "3"]):
+        assert cli.main(["verify", prefix, str(converted), *options]) == 1
+        found = capsys.readouterr().out.splitlines()
+        assert found[0] == f"{name} is not as it was written: its SHA-256 differs"
+        assert found[-1].startswith("not verified: compared ")
+
+
+def same_but_for_its_bytes(index):
+    """An index with another order of what it says, or with another space."""
+    if not index.startswith(b"\x80"):
+        return index + b" "
+    metadata = pickle.loads(index)
+    metadata.planner_data = dict(reversed(metadata.planner_data.items()))
+    return pickle.dumps(metadata)
+
+
+def test_of_an_older_manifest_it_says_that_the_index_was_not_checked(
+    tf2_checkpoints, converted, capsys
+):
+    path = converted / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["index_sha256"], manifest["sha256"]
+    path.write_text(json.dumps(manifest))
+    assert cli.main(["verify", str(tf2_checkpoints / "adagrad_ref"), str(converted)]) == 0
+    (name,) = [name for name in INDEXES.values() if (converted / name).exists()]
+    assert capsys.readouterr().out.endswith(
+        f"SHA-256 agree; not checked: {name}, of which a manifest of an earlier version has no "
+        "SHA-256\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -81,6 +119,7 @@ def test_a_hash_alone_that_differs_is_found(tf2_checkpoints, converted):
         (lambda data: data["tensors"][0].update(fqn="x"), "in the manifest, but not in the target"),
         (lambda data: data["tensors"][0].update(source="x"), "made from 'x', which is not there"),
         (lambda data: data["tensors"][0]["pieces"].pop(), "hashes of"),
+        (lambda data: data.update(target="os"), "has the target 'os', expected one of dcp, saf"),
         (
             lambda data: next(
                 one for one in data["tensors"] if one["partition_strategy"] == "mod"
