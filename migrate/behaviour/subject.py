@@ -70,7 +70,7 @@ def open_subject(
     """
     meta = setting.meta
     if meta is None and frozen_file(checkpoint) is None:  # of which there is no manifest
-        meta = still_there(read_manifest(converted).meta)
+        meta = still_there(read_manifest(converted).meta, checkpoint.prefix, converted)
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")

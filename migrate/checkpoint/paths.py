@@ -4,8 +4,10 @@ A directory names the checkpoint that its file `checkpoint` names:
 
     model_checkpoint_path: "model.ckpt-40000"
 
-1. The Saver writes this CheckpointState as text. If it gives a whole path, a file of that name in
-   the directory itself comes first: a copied directory names its own checkpoint. The tables of a
+1. The Saver writes this CheckpointState as text. A file of the last name in it, in the directory
+   itself, comes first: a copied directory names its own checkpoint. Else a relative path begins at
+   the directory, as in TensorFlow, and a whole one is followed on this machine, or on the server of
+   the URL that the user gave: whoever wrote the file makes nobody ask another one. The tables of a
    sharded V1 checkpoint are a pattern there, "model.ckpt-40000-?????-of-00002".
 2. Nothing else decides. If the file is missing, or names a checkpoint that does not exist, the
    message lists the checkpoints in the directory.
@@ -17,10 +19,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import List, Optional
+from typing import Iterator, List, Optional
 
 from migrate.encoding.sstable import ends_like_a_table
 from migrate.storage.files import open_file, open_regular, size_of
+from migrate.storage.named import reachable
 from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
@@ -48,10 +51,23 @@ def checkpoint_prefix(path: str) -> str:
     if size_of(state) is None:
         raise BadInput(f"{path} has no file `{STATE}` that names one; {_choice(path)}")
     named = _latest(state)
-    for prefix in (join(path, re.split(r"[/\\]", named)[-1]), named):
+    prefixes = list(_places(path, named))
+    for prefix in prefixes:
         if _is_checkpoint(prefix):
             return prefix
-    raise BadInput(f"{state} names {named}, which is not there; {_choice(path)}")
+    where = "there" if len(prefixes) > 1 else f"in {path}, and no other server is asked for it"
+    raise BadInput(f"{state} names {named}, which is not {where}; {_choice(path)}")
+
+
+def _places(directory: str, named: str) -> Iterator[str]:
+    """Where the checkpoint may lie that the file in `directory` names, the likeliest first."""
+    if is_remote(directory) and "::" in named:
+        return  # fsspec would go on from one server to another
+    yield join(directory, re.split(r"[/\\]", named)[-1])
+    if not os.path.isabs(named) and not is_remote(named):
+        yield join(directory, named)
+    elif reachable(named, directory):
+        yield named
 
 
 def is_directory_of_checkpoints(path: str) -> bool:

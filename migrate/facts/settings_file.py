@@ -13,6 +13,7 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from migrate.planning import yaml_text
+from migrate.storage.named import reachable
 from parity.diagnosis.facts import COMBINERS, Facts
 from semisync.common import json_text
 from semisync.common.errors import BadInput
@@ -43,6 +44,11 @@ def read_settings_file(path: str) -> Tuple[Facts, Optional[str]]:
     if model is not None and (not isinstance(model, str) or model.lower().endswith(SUFFIXES)):
         raise BadInput(
             f"{path}: model is {model!r}; a checkpoint or converted directory is expected"
+        )
+    if model is not None and not reachable(model, path):
+        raise BadInput(
+            f"{path}: model is {model}, and no server is asked that you did not name; copy what is "
+            "there, or give its URL in place of this file"
         )
     facts = Facts(
         path,

@@ -24,6 +24,7 @@ from migrate.graph.lowering.by_server import served_nodes
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.manifest.naming import ids_of
 from migrate.storage.files import size_of
+from migrate.storage.named import reachable
 from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
 
@@ -49,9 +50,12 @@ def frozen_file(checkpoint: Checkpoint) -> Optional[str]:
     return prefix if not checkpoint and size_of(prefix) is not None else None
 
 
-def still_there(meta: Optional[str]) -> Optional[str]:
-    """The path that a conversion has of its MetaGraph; None where the file has moved since."""
-    return meta if meta is not None and size_of(meta) is not None else None
+def still_there(meta: Optional[str], *given: str) -> Optional[str]:
+    """The path that a manifest has of its MetaGraph; None where the file has moved since, or is on
+    a server that none of `given`, paths or URLs from the user, names."""
+    if meta is None or not reachable(meta, *given):
+        return None
+    return meta if size_of(meta) is not None else None
 
 
 def graph_file(path: str) -> str:

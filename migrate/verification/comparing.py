@@ -11,6 +11,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import still_there
 from migrate.manifest.manifest import Manifest, read_manifest
 from migrate.open import frozen_graph, open_checkpoint, open_hash_tables, open_model
+from migrate.storage.named import reachable
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target
@@ -81,6 +82,11 @@ def verify(
             )
         return compare_constants(open_model(frozen), directory, assets)
     manifest = read_manifest(directory)
+    if manifest.newer is not None and not reachable(manifest.newer, os.fspath(prefix), directory):
+        raise BadInput(
+            f"the manifest of {directory} names the increment {manifest.newer}, and no server is "
+            "asked that PREFIX or OUT does not name; copy it, and convert again with --newer"
+        )
     with open_checkpoint(prefix, newer=manifest.newer) as checkpoint:
         return compare(checkpoint, manifest, directory, sample, workers)
 
@@ -201,7 +207,7 @@ def _compare_hashed(
     result: Verification,
 ) -> None:
     """The hash tables, id by id, but for those of which something is `broken`: that is noted."""
-    sources = open_hash_tables(checkpoint, still_there(manifest.meta))
+    sources = open_hash_tables(checkpoint, still_there(manifest.meta, checkpoint.prefix))
     for table in manifest.tables:
         if table.ids is None or not broken.isdisjoint(table.ids.columns):
             continue

@@ -37,7 +37,7 @@ def check_steps(checkpoint: Checkpoint, manifest: Manifest, result: Verification
 
 def _owners(checkpoint: Checkpoint, manifest: Manifest) -> Iterator[Tuple[Dense, str]]:
     """Each variable with slots, as an entry of a plan, and the name of its step."""
-    graph = find_meta_graph(checkpoint, still_there(manifest.meta))
+    graph = find_meta_graph(checkpoint, still_there(manifest.meta, checkpoint.prefix))
     slots = find_training(checkpoint, graph, manifest.dropped.__contains__, conflicts=True).slots
     tables = {table.fqn: table for table in manifest.tables}
     for written in manifest.variables():

@@ -1,8 +1,10 @@
 """A directory as the name of a checkpoint."""
 
+import json
 import pathlib
 import shutil
 
+import fsspec
 import pytest
 
 import migrate
@@ -77,6 +79,93 @@ def test_where_nothing_decides_the_prefixes_are_listed(trained, tmp_path, capsys
         assert sentence.format(folder) in err and err.count("\n") == 1
     if state != 'model_checkpoint_path: "\\377"':
         assert f"{folder}/dense, {folder}/two_rates" in err
+
+
+@pytest.fixture
+def asked(trained, monkeypatch):
+    """The URLs that anything asks for; at memory://elsewhere lies a checkpoint, `dense`."""
+    fs = fsspec.filesystem("memory")
+    for file in trained.glob("dense.*"):
+        fs.pipe_file("/elsewhere/" + file.name, file.read_bytes())
+        fs.pipe_file("/bucket/job/run/" + file.name, file.read_bytes())
+    urls, url_to_fs = [], fsspec.core.url_to_fs
+    monkeypatch.setattr(fsspec.core, "url_to_fs", lambda url: urls.append(url) or url_to_fs(url))
+    yield urls
+    for folder in ("/elsewhere", "/bucket"):
+        fs.rm(folder, recursive=True)
+
+
+COMMANDS = {
+    "inspect": ["{}"],
+    "convert": ["{}", "out"],
+    "verify": ["{}", "{out}"],
+    "score": ["{}/rows", "--checkpoint", "{}", "--out", "out", "--tf-python", "absent"],
+    "rewrite": ["{}", "out", "--batches-per-step", "2"],
+}
+
+
+@pytest.mark.parametrize(
+    "url", ["memory://elsewhere/dense", "simplecache::memory://elsewhere/dense"]
+)
+def test_no_file_makes_a_command_ask_a_server(trained, asked, tmp_path, monkeypatch, capsys, url):
+    monkeypatch.chdir(tmp_path)
+    out = tmp_path / "converted"
+    assert cli.main(["convert", str(trained / "dense"), str(out)]) == 0
+    (tmp_path / "rows").touch()
+    (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "{url}"\n')
+    capsys.readouterr()
+    for command, arguments in COMMANDS.items():
+        given = [one.format(tmp_path, out=out) for one in arguments]
+        assert cli.main([command, *given]) == 3
+        said = capsys.readouterr().err
+        told = f"names {url}, which is not in {tmp_path}, and no other server is asked for it"
+        assert told in said or command == "rewrite"  # where TensorFlow itself reads the file
+    assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("named", "prefix"),
+    [
+        ("run/dense", "memory://bucket/job/run/dense"),
+        ("memory://bucket/job/run/dense", "memory://bucket/job/run/dense"),
+        ("memory://elsewhere/dense", None),
+        ("simplecache::memory://bucket/job/run/dense", None),
+        ("run::memory:", None),
+    ],
+)
+def test_a_url_names_what_its_own_server_has(asked, named, prefix):
+    fs = fsspec.filesystem("memory")
+    fs.pipe_file("/bucket/job/checkpoint", f'model_checkpoint_path: "{named}"'.encode())
+    del asked[:]
+    if prefix is not None:
+        assert checkpoint_prefix("memory://bucket/job") == prefix
+    else:
+        with pytest.raises(BadInput, match="and no other server is asked for it"):
+            checkpoint_prefix("memory://bucket/job")
+    assert all(url.startswith("memory://bucket/job") and "::" not in url for url in asked)
+
+
+def test_a_relative_path_begins_at_the_directory(trained, tmp_path, monkeypatch):
+    (tmp_path / "job").mkdir()
+    (tmp_path / "here").mkdir()
+    copied(trained, tmp_path, "dense")
+    (tmp_path / "job" / "checkpoint").write_text('model_checkpoint_path: "../dense"\n')
+    monkeypatch.chdir(tmp_path / "here")
+    assert checkpoint_prefix(tmp_path / "job") == f"{tmp_path}/job/../dense"
+
+
+@pytest.mark.parametrize("key", ["newer", "meta"])
+def test_a_manifest_makes_no_command_ask_a_server(trained, asked, tmp_path, capsys, key):
+    out = tmp_path / "out"
+    assert cli.main(["convert", str(trained / "dense"), str(out)]) == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    del manifest["sha256"]
+    manifest[key] = "memory://elsewhere/dense" + ".meta" * (key == "meta")
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    capsys.readouterr()
+    code = cli.main(["verify", str(trained / "dense"), str(out)])
+    assert (code, asked) == (3 if key == "newer" else 0, [])
+    assert key == "meta" or "no server is asked that PREFIX or OUT" in capsys.readouterr().err
 
 
 def test_third_party_directories_name_theirs_or_list_them(tmp_path):
