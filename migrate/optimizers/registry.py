@@ -6,7 +6,7 @@ without slots leave no trace in a checkpoint, and stand in `SLOTLESS_OPS` alone.
 
 from __future__ import annotations
 
-from typing import Collection, Dict, NamedTuple, Optional, Tuple
+from typing import Collection, Dict, FrozenSet, NamedTuple, Optional, Tuple
 
 from migrate.optimizers.adadelta import ADADELTA
 from migrate.optimizers.adagrad import ADAGRAD
@@ -104,6 +104,15 @@ DYNAMICEMB: Tuple[str, ...] = tuple(
 # Optimizers that torch approximates with one accumulator per row.
 ROW_WISE: Tuple[str, ...] = tuple(
     record.name for record in _RECORDS if record.counterpart and record.counterpart.row_wise
+)
+
+# The torch classes that continue them, as model.json names them.
+CLASSES: FrozenSet[str] = frozenset(
+    path
+    for record in (*_RECORDS, GRADIENT_DESCENT, PROXIMAL_GRADIENT_DESCENT)
+    if record.counterpart is not None
+    for path in (record.counterpart.path, record.counterpart.row_wise)
+    if path is not None
 )
 
 # The argument of a torch class -> TensorFlow's name of the hyperparameter.

@@ -21,6 +21,7 @@ from migrate.manifest.model_json import (
     TableConfig,
     checked_model,
 )
+from migrate.optimizers.registry import CLASSES
 from migrate.torchrec.embeddings import (
     Config,
     Embeddings,
@@ -212,14 +213,14 @@ def _class(optimizer: OptimizerConfig, table: str) -> Any:
             f"no optimizer of torch computes what {optimizer['tensorflow']} did for table "
             f"{table!r}; name one in the model config"
         )
-    module, _, leaf = path.rpartition(".")
-    try:
-        return getattr(importlib.import_module(module), leaf)
-    except (ImportError, AttributeError, ValueError) as error:
+    if path not in CLASSES:  # an import runs what it finds, and the file may be a stranger's
         raise UsageError(
-            f"the optimizer class {path!r} of table {table!r} cannot be imported ({error}); "
-            "expected the dotted path of a torch optimizer"
-        ) from error
+            f"the optimizer class {path!r} of table {table!r} is not one that a conversion names "
+            f"({', '.join(sorted(CLASSES))}); make another yourself, and fill it with "
+            "load_optimizer"
+        )
+    module, _, leaf = path.rpartition(".")
+    return getattr(importlib.import_module(module), leaf)
 
 
 def _arguments(optimizer: OptimizerConfig, table: str) -> Dict[str, Any]:

@@ -111,14 +111,20 @@ def test_what_is_built_from_a_checked_config_is_filled(directory):
 @pytest.mark.parametrize(
     ("path", "value", "sentence"),
     [
-        (("optimizer", "class"), "torch.optim.Nothing", "cannot be imported"),
-        (("optimizer", "class"), "Adagrad", "expected the dotted path"),
+        (("optimizer", "class"), "torch.optim.Nothing", "is not one that a conversion names"),
+        (("optimizer", "class"), "Adagrad", "is not one that a conversion names"),
+        (("optimizer", "class"), "strange.Optimizer", "is not one that a conversion names"),
         (("optimizer", "arguments"), {"lr": 0.1, "colour": 1}, "does not take the arguments"),
         (("placement",), "tape", "placement 'tape', expected device, uvm or cpu"),
     ],
 )
-def test_values_that_name_nothing_are_refused(directory, path, value, sentence):
+def test_values_that_name_nothing_are_refused(
+    directory, tmp_path, monkeypatch, path, value, sentence
+):
+    (tmp_path / "strange.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.syspath_prepend(str(tmp_path))
     change = ("tables", 0, *path)
     config = edited(directory, change, lambda owner, key: owner.update({key: value}))
     with pytest.raises(UsageError, match=sentence):
         use(config)
+    assert not (tmp_path / "ran").exists()
