@@ -13,7 +13,7 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from migrate.planning import yaml_text
-from migrate.storage.named import reachable
+from migrate.storage.elsewhere import reachable
 from parity.diagnosis.facts import COMBINERS, Facts
 from semisync.common import json_text
 from semisync.common.errors import BadInput

@@ -2,13 +2,13 @@
 
 Whoever made the one may have named any file of the reader's machine, or linked to it. A name is
 followed only in the folder of the file that has it, and below: no absolute path elsewhere, no "..",
-no link that leads out.
+no URL, no link that leads out. Data files of a DCP alone may be links, as in caches of model hubs.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Optional
+from typing import Any, Optional
 
 from migrate.storage.folders import joined
 from migrate.storage.remote import is_remote
@@ -17,10 +17,10 @@ from semisync.common.errors import BadInput
 
 def within(folder: str, name: str) -> Optional[str]:
     """The path of what is called `name` from `folder`; None if it does not lie there or below."""
-    if "\0" in name or ".." in name.split("/"):
+    if _leads_out(folder, name):
         return None
     if is_remote(folder):  # where there are no links
-        return None if is_remote(name) or name.startswith("/") else joined(folder, name)
+        return None if name.startswith("/") else joined(folder, name)
     path = os.path.join(folder, name)
     home = os.path.join(os.path.realpath(folder), "")
     return path if os.path.realpath(path).startswith(home) else None
@@ -34,3 +34,22 @@ def refuse_link_out(folder: str, name: str) -> None:
             f"{path} is a link to {os.path.realpath(path)}, out of {folder}; put the file itself "
             "there if its content is meant"
         )
+
+
+def data_file(folder: str, name: Any, where: str) -> str:
+    """The path of a file of data that is called `name` from `folder`, which may be a link.
+
+    Args:
+        where: the file that names it.
+
+    Raises:
+        BadInput: it does not lie there or below.
+    """
+    if not isinstance(name, str) or not name or name.startswith("/") or _leads_out(folder, name):
+        raise BadInput(f"{where} names the file {name!r:.200}; expected one in {folder}")
+    return joined(folder, name)
+
+
+def _leads_out(folder: str, name: str) -> bool:
+    chained = is_remote(folder) and "::" in name  # fsspec goes on from one file system to another
+    return chained or is_remote(name) or "\0" in name or ".." in name.split("/")

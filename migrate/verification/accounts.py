@@ -11,7 +11,7 @@ from migrate.manifest.manifest import FILE, Manifest, Written, is_intact
 from migrate.manifest.transforms import named
 from migrate.storage.files import read_whole
 from migrate.storage.folders import joined
-from migrate.storage.named import inside
+from migrate.storage.within import data_file
 from migrate.targets import INDEXES
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
@@ -48,7 +48,7 @@ def _check_settings(directory: str, manifest: Manifest, result: Verification) ->
     """The optimizers' settings for dynamicemb, which may be edited."""
     for name, settings in dynamicemb.settings_files(manifest):
         try:
-            found = json_text.loads(read_whole(inside(directory, name, FILE)))
+            found = json_text.loads(read_whole(data_file(directory, name, FILE)))
         except (BadInput, ValueError) as error:
             result.differs(f"{name} cannot be read ({error})")
             continue

@@ -11,7 +11,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import still_there
 from migrate.manifest.manifest import Manifest, read_manifest
 from migrate.open import frozen_graph, open_checkpoint, open_hash_tables, open_model
-from migrate.storage.named import reachable
+from migrate.storage.elsewhere import reachable
 from migrate.storage.remote import Unreachable
 from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target

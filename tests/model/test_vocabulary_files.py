@@ -10,6 +10,7 @@ import pytest
 
 import migrate
 from migrate.model import vocabulary_files
+from migrate.storage.within import within
 from semisync import cli
 from semisync.common.errors import BadInput
 from tests.support.control_flow import control_flow
@@ -298,3 +299,15 @@ def test_comparisons_with_tensorflow_take_the_option(model, tmp_path, capsys, wh
     }[what]
     command += ["--out", str(tmp_path / "migrated")] if what == "migrate" else []
     check(command, let_in, capsys)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("{}", "memory://elsewhere/words.txt"),
+        ("memory://bucket", "words.txt::memory://elsewhere/words.txt"),
+        ("memory://bucket", "words.txt::file"),
+    ],
+)
+def test_no_name_in_a_file_leads_to_another_server(tmp_path, folder, name):
+    assert within(folder.format(tmp_path), name) is None

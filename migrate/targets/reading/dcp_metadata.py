@@ -40,8 +40,8 @@ from torch.distributed.checkpoint.metadata import (
 
 from migrate.storage.files import read_whole
 from migrate.storage.folders import joined
-from migrate.storage.named import inside
 from migrate.storage.remote import Unreachable, is_remote
+from migrate.storage.within import data_file
 from migrate.targets import INDEXES
 from semisync.common.errors import BadInput, MissingExtra, UsageError
 from semisync.common.sentences import words_of
@@ -168,7 +168,7 @@ def read_metadata(directory: str) -> Metadata:
         _check(sum(map(len, lists)) <= len(places))
         _check({type(chunk) for chunk in chain(*lists)} <= {ChunkStorageMetadata})
         for name in {place.relative_path for place in places}:
-            file = inside(directory, name, path)
+            file = data_file(directory, name, path)
             if not is_remote(file) and os.path.exists(file) and not os.path.isfile(file):
                 raise BadInput(f"{file} is not a regular file")
     return found

@@ -15,7 +15,7 @@ import torch
 from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import FILE, Written
 from migrate.storage.files import open_file, size_of
-from migrate.storage.named import inside
+from migrate.storage.within import data_file
 
 
 class Stored(NamedTuple):
@@ -49,7 +49,7 @@ class FileReader:
 
     def __init__(self, directory: str, written: Written) -> None:
         self.tensors: Dict[str, Stored] = {}
-        self._path = inside(directory, written.fqn, FILE)
+        self._path = data_file(directory, written.fqn, FILE)
         stored = Stored(tuple(written.shape), written.dtype)
         if size_of(self._path) == math.prod(stored.shape) * number_type(stored.dtype).itemsize:
             self.tensors[written.fqn] = stored
