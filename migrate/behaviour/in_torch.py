@@ -12,6 +12,7 @@ import numpy as np
 from migrate.behaviour.subject import Subject
 from migrate.graph.find import frozen_file
 from migrate.model.load import Written, build_module
+from migrate.model.source.guard import checked_expression
 from migrate.runtime.serving.linear import score_by_onednn
 from migrate.runtime.source import read_source
 from migrate.runtime.strings import Strings
@@ -68,8 +69,9 @@ class Converted:
 
     def value(self, text: str, names: Mapping[str, Any]) -> Optional[np.ndarray]:
         """An expression of the source over the names of `watch`; None where it has no value."""
+        code = checked_expression(text, names.keys())
         try:
-            return array(eval(text, vars(self._source), dict(names)))
+            return array(eval(code, vars(self._source), dict(names)))
         except (LookupError, NameError, AttributeError):
             return None  # of a branch that was not taken, or a name that is no longer there
 

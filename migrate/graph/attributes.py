@@ -12,9 +12,11 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 
+from migrate.encoding import wire
 from migrate.encoding.dtypes import DTYPES
-from migrate.encoding.wire import Value, fields, message, number, numbers, tensor_shape, text
+from migrate.encoding.wire import Value, fields, message, number, numbers, tensor_shape
 from migrate.graph.metagraph import Graph, Node
+from semisync.common.errors import BadInput
 
 Shape = Optional[Tuple[Optional[int], ...]]  # None: of unknown rank; a size None: unknown
 
@@ -53,11 +55,26 @@ def string(graph: Graph, node: Node, name: str) -> bytes:
     return bytes(message(_attribute(graph, node, name).get(2, memoryview(b"")), graph.path))
 
 
+def text(graph: Graph, node: Node, name: str) -> str:
+    """A string of UTF-8; empty where the node lacks it.
+
+    Raises:
+        BadInput: it is not UTF-8.
+    """
+    try:
+        return string(graph, node, name).decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{graph.path}: the attribute {name!r} of node {node.name!r} ({node.op}) is not UTF-8 "
+            f"({error.reason})"
+        ) from error
+
+
 def function(graph: Graph, node: Node, name: str) -> str:
     """The name of a function of the library; empty where the node lacks it."""
     called = _attribute(graph, node, name).get(10, memoryview(b""))
     named = dict(fields(message(called, graph.path), graph.path))
-    return text(named.get(1, memoryview(b"")), graph.path)
+    return wire.text(named.get(1, memoryview(b"")), graph.path)
 
 
 def flag(graph: Graph, node: Node, name: str) -> bool:
@@ -85,7 +102,7 @@ def shapes(graph: Graph, node: Node, name: str) -> List[Shape]:
 def strings(graph: Graph, node: Node, name: str) -> List[str]:
     """A list of strings; none if the node does not say."""
     items = _items(graph, _attribute(graph, node, name))
-    return [text(value, graph.path) for key, value in items if key == 2]
+    return [wire.text(value, graph.path) for key, value in items if key == 2]
 
 
 def output_shape(graph: Graph, node: Node, output: int) -> Shape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from migrate.graph.attributes import float32, integer, string
+from migrate.graph.attributes import float32, integer, text
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.tensor_names import of_edge
 
@@ -36,7 +36,7 @@ class Op:
 
     def text(self, attribute: str) -> str:
         """A string attribute."""
-        return string(self._graph, self._node, attribute).decode()
+        return text(self._graph, self._node, attribute)
 
     def number(self, attribute: str) -> float:
         """A float attribute."""

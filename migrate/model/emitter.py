@@ -34,6 +34,7 @@ from migrate.model.control.guards import (
 )
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups, names_of_ids
+from migrate.model.explained import explained
 from migrate.model.folding import RANDOM, Known, fold
 from migrate.model.inputs import cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers
@@ -143,7 +144,8 @@ class Emitter:
         self.rows = fixed_rows(graph, outputs)
         self.modules: Modules = {}
         for node in self.regions.order:
-            self._emit(node)
+            with explained(graph, node):
+                self._emit(node)
         self.outputs = [self.value(edge) for edge in outputs]
         self.block = self._blocks[NOWHERE]
         self._refuse_unassigned()

@@ -11,9 +11,11 @@ import numpy
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 from migrate.model.control.order import sort
+from migrate.model.explained import explained
 from migrate.model.ops import random
 from migrate.model.ops.registry import OPS, write
 from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal
+from migrate.model.source.guard import checked_expression
 
 RANDOM = frozenset(random.OPS)  # their values are drawn again in every call
 _MAX_VALUES = 1 << 20  # of a result: a larger one is computed where it is used
@@ -57,7 +59,8 @@ class Known:
         """The value of `edge`; None where it depends on more than constants."""
         if edge[0] not in self._found:
             for node in sort(self._graph, [edge[0]], _needed, self._found):
-                self._found[node.name] = self._outputs(node)
+                with explained(self._graph, node):
+                    self._found[node.name] = self._outputs(node)
         found = self._found[edge[0]]
         return None if found is None or edge[1] >= len(found) else found[edge[1]]
 
@@ -98,7 +101,8 @@ def _evaluate(text: str, args: Sequence[Value]) -> Any:
             strings = arg.kind == STRINGS
             value = runtime.Strings.of(arg.constant) if strings else torch.tensor(arg.constant)
             scope[f"x{number}"] = value
-    return eval(text, scope)
+    names = {f"x{number}" for number in range(len(args))}
+    return eval(checked_expression(text, names), scope)
 
 
 def _array(result: Any) -> Optional[numpy.ndarray]:

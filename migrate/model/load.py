@@ -29,6 +29,7 @@ from migrate.model.named_inputs import Named, begin_at
 from migrate.model.ops.values import Value
 from migrate.model.outputs import Outputs, find_outputs
 from migrate.model.parameters import Parameter, Parameters
+from migrate.model.source.guard import checked_module
 from migrate.model.source.names import Names
 from migrate.open import open_model
 from semisync.common.errors import BadInput
@@ -167,7 +168,12 @@ class Written(NamedTuple):
 
 
 def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> Written:
-    """The source of the model; raises BadInput as `load_model`."""
+    """The source of the model.
+
+    Raises:
+        BadInput: as `load_model`.
+        NotOurs: it would hold what the emitter does not write; nothing has been run then.
+    """
     checkpoint = with_tables(checkpoint)
     graph = cut_at(found.graph, input_keys(found.graph))
     names = Names(_own_names() | _taken_in_files(checkpoint))
@@ -181,6 +187,7 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
     features = describe(emitter, parameters, tables)  # before the statements are rendered
     frozen = not any(node.op in VARIABLES for node in graph.nodes.values())
     text = model_source(emitter, list(outputs), kept, constants, tables.sources, origin, frozen)
+    checked_module(text)
     inputs = list(emitter.inputs.values())
     values = emitter.outputs
     return Written(text, parameters.by_node, constants, inputs, values, emitter, features)

@@ -9,9 +9,9 @@ from migrate.graph.interface.inputs import Input
 from migrate.model.constants import Constants
 from migrate.model.emitter import Emitter
 from migrate.model.parameters import Parameter
-from migrate.model.source.layout import laid_out
+from migrate.model.source.layout import laid_out, masked
 from migrate.model.source.parts import GIVEN, Parts, split
-from migrate.model.source.statements import Block, Return, render
+from migrate.model.source.statements import Block, Return, put, render
 
 _HEAD = '''"""{title}
 
@@ -84,7 +84,7 @@ def model_source(
     for name in [name for name in constants.arrays if name not in on_the_cpu | moving]:
         del constants.arrays[name]
     for name in constants.tensors() & on_the_cpu & moving:
-        transform = re.sub(rf"\bself\.{name}\b", f"self.{name}.cpu()", transform)
+        transform = put(transform, f"self.{name}", f"self.{name}.cpu()")
     lines = [
         *_modules(emitter.modules, parameters),
         *(f"self.{name} = {made}" for name, made in tables.items()),
@@ -92,7 +92,7 @@ def model_source(
     ]
     text = _HEAD.format(
         title="A TensorFlow model in torch.",
-        origin=origin,
+        origin=_in_docstring(origin),
         frozen=_FROZEN if frozen else "",
         guessed=_GUESSED if any(one.guessed for one in emitter.inputs.values()) else "",
         inputs=_mapping(_inputs(emitter.inputs.values(), emitter.rows)),
@@ -105,8 +105,14 @@ def model_source(
     return laid_out(text + transform + numeric + _TAIL)
 
 
+def _in_docstring(text: str) -> str:
+    """Text that comes from outside, such as a file's name, within three double quotes."""
+    return repr(text)[1:-1].replace('"', '\\"')
+
+
 def _imports(code: str) -> str:
     """Those that the code needs beside what every model.py has, in their order."""
+    code = masked(code)
 
     def of(name: str, statement: str) -> str:
         return f"{statement}\n" if re.search(rf"(?<![\w.]){name}\.", code) else ""
@@ -118,7 +124,7 @@ def _imports(code: str) -> str:
 
 
 def _attributes(methods: str) -> Set[str]:
-    return set(re.findall(r"\bself\.(\w+)", methods))
+    return set(re.findall(r"\bself\.(\w+)", masked(methods)))
 
 
 def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, str]:

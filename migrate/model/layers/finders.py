@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Callable, Dict, List, Optional
 
 from migrate.graph.metagraph import Node
+from migrate.model.explained import explained
 from migrate.model.layers.batch_norm import find_batch_norm
 from migrate.model.layers.by_id import find_by_id
 from migrate.model.layers.choices import find_default
@@ -40,9 +41,8 @@ def find_layers(subject: Subject, order: List[Node]) -> Dict[str, Layer]:
     """The layers of the needed nodes, by the node that each ends at."""
     layers: Dict[str, Layer] = {}
     for node in order:
-        for find in FINDERS:
-            layer = find(subject, node)
-            if layer is not None:
-                layers[node.name] = layer
-                break
+        with explained(subject.graph, node):
+            found = next(filter(None, (find(subject, node) for find in FINDERS)), None)
+        if found is not None:
+            layers[node.name] = found
     return layers

@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 import ast
-from typing import List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
-from migrate.model.ops.values import HOST, OBJECT, Call, Value, listed
+from migrate.model.ops.values import HOST, OBJECT, STRINGS, Call, Value, listed
 
 
 def number(value: Value) -> str:
     """A Python number: a constant, a number of the host, or what a tensor of one number holds."""
-    if value.constant is not None:
-        return str(value.constant.reshape(-1)[0].item())
+    known = _numbers(value)
+    if known is not None:
+        return str(known[0])
     return value.text if value.kind in (HOST, OBJECT) else f"{value}.item()"
 
 
 def sizes(value: Value) -> str:
     """A tuple of integers: constant, of the host, or what a tensor holds."""
-    if value.constant is not None:
-        return listed([int(one) for one in value.constant.reshape(-1)])
+    known = _numbers(value)
+    if known is not None:
+        return listed([int(one) for one in known])
     return value.text if value.kind == HOST else f"{value}.tolist()"
 
 
 def spread(value: Value) -> str:
     """As `sizes`; of a constant, one number after the other, as methods of tensors take them."""
-    known = None if value.constant is None else value.constant.reshape(-1).tolist()
+    known = _numbers(value)
     return ", ".join(map(str, known)) if known else sizes(value)
 
 
 def elements(value: Value) -> Optional[List[str]]:
     """The expressions of the integers of a tuple; None if their number is not known."""
-    if value.constant is not None:
-        return [str(int(one)) for one in value.constant.reshape(-1)]
+    known = _numbers(value)
+    if known is not None:
+        return [str(int(one)) for one in known]
     if value.kind == HOST:
         written = ast.parse(value.text, mode="eval").body
         if isinstance(written, ast.Tuple):
             return [ast.unparse(one) for one in written.elts]
     length = value.shape[0] if value.shape else None
     return None if length is None else [f"{value}[{k}]" for k in range(length)]
+
+
+def _numbers(value: Value) -> Optional[List[Any]]:
+    """Those of a constant; None of what is computed.
+
+    Raises:
+        TypeError: it holds strings.
+    """
+    if value.constant is not None and value.kind == STRINGS:
+        raise TypeError("a string stands where a number belongs")
+    return None if value.constant is None else value.constant.reshape(-1).tolist()
 
 
 def plain(value: Value) -> str:

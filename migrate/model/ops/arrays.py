@@ -185,7 +185,7 @@ def pad(call: Call) -> str:
 
 def mirror_pad(call: Call) -> str:
     """`runtime.mirror_pad(x, paddings, "reflect")`"""
-    mode = call.string("mode").decode().lower()
+    mode = call.text("mode").lower()
     paddings = call[1].text if call[1].constant is None else call[1].constant.tolist()
     return f"runtime.mirror_pad({call[0].tensor}, {paddings}, {mode!r})"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from migrate.model.ops.arguments import number, plain
 from migrate.model.ops.values import Call, Ops
 
@@ -21,8 +23,10 @@ def batch_matmul(call: Call) -> str:
 
 def einsum(call: Call) -> str:
     """`torch.einsum("bi,ij->bj", x, y)`"""
-    equation = call.string("equation").decode()
-    return f'torch.einsum("{equation}", {", ".join(value.tensor for value in call.args)})'
+    equation = call.text("equation")
+    if not re.fullmatch(r"[A-Za-z., ]*->[A-Za-z. ]*", equation):
+        raise call.refusal(f"its equation is {equation!r}")
+    return f"torch.einsum({equation!r}, {', '.join(value.tensor for value in call.args)})"
 
 
 def diag(call: Call) -> str:
@@ -93,8 +97,8 @@ def _band(call: Call, *positions: int) -> str:
 
 def _align(call: Call) -> str:
     """On which side shorter diagonals lie: those above the main one, and those below."""
-    usual = b"RIGHT_LEFT" if call.node.op.endswith("V3") else b"LEFT_LEFT"
-    align = call.string("align", usual).decode()
+    usual = "RIGHT_LEFT" if call.node.op.endswith("V3") else "LEFT_LEFT"
+    align = call.text("align", usual)
     return "" if align == "RIGHT_LEFT" else f", align={align!r}"
 
 

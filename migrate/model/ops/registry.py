@@ -89,12 +89,29 @@ KINDS: Mapping[str, Ops] = {
 OPS: Ops = {name: handler for ops in KINDS.values() for name, handler in ops.items()}
 
 
+# Attributes that are one of a few words, as far as these are known here.
+_WORDS = {
+    "align": {"LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT"},
+    "bad_indices_policy": {"", "DEFAULT", "ERROR"},
+    "data_format": {"NCDHW", "NCHW", "NDHWC", "NHWC"},
+    "encoding": {""},
+    "method": {"bilinear", "nearest"},
+    "mode": {"REFLECT", "SYMMETRIC"},
+    "padding": {"EXPLICIT", "SAME", "VALID"},
+    "set_operation": {"a-b", "b-a", "intersection", "union"},
+    "unit": {"BYTE", "UTF8_CHAR"},
+}
+
+
 def write(call: Call) -> Expression:
     """The expression of a call; BadInput for an op that is not known or a form of it that is not.
 
     An op whose arguments are Python numbers, and constants, is computed in Python where `shapes`
     knows how.
     """
+    for name in _WORDS.keys() & call.node.attrs.keys():
+        if call.text(name) not in _WORDS[name]:
+            raise call.refusal(f"its attribute {name} is {call.text(name)[:80]!r}")
     if shapes.on_host(call):
         written = shapes.HOST[call.node.op](call)
         if written is not None:

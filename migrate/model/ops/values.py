@@ -132,7 +132,10 @@ class Call:
 
     def integers(self, position: int) -> List[int]:
         """As `constant`, of one integer or a list of them."""
-        return [int(value) for value in self.constant(position).reshape(-1)]
+        found = self.constant(position)
+        if found.dtype.kind not in "biu":
+            raise self.refusal(f"its input {position} is no integer")
+        return [int(value) for value in found.reshape(-1)]
 
     def integer(self, name: str, default: int = 0) -> int:
         """An attribute; `default` where the node has none."""
@@ -161,6 +164,11 @@ class Call:
         """An attribute."""
         given = name in self.node.attrs
         return attributes.string(self.graph, self.node, name) if given else default
+
+    def text(self, name: str, default: str = "") -> str:
+        """A string attribute that must be UTF-8."""
+        given = name in self.node.attrs
+        return attributes.text(self.graph, self.node, name) if given else default
 
     def dtype(self, name: str, default: str = "") -> str:
         """An attribute: TensorFlow's name of a data type; torch has the same for numbers."""
@@ -206,8 +214,7 @@ def literal(value: Any) -> str:
         return str(int(value))
     number = float(str(value)) if isinstance(value, numpy.floating) else float(value)
     if number != number or number in (float("inf"), float("-inf")):
-        name = "nan" if number != number else "inf"
-        return f'float("{"-" if number < 0 else ""}{name}")'
+        return f"float({str(number)!r})"
     return repr(number)
 
 

@@ -7,28 +7,46 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from typing import Iterator, List, Optional, Tuple
+from typing import Iterator, List, Optional, Set, Tuple
 
 _WIDTH = 100
 _OPEN, _CLOSE = "([{", ")]}"
 
+# A string literal within a line, a docstring of one line among them.
+STRING = (
+    r'"""(?:[^"\\]|\\.)*"""'
+    r"|(?<!\w)[bru]{0,2}'(?:[^'\\]|\\.)*'"
+    r'|(?<!\w)[bru]{0,2}"(?:[^"\\]|\\.)*"'
+)
+
 
 def laid_out(text: str) -> str:
     """`text`, a whole file, laid out."""
-    lines = [line for whole in double_quoted(text).splitlines() for line in wrapped(whole)]
-    return "\n".join(lines) + "\n"
+    text = double_quoted(text)
+    prose: Set[int] = set()  # lines of strings of several
+    for token in _strings(text):
+        if token.start[0] < token.end[0]:
+            prose.update(range(token.start[0], token.end[0] + 1))
+    lines: List[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        lines += [line] if number in prose else wrapped(line)
+    return "\n".join(lines)
 
 
 def double_quoted(text: str) -> str:
     """`text` with its strings in double quotes, where that needs no escape."""
     lines = text.splitlines(keepends=True)
-    for token in reversed(list(tokenize.generate_tokens(io.StringIO(text).readline))):
+    for token in reversed(_strings(text)):
         one = token.string
-        plain = token.type == tokenize.STRING and '"' not in one and "\\" not in one
-        if plain and token.start[0] == token.end[0] and one.endswith("'"):
+        if token.start[0] == token.end[0] and one[-1] == "'" and not {'"', "\\"} & {*one}:
             row, (start, end) = token.start[0] - 1, (token.start[1], token.end[1])
             lines[row] = lines[row][:start] + one.replace("'", '"') + lines[row][end:]
     return "".join(lines)
+
+
+def _strings(text: str) -> List[tokenize.TokenInfo]:
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [token for token in tokens if token.type == tokenize.STRING]
 
 
 def wrapped(line: str) -> Iterator[str]:
@@ -62,24 +80,24 @@ def wrapped(line: str) -> Iterator[str]:
     yield from wrapped(margin[4:] + code[end:])
 
 
+def masked(code: str) -> str:
+    """`code`, as long as before, with a word for each string literal, which holds no code."""
+    return re.sub(STRING, lambda one: "s" * len(one[0]), code)
+
+
 def _split_comment(line: str) -> Tuple[str, str]:
     if line.lstrip().startswith("#"):
         return "", line
-    code, mark, comment = line.partition("  # ")
-    return (code, mark + comment) if code.count('"') % 2 == 0 else (line, "")
+    end = len(masked(line).partition("  # ")[0])
+    return line[:end], line[end:]
 
 
 def _brackets(code: str) -> List[Tuple[int, int]]:
     """The outermost brackets, outside of strings, in their order."""
     found: List[Tuple[int, int]] = []
     opened: List[int] = []
-    quote = ""
-    for place, character in enumerate(code):
-        if quote:
-            quote = "" if character == quote and code[place - 1] != "\\" else quote
-        elif character in "'\"":
-            quote = character
-        elif character in _OPEN:
+    for place, character in enumerate(masked(code)):
+        if character in _OPEN:
             opened.append(place)
         elif character in _CLOSE and opened:
             start = opened.pop()
@@ -100,12 +118,13 @@ def _bracket(code: str) -> Optional[Tuple[int, int]]:
 def _terms(code: str) -> List[str]:
     """The terms of a sum, or else the factors of a product, that is assigned to a name, each with
     its sign; none of anything else."""
-    inner = _brackets(code)
+    inner, words = _brackets(code), masked(code)
     signs: List[int] = []
     for kinds in ("[+-]", "[@*/]"):
-        found = [one.start() + 1 for one in re.finditer(f" {kinds} ", code)]
+        found = [one.start() + 1 for one in re.finditer(f" {kinds} ", words)]
         signs = signs or [place for place in found if not any(a < place < b for a, b in inner)]
-    if not signs or not re.match(r"\s*[\w, ]+ = ", code) or re.search(r" (if|and|or|<|>) ", code):
+    assigns = re.match(r"\s*[\w, ]+ = ", words)
+    if not signs or not assigns or re.search(r" (if|and|or|<|>) ", words):
         return []
     places = [0, *signs, len(code)]
     return [code[begin:end].rstrip() for begin, end in zip(places, places[1:])]
@@ -124,14 +143,10 @@ def _takes_comma(code: str, start: int, end: int) -> bool:
 
 def _elements(content: str) -> List[str]:
     """What commas part at the top level."""
-    inner = _brackets(content)
-    parts, begin, quote = [], 0, ""
-    for place, character in enumerate(content):
-        if quote:
-            quote = "" if character == quote and content[place - 1] != "\\" else quote
-        elif character in "'\"":
-            quote = character
-        elif character == "," and not any(start < place < end for start, end in inner):
+    parts, begin, depth = [], 0, 0
+    for place, character in enumerate(masked(content)):
+        depth += (character in _OPEN) - (character in _CLOSE)
+        if character == "," and not depth:
             parts.append(content[begin:place].strip())
             begin = place + 1
     return [part for part in [*parts, content[begin:].strip()] if part]

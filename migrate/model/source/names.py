@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+import unicodedata
 from typing import AbstractSet, Dict
 
 _OURS = {
@@ -21,6 +22,8 @@ _OURS = {
     "torchrec",
 }
 _TAKEN = {*_OURS, *keyword.kwlist, *dir(builtins)}
+
+_LONGEST = 200  # bytes of a name, which may become a file's
 
 # Scopes of feature columns and look-ups that say how a value is found, not what it is.
 _HOW = re.compile(
@@ -71,7 +74,8 @@ def layer_scope(variable: str) -> str:
 
 
 def _identifier(wish: str) -> str:
+    wish = unicodedata.normalize("NFKC", wish)  # as Python reads names
     name = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", wish)).strip("_").lower()
     if not name or name[0].isdigit() or not name.isidentifier():
         name = "x_" + re.sub(r"[^0-9a-z_]", "", name)
-    return name
+    return name.encode()[:_LONGEST].decode(errors="ignore")

@@ -14,11 +14,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Dict, Iterator, List, Sequence, Set, Union
 
-from migrate.model.source.layout import wrapped
+from migrate.model.source.layout import STRING, wrapped
 
 WIDTH = 88  # of a line into which another expression is put
-_STRING = r"(?<!\w)[bru]{0,2}'(?:[^'\\]|\\.)*'|(?<!\w)[bru]{0,2}\"(?:[^\"\\]|\\.)*\""
-_NAME = re.compile(rf"{_STRING}|(?<![\w.])[A-Za-z_]\w*(?!\w|=(?!=))")
+_NAME = re.compile(rf"{STRING}|(?<![\w.])[A-Za-z_]\w*(?!\w|=(?!=))")
 
 
 # What an Assign computes: a tensor; sizes, which tensors tell; a raw feature; what has as many
@@ -176,9 +175,9 @@ def _names(text: str) -> List[str]:
     return [name for name in _NAME.findall(text) if name[-1] not in "'\""]
 
 
-def _put(text: str, name: str, other: str) -> str:
+def put(text: str, name: str, other: str) -> str:
     """`text` with another expression wherever it has `name`, outside of strings."""
-    pattern = rf"{_STRING}|(?<![\w.]){re.escape(name)}(?!\w|=(?!=))"
+    pattern = rf"{STRING}|(?<![\w.]){re.escape(name)}(?!\w|=(?!=))"
     return re.sub(pattern, lambda one: other if one[0] == name else one[0], text)
 
 
@@ -235,12 +234,12 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
         if other is None or not other.text:
             continue
         if name in together:
-            put = _put(text, name, f"*{other.text}")
+            changed = put(text, name, f"*{other.text}")
             for join in ("torch.cat", "torch.stack"):
-                put = put.replace(f"{join}([*{other.text}]", f"{join}({other.text}")
+                changed = changed.replace(f"{join}([*{other.text}]", f"{join}({other.text}")
         else:
-            put = _put(text, name, f"({other.text})")
-        whole = ast.unparse(ast.parse(put, mode="eval"))
+            changed = put(text, name, f"({other.text})")
+        whole = ast.unparse(ast.parse(changed, mode="eval"))
         room = _count_lines(begin + text)
         if name in together:
             room += _count_lines(f"{name} = {other.text}")

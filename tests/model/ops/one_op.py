@@ -22,6 +22,7 @@ from migrate.graph.tensors import constant_array
 from migrate.model.ops.registry import write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, STRINGS, Call, Host, Many, Value, literal
+from migrate.model.source.guard import checked_expression
 from tests.support.control_flow import control_flow
 
 tf = tensorflow.compat.v1
@@ -158,6 +159,8 @@ class Program:
         return Value(name, kind, dtype, array.shape, array)
 
     def _assign(self, graph, node, written, name, values):
+        known = {str(one) for one in values.values()} | self.scope.keys()
+        checked_expression(getattr(written, "text", written), known)
         if isinstance(written, Many):
             names = [f"{name}_{k}" for k in range(written.outputs)]
             self.lines.append(f"{', '.join(names)}, = {written.text}")

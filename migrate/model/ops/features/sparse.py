@@ -64,7 +64,7 @@ def sets(name: str, parts: str) -> Callable[[Call], Many]:
     def write(call: Call) -> Many:
         if call.dtype("T") == "string":
             raise call.refusal("it is of sets of strings")
-        operation = call.string("set_operation").decode()
+        operation = call.text("set_operation")
         given = ", ".join(plain(value) for value in call.args)
         return Many(f"runtime.{name}({given}, {operation!r})", 3)
 

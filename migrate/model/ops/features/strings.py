@@ -35,7 +35,7 @@ def as_string(call: Call) -> str:
         if call.integer(name, usual) != usual
     ]
     more += [f"{name}=True" for name in ("scientific", "shortest") if call.flag(name)]
-    more += [f"fill={call.string('fill').decode()!r}"] if call.string("fill") else []
+    more += [f"fill={call.text('fill')!r}"] if call.text("fill") else []
     return f"runtime.as_string({', '.join([call[0].tensor, *more])})"
 
 
@@ -64,14 +64,14 @@ def split_v2(call: Call) -> Many:
 
 def substr(call: Call) -> str:
     """`runtime.substr(x, 0, 3)`"""
-    unit = call.string("unit", b"BYTE").decode()
+    unit = call.text("unit", "BYTE")
     more = "" if unit == "BYTE" else f", unit={unit!r}"
     return f"runtime.substr({call[0].tensor}, {call[1]}, {call[2]}{more})"
 
 
 def length(call: Call) -> str:
     """`runtime.string_length(x)`"""
-    unit = call.string("unit", b"BYTE").decode()
+    unit = call.text("unit", "BYTE")
     more = "" if unit == "BYTE" else f", unit={unit!r}"
     return f"runtime.string_length({call[0].tensor}{more})"
 
@@ -120,11 +120,11 @@ def bucketize(call: Call) -> str:
 def decode_csv(call: Call) -> Many:
     """`runtime.decode_csv(x, [default, default])`: the columns"""
     more = ""
-    if call.string("field_delim", b",") != b",":
-        more += f", field_delim={call.string('field_delim').decode()!r}"
+    if call.text("field_delim", ",") != ",":
+        more += f", field_delim={call.text('field_delim')!r}"
     more += "" if call.flag("use_quote_delim", True) else ", use_quote_delim=False"
-    if call.string("na_value"):
-        more += f", na_value={call.string('na_value').decode()!r}"
+    if call.text("na_value"):
+        more += f", na_value={call.text('na_value')!r}"
     if call.integer_list("select_cols"):
         more += f", select_cols={call.integer_list('select_cols')}"
     given = f"{call[0].tensor}, {stacked(call.args[1:])}"
@@ -138,14 +138,14 @@ def decode_raw(call: Call) -> str:
 
 
 def _named(call: Call, name: str) -> str:
-    text = call.string(name).decode()
+    text = call.text(name)
     return f", {text!r}" if text else ""
 
 
 def _text(call: Call, position: int, name: str) -> str:
     """A text that is an input that must be constant or, of a Static op, an attribute."""
     if call.node.op.startswith("Static"):
-        return repr(call.string(name).decode())
+        return repr(call.text(name))
     return repr(bytes(call.constant(position).item()).decode())
 
 

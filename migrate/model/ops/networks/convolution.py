@@ -54,7 +54,7 @@ def _axes(call: Call) -> int:
 
 def _window(call: Call) -> str:
     """Strides, padding, and what is not as usual."""
-    padding = repr(call.string("padding").decode())
+    padding = repr(call.text("padding"))
     if padding == "'EXPLICIT'":
         pairs = call.integer_list("explicit_paddings")
         first = 2 if _channels_first(call) else 1
