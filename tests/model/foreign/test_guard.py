@@ -137,20 +137,15 @@ def test_what_is_no_expression_is_refused(text):
 @pytest.mark.parametrize("folded", [True, False], ids=["evaluated at conversion", "in model.py"])
 def test_the_guard_holds_where_an_op_quotes_by_hand(folded, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(
-        OPS,
-        "StringUpper",
-        lambda call: f'runtime.string_upper({call[0].tensor}, "{call.text("encoding")}")',
-    )
+    monkeypatch.setitem(OPS, "StringJoin", by_hand)
     with tf.Graph().as_default() as graph:
-        words = tf.constant(["a", "b"]) if folded else tf.placeholder(tf.string, [None], "x")
-        upper = tf.strings.upper(words)
-        x = tf.placeholder(tf.float32, [2], "z")
-        tf.identity(tf.strings.to_number(upper) + x, "y")
+        words = tf.constant(["1", "2"]) if folded else tf.placeholder(tf.string, [2], "x")
+        joined = tf.strings.to_number(tf.strings.join([words, words], "-"))
+        tf.add(joined, tf.placeholder(tf.float32, [2], "z"), name="y")
     definition = graph.as_graph_def()
     for node in definition.node:
-        if node.op == "StringUpper":
-            node.attr["encoding"].s = TEXTS[0].encode()
+        if node.op == "StringJoin":
+            node.attr["separator"].s = TEXTS[0].encode()
     path = tmp_path / "graph.pb"
     path.write_bytes(definition.SerializeToString())
     with pytest.raises(NotOurs):
@@ -160,6 +155,10 @@ def test_the_guard_holds_where_an_op_quotes_by_hand(folded, tmp_path, monkeypatc
     assert "this is a defect of semisync" in capsys.readouterr().err
     assert not (tmp_path / MARKER).exists()
     assert not (tmp_path / "out").exists()
+
+
+def by_hand(call):
+    return f'runtime.string_join([{call[0].tensor}, {call[1].tensor}], "{call.text("separator")}")'
 
 
 def test_no_text_of_a_graph_is_quoted_by_hand():
