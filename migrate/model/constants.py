@@ -7,7 +7,7 @@ from typing import Dict, Set, Tuple
 
 import numpy
 
-from migrate.model.ops.values import STRINGS, TENSOR, Value, literal
+from migrate.model.ops.values import STRINGS, TENSOR, Value, literal, torch_type
 from migrate.model.source.names import Names, local_name
 
 _LITERAL = 16  # values of a constant that is written into the source
@@ -62,7 +62,7 @@ class Constants:
             return f"files.constant({name!r})"
         if array.dtype == object:
             return f"runtime.Strings.of({literal(array)})"
-        return f"torch.tensor({literal(array)}, dtype=torch.{array.dtype.name})"
+        return f"torch.tensor({literal(array)}, dtype={torch_type(array.dtype.name)})"
 
     def asset(self, path: str) -> str:
         """The path of a text file, in the module's constructor."""

@@ -16,7 +16,7 @@ from migrate.graph.lookups import Consumers, consumers_of
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.constants import Constants
 from migrate.model.folding import Known
-from migrate.model.ops.values import as_data, literal
+from migrate.model.ops.values import as_data, literal, torch_type
 from migrate.model.source.names import Names, local_name
 from migrate.model.vocabulary_files import VocabularyFiles
 from semisync.common.errors import BadInput
@@ -153,4 +153,4 @@ def _vocabulary_size(graph: Graph, node: Node) -> int:
 
 def _type(graph: Graph, table: Node, name: str) -> str:
     dtype = dtypes(graph, table, name)[0]
-    return "runtime.Strings" if dtype == "string" else f"torch.{dtype}"
+    return "runtime.Strings" if dtype == "string" else torch_type(dtype)

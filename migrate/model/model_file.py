@@ -8,6 +8,7 @@ from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 from migrate.graph.interface.inputs import Input
 from migrate.model.constants import Constants
 from migrate.model.emitter import Emitter
+from migrate.model.ops.values import torch_type
 from migrate.model.parameters import Parameter
 from migrate.model.source.layout import laid_out, masked
 from migrate.model.source.parts import GIVEN, Parts, split
@@ -164,7 +165,7 @@ def _modules(modules: Mapping[str, str], parameters: Sequence[Parameter]) -> Lis
     for parameter in parameters:
         if parameter.attribute.partition(".")[0] in modules:
             continue
-        empty = f"torch.empty({list(parameter.size)}, dtype=torch.{parameter.dtype})"
+        empty = f"torch.empty({list(parameter.size)}, dtype={torch_type(parameter.dtype)})"
         empty = empty.replace(", dtype=torch.float32", "")
         name = parameter.attribute
         if parameter.trainable:

@@ -26,7 +26,7 @@ from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.layers.moves import averaged, find_moves, is_moved
-from migrate.model.ops.values import Value, literal
+from migrate.model.ops.values import Value, literal, torch_type
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
@@ -121,7 +121,7 @@ def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str
         "" if norm.gamma else "scale=False",
         "" if norm.beta else "center=False",
         "unbiased=True" if norm.unbiased else "",
-        "" if mean.dtype == "float32" else f"dtype=torch.{mean.dtype}",
+        "" if mean.dtype == "float32" else f"dtype={torch_type(mean.dtype)}",
     ]
     arguments = [str(mean.shape[0]), f"eps={literal(norm.epsilon)}", f"momentum={round(told, 7)}"]
     text = f"runtime.BatchNorm({', '.join(arguments + [word for word in more if word])})"

@@ -25,7 +25,7 @@ from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import SAME, Layer, Modules, Subject
 from migrate.model.layers.present import Present, present
 from migrate.model.lookup_tables import SIZES, TABLES
-from migrate.model.ops.values import Value, literal
+from migrate.model.ops.values import Value, literal, torch_type
 from migrate.model.parameters import Parameters
 
 _ONE_BY_ONE = SAME | {
@@ -198,7 +198,7 @@ def _offset(subject: Subject, node: Node) -> Optional[Layer]:
 def _with_steps(step: int, width: int) -> Write:
     def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
         x = values[0].tensor
-        columns = f"torch.arange({width}, dtype=torch.{values[0].dtype}, device={x}.device)"
+        columns = f"torch.arange({width}, dtype={torch_type(values[0].dtype)}, device={x}.device)"
         return f"({x} + {step} * {columns}).reshape(-1)"
 
     return write

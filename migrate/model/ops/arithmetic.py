@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Tuple
 
 from migrate.encoding.dtypes import number_type
-from migrate.model.ops.values import HOST, Call, Ops
+from migrate.model.ops.values import HOST, Call, Ops, torch_type
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
@@ -56,11 +56,13 @@ def cast(call: Call) -> str:
     if target not in _METHODS and target not in _OTHER_TYPES:
         raise call.refusal(f"it casts to {target}, which no torch tensor of a model has")
     if call[0].kind == HOST:
-        return f"torch.tensor({call[0]}, dtype=torch.{target})"
+        return f"torch.tensor({call[0]}, dtype={torch_type(target)})"
     if source == target:
         return call[0].tensor
     method = _METHODS.get(target)
-    return f"{call[0].tensor}.{method}()" if method else f"{call[0].tensor}.to(torch.{target})"
+    return (
+        f"{call[0].tensor}.{method}()" if method else f"{call[0].tensor}.to({torch_type(target)})"
+    )
 
 
 def power(call: Call) -> str:
@@ -75,7 +77,7 @@ def bitcast(call: Call) -> str:
     text = f"{call[0].tensor}.contiguous()"
     if sizes[0] > sizes[1]:
         text += ".unsqueeze(-1)"
-    text += f".view(torch.{call.dtype('type')})"
+    text += f".view({torch_type(call.dtype('type'))})"
     return text + (".squeeze(-1)" if sizes[0] < sizes[1] else "")
 
 

@@ -11,7 +11,17 @@ from typing import List, Optional, Sequence
 
 from migrate.graph.tensors import constant_array
 from migrate.model.ops.arguments import normal, number, sizes, spread, stacked
-from migrate.model.ops.values import OBJECT, STRINGS, TENSOR, Call, Many, Ops, Value, listed
+from migrate.model.ops.values import (
+    OBJECT,
+    STRINGS,
+    TENSOR,
+    Call,
+    Many,
+    Ops,
+    Value,
+    listed,
+    torch_type,
+)
 
 
 def reshape(call: Call) -> str:
@@ -130,7 +140,7 @@ def fill(call: Call) -> str:
     """`torch.full((4, 8), 0.0, dtype=torch.float32)`"""
     if call[1].kind == STRINGS or not call[1].is_literal:
         return f"{call[1].tensor}.broadcast_to({sizes(call[0])})"
-    return f"torch.full({sizes(call[0])}, {call[1]}, dtype=torch.{call.dtype('T')})"
+    return f"torch.full({sizes(call[0])}, {call[1]}, dtype={torch_type(call.dtype('T'))})"
 
 
 def arange(call: Call) -> str:
@@ -142,13 +152,13 @@ def arange(call: Call) -> str:
     start, limit, step = (number(value) for value in call.args)
     bounds = [limit] if (start, step) == ("0", "1") else [start, limit]
     bounds += [] if step == "1" else [step]
-    return f"torch.arange({', '.join(bounds)}, dtype=torch.{dtype})"
+    return f"torch.arange({', '.join(bounds)}, dtype={torch_type(dtype)})"
 
 
 def linspace(call: Call) -> str:
     """`torch.linspace(0.0, 1.0, 5)`"""
     dtype = call.dtype("T")
-    return f"torch.linspace({call[0]}, {call[1]}, {number(call[2])}, dtype=torch.{dtype})"
+    return f"torch.linspace({call[0]}, {call[1]}, {number(call[2])}, dtype={torch_type(dtype)})"
 
 
 def one_hot(call: Call) -> str:
@@ -161,7 +171,7 @@ def one_hot(call: Call) -> str:
     elif values == ", 1.0, 0.0" and dtype == "float32":
         values = ""
     else:
-        values += f", dtype=torch.{dtype}"
+        values += f", dtype={torch_type(dtype)}"
     return f"runtime.one_hot({call[0].tensor}, {number(call[1])}{values}{more})"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from migrate.model.ops.arguments import number, plain
-from migrate.model.ops.values import Call, Ops
+from migrate.model.ops.values import Call, Ops, torch_type
 
 
 def matmul(call: Call) -> str:
@@ -107,7 +107,7 @@ def _product(call: Call, first: str, second: str, turned: str) -> str:
     for value, name in zip(call.args, (first, second)):
         text = f"{value.tensor}.{turned}" if call.flag(name) else value.tensor
         wider = call.dtype("Tout", value.dtype or "")
-        texts.append(text if wider == value.dtype else f"{text}.to(torch.{wider})")
+        texts.append(text if wider == value.dtype else f"{text}.to({torch_type(wider)})")
     return " @ ".join(texts)
 
 

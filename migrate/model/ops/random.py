@@ -4,14 +4,14 @@ values."""
 from __future__ import annotations
 
 from migrate.model.ops.arguments import number, sizes
-from migrate.model.ops.values import Call, Many, Ops, by
+from migrate.model.ops.values import Call, Many, Ops, by, torch_type
 
 
 def integers(call: Call) -> str:
     """`torch.randint(0, 10, (4, 8), dtype=torch.int32)`"""
     dtype = call.dtype("Tout")
     bounds = f"{number(call[1])}, {number(call[2])}"
-    return f"torch.randint({bounds}, {sizes(call[0])}, dtype=torch.{dtype})"
+    return f"torch.randint({bounds}, {sizes(call[0])}, dtype={torch_type(dtype)})"
 
 
 def multinomial(call: Call) -> str:
@@ -31,7 +31,7 @@ def _candidates(call: Call, function: str) -> Many:
 
 def _drawn(call: Call, function: str) -> str:
     dtype = call.dtype("dtype")
-    more = "" if dtype == "float32" else f", dtype=torch.{dtype}"
+    more = "" if dtype == "float32" else f", dtype={torch_type(dtype)}"
     return f"{function}({sizes(call[0])}{more})"
 
 

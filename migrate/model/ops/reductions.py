@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import List, Optional
 
 from migrate.model.ops.arguments import index_type, normal, number
-from migrate.model.ops.values import Call, Many, Ops, by
+from migrate.model.ops.values import Call, Many, Ops, by, torch_type
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PICKED = "({0:t}, {1:t}, {2:t})"  # rows that indices pick
@@ -19,7 +19,7 @@ _COUNTED = "({0:t}, {1:t}, {2:t}, {3:n})"  # the same, into so many segments
 
 def total(call: Call) -> str:
     """`x.sum(1)`"""
-    kept = "" if call.dtype("T") in _FLOATS else f"dtype=torch.{call.dtype('T')}"
+    kept = "" if call.dtype("T") in _FLOATS else f"dtype={torch_type(call.dtype('T'))}"
     return _reduced(call, "sum", kept)
 
 
@@ -33,7 +33,7 @@ def mean(call: Call) -> str:
 def product(call: Call) -> str:
     """`x.prod(1)`"""
     axes = _axes(call)
-    kept = "" if call.dtype("T") in _FLOATS else f"dtype=torch.{call.dtype('T')}"
+    kept = "" if call.dtype("T") in _FLOATS else f"dtype={torch_type(call.dtype('T'))}"
     if axes is None or len(axes) > 1:
         whole = axes is not None and call[0].rank == len(axes)
         return _reduced(call, "prod", kept) if whole and not _keep(call) else _general(call, "prod")
@@ -117,7 +117,7 @@ def _running(call: Call, method: str) -> str:
     if exclusive or reverse:
         more = (", exclusive=True" if exclusive else "") + (", reverse=True" if reverse else "")
         return f"runtime.{method}({call[0].tensor}, {axis}{more})"
-    kept = "" if call.dtype("T") in _FLOATS else f", dtype=torch.{call.dtype('T')}"
+    kept = "" if call.dtype("T") in _FLOATS else f", dtype={torch_type(call.dtype('T'))}"
     return f"{call[0].tensor}.{method}({axis}{kept})"
 
 

@@ -12,7 +12,7 @@ from typing import Optional
 from migrate.graph import attributes
 from migrate.graph.attributes import Shape
 from migrate.model.ops.arguments import number, sizes
-from migrate.model.ops.values import Call, Host, Many, Ops
+from migrate.model.ops.values import Call, Host, Many, Ops, torch_type
 
 
 def array(call: Call) -> Many:
@@ -34,14 +34,14 @@ def stack(call: Call) -> str:
     """`runtime.stack_list(x)`"""
     shape = _known(call, 1)
     dtype = call.dtype("element_dtype")
-    more = "" if shape is None else f", {sizes(call[1])}, dtype=torch.{dtype}"
+    more = "" if shape is None else f", {sizes(call[1])}, dtype={torch_type(dtype)}"
     return f"runtime.stack_list({call[0]}{more})"
 
 
 def gather_items(call: Call) -> str:
     """`runtime.gather_list(x, indices)`"""
     dtype = call.dtype("element_dtype")
-    more = "" if _known(call, 2) is None else f", {sizes(call[2])}, dtype=torch.{dtype}"
+    more = "" if _known(call, 2) is None else f", {sizes(call[2])}, dtype={torch_type(dtype)}"
     return f"runtime.gather_list({call[0]}, {sizes(call[1])}{more})"
 
 
@@ -76,7 +76,7 @@ def _of_nothing(call: Call) -> str:
     shape: Shape = listed[0] if listed else None
     if shape is None or None in shape:
         return ""
-    return f", {tuple(shape)}, dtype=torch.{call.dtype('dtype')}"
+    return f", {tuple(shape)}, dtype={torch_type(call.dtype('dtype'))}"
 
 
 OPS: Ops = {

@@ -26,6 +26,11 @@ from semisync.common.errors import BadInput
 
 TENSOR, HOST, STRINGS, OBJECT = "tensor", "host", "strings", "object"
 
+TYPES = frozenset(  # whose names are those of torch, too
+    ["bool", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"]
+    + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
+
 
 class Value(NamedTuple):
     """One output of a node, as emitted.
@@ -54,7 +59,7 @@ class Value(NamedTuple):
             return self.text
         if self.kind == STRINGS:
             return f"runtime.Strings.of({self.text})"
-        return f"torch.tensor({self.text}, dtype=torch.{self.dtype})"
+        return f"torch.tensor({self.text}, dtype={torch_type(self.dtype)})"
 
     @property
     def is_literal(self) -> bool:
@@ -226,6 +231,17 @@ def as_data(value: numpy.ndarray) -> Any:
         text = [one.decode("utf-8", "surrogateescape") for one in value.reshape(-1)]
         value = numpy.array(text, object).reshape(value.shape)
     return value.tolist()
+
+
+def torch_type(dtype: Optional[str]) -> str:
+    """A data type of TensorFlow, by its name, as source.
+
+    Raises:
+        TypeError: torch has no such type.
+    """
+    if dtype not in TYPES:
+        raise TypeError(f"torch has no tensors of the type {dtype}")
+    return f"torch.{dtype}"
 
 
 def listed(values: Sequence[int]) -> str:

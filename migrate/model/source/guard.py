@@ -70,12 +70,12 @@ MEMBERS: Mapping[str, FrozenSet[str]] = {
 
 # What source may read or call of a tensor, of Strings, of a module or of its files.
 METHODS = _words(
-    "abs all amax amin any argmax argmin argsort asset bias bool broadcast_to clamp constant",
-    "contiguous cpu cumprod cumsum detach device diagonal diagonal_scatter distinct double",
-    "expand_dims find find_or_hash flatten flip float get half ids imag index_select int item long",
-    "mH mT mean ndim nonzero norms numel numeric permute pooled prod real register_buffer reshape",
-    "roll select shape sizes split square squeeze sum T tile to tolist training transform tril",
-    "triu unbind unsqueeze view weight",
+    "abs all amax amin any argmax argmin argsort asset bfloat bias bool broadcast_to clamp",
+    "constant contiguous cpu cumprod cumsum detach device diagonal diagonal_scatter distinct",
+    "double expand_dims find find_or_hash flatten flip float get half ids imag index_select int",
+    "item long mean mH mT ndim nonzero norms numel numeric permute pooled prod real",
+    "register_buffer reshape roll select shape sizes split square squeeze sum T tile to tolist",
+    "training transform tril triu unbind unsqueeze view weight",
 )
 
 _OPERATORS = (ast.boolop, ast.cmpop, ast.operator, ast.unaryop, ast.expr_context)

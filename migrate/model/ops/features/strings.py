@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import List
 
 from migrate.model.ops.arguments import stacked
-from migrate.model.ops.values import Call, Many, Ops
+from migrate.model.ops.values import Call, Many, Ops, torch_type
 
 _PRINTED = {"precision": -1, "width": -1}
 
@@ -41,7 +41,8 @@ def as_string(call: Call) -> str:
 
 def to_number(call: Call) -> str:
     """`runtime.string_to_number(x, torch.float32)`"""
-    return f"runtime.string_to_number({call[0].tensor}, torch.{call.dtype('out_type', 'float32')})"
+    dtype = torch_type(call.dtype("out_type", "float32"))
+    return f"runtime.string_to_number({call[0].tensor}, {dtype})"
 
 
 def join(call: Call) -> str:
@@ -134,7 +135,7 @@ def decode_csv(call: Call) -> Many:
 def decode_raw(call: Call) -> str:
     """`runtime.decode_raw(x, torch.uint8)`"""
     more = "" if call.flag("little_endian", True) else ", little_endian=False"
-    return f"runtime.decode_raw({call[0].tensor}, torch.{call.dtype('out_type')}{more})"
+    return f"runtime.decode_raw({call[0].tensor}, {torch_type(call.dtype('out_type'))}{more})"
 
 
 def _named(call: Call, name: str) -> str:

@@ -1,0 +1,41 @@
+"""Mutated graphs are refused or right, within a minute and 4 GB each; see fuzz.py."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.model.foreign.fuzz import same
+
+pytest.importorskip("tensorflow")
+
+BATCH = 100
+
+
+def run(step, folder, *numbers):
+    command = [sys.executable, "-m", "tests.model.foreign.fuzz", step, str(folder), *numbers]
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return subprocess.run(command, env=env, capture_output=True, text=True)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("batch", range(20))
+def test_a_mutated_graph_is_refused_or_right(batch, tmp_path):
+    written = run("write", tmp_path, str(batch * BATCH), str(BATCH))
+    assert written.returncode == 0, written.stderr[-2000:]
+    converted = run("convert", tmp_path)
+    assert converted.returncode == 0, converted.stdout[-100:] + converted.stderr[-3000:]
+    while run("score", tmp_path).returncode != 0:
+        pass  # one of them has ended TensorFlow, which goes on with the next
+    wrong, compared = [], 0
+    for path in tmp_path.glob("*.tensorflow.npz"):
+        number = path.name.partition(".")[0]
+        with np.load(path, allow_pickle=True) as one, np.load(
+            tmp_path / f"{number}.torch.npz", allow_pickle=True
+        ) as other:
+            compared += 1
+            wrong += [] if all(same(one[name], other[name]) for name in one) else [number]
+    assert wrong == []
+    assert compared > 10
