@@ -41,7 +41,12 @@ def _add_sides(group: Any) -> None:
         help="of model.py, for --forward (default: all); may be repeated",
     )
     add("--no-onnx", action="store_true", help="for --forward: do without onnxruntime")
-    add("--rows", metavar="N", type=int, help="for --forward, the first N rows (default: 10000)")
+    add(
+        "--rows",
+        metavar="N",
+        type=int,
+        help="for --forward: N rows, drawn so that rare values occur (default: 10000)",
+    )
     add("--batch-size", metavar="N", type=int, help="rows at a time, a step's (default: 512)")
     add("--meta", metavar="FILE", help="the MetaGraph (default: that of the conversion)")
     add_plugins(group)

@@ -8,7 +8,7 @@ import numpy as np
 
 from migrate.behaviour.difference import apart, place, plain
 from migrate.behaviour.report import OutputDifference, Place
-from migrate.behaviour.rows import Rows
+from migrate.behaviour.rows.reading import Rows
 
 
 class Largest:
@@ -66,7 +66,7 @@ def at_largest(batch: Rows, sizes: np.ndarray, theirs: np.ndarray, ours: np.ndar
     index = place(int(np.argmax(sizes)), sizes.shape)
     row: Optional[int] = None
     if index and len(theirs) == batch.rows:
-        row = batch.skipped + index[0] + 1
+        row = int(batch.numbers[index[0]]) + 1
     return Place(batch.file, row, index, plain(theirs[index]), plain(ours[index]))
 
 

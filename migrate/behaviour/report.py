@@ -6,6 +6,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 FORWARD_SCHEMA = "semisync.forward/1"
 TRAINING_SCHEMA = "semisync.training/1"
+SCORES_SCHEMA = "semisync.scores/1"
 TORCH = "torch"  # the leg that is the conversion itself
 
 
@@ -62,6 +63,7 @@ class ForwardReport(NamedTuple):
 
     Attributes:
         rows: how many were compared.
+        total: how many the data set has.
         outputs: of each leg that ran.
         first: the first node that differs; None if there is none.
         skipped: legs that did not run, and why.
@@ -69,6 +71,7 @@ class ForwardReport(NamedTuple):
     """
 
     rows: int
+    total: int
     outputs: List[OutputDifference]
     first: Optional[NodeDifference]
     skipped: Dict[str, str]
@@ -83,6 +86,48 @@ class ForwardReport(NamedTuple):
     def to_json(self) -> Dict[str, Any]:
         """For a program to read."""
         return {"schema": FORWARD_SCHEMA, "equal": self.equal, **_plain(self._asdict())}
+
+
+class ScorePlace(NamedTuple):
+    """Where two scores are: the row of the data set, from 1; its key, or None where that is its
+    number; the scores."""
+
+    row: int
+    key: Any
+    tensorflow: Any
+    torch: Any
+
+
+class ScoresReport(NamedTuple):
+    """How the scores of all rows differ from TensorFlow's.
+
+    Attributes:
+        rows: how many there are.
+        largest, at: the largest difference, and where; of the rows that are too far from
+            TensorFlow's, if there are any.
+        suspects: rows whose scores are further apart than the tolerance.
+        judged: of these, how many were compared with what TensorFlow differs from itself by; the
+            furthest apart.
+        beyond: of these, how many are further apart than that, too.
+        first: the first node that differs; None if there is none.
+    """
+
+    rows: int
+    largest: float
+    at: Optional[ScorePlace]
+    suspects: int
+    judged: int
+    beyond: int
+    first: Optional[NodeDifference]
+
+    @property
+    def equal(self) -> bool:
+        """Whether no row of torch's differs."""
+        return not self.beyond
+
+    def to_json(self) -> Dict[str, Any]:
+        """For a program to read."""
+        return {"schema": SCORES_SCHEMA, "equal": self.equal, **_plain(self._asdict())}
 
 
 class StepDifference(NamedTuple):

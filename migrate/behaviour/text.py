@@ -11,11 +11,15 @@ from migrate.behaviour.report import (
     NodeDifference,
     OutputDifference,
     Place,
+    ScorePlace,
+    ScoresReport,
     StepDifference,
     TrainingReport,
 )
 from migrate.model.training.begun import begun_text
 from semisync.common.sentences import some_of
+
+_TOLERANCE = f"values may be {ABSOLUTE:g} + {RELATIVE:g} of TensorFlow's apart"
 
 
 def forward_text(report: ForwardReport) -> str:
@@ -30,11 +34,43 @@ def forward_text(report: ForwardReport) -> str:
     lines += [f"not compared: {leg}: {why}" for leg, why in report.skipped.items()]
     lines += [f"note: {note}" for note in report.notes]
     verdict = "equal" if report.equal else "different"
-    lines.append(
-        f"{verdict}: {report.rows:,} rows; values may be {ABSOLUTE:g} + {RELATIVE:g} of "
-        "TensorFlow's apart"
-    )
+    of_all = f" of {report.total:,}" if report.rows < report.total else ""
+    lines.append(f"{verdict}: {report.rows:,}{of_all} rows; {_TOLERANCE}")
     return "\n".join(lines)
+
+
+def scores_text(report: ScoresReport) -> str:
+    """The largest difference, and the verdict."""
+    lines = []
+    if report.suspects:
+        lines.append(
+            f"{report.suspects:,} rows are further apart; of {report.judged:,} of these, the "
+            "furthest apart, TensorFlow was asked what it differs from itself by"
+        )
+    if report.first is not None:
+        lines += _first(report.first)
+    elif not report.equal:
+        lines.append("no node differs by itself when these rows are computed again")
+    if report.equal:
+        lines.append(f"equal: {report.rows:,} rows, {apart_text(report)}; {_TOLERANCE}")
+    else:
+        lines.append(f"different: {report.beyond:,} of {report.rows:,} rows, {apart_text(report)}")
+    return "\n".join(lines)
+
+
+def apart_text(report: ScoresReport) -> str:
+    """The largest difference and its row; after "the scores are"."""
+    if report.at is None:
+        return "the same in every row"
+    return (
+        f"{report.largest:.3g} apart at most, in {row_text(report.at)}: "
+        f"{_value(report.at.tensorflow)} in TensorFlow, {_value(report.at.torch)} in torch"
+    )
+
+
+def row_text(place: ScorePlace) -> str:
+    """A row by its number, and by its key where that says more."""
+    return f"row {place.row:,}" + ("" if place.key is None else f" (key {place.key!r})")
 
 
 def training_text(report: TrainingReport) -> str:

@@ -100,10 +100,17 @@ class Feature(NamedTuple):
         """With the last row `more` times more."""
         if not more:
             return self
-        count, last, lengths = len(self.values), 1, self.lengths
+        rows = len(self.values) if self.lengths is None else len(self.lengths)
+        return self.take(np.append(np.arange(rows), np.full(more, rows - 1)))
+
+    def take(self, rows: np.ndarray) -> Feature:
+        """Those of rows by their numbers, (n,), in that order."""
+        places, lengths = rows, self.lengths
         if lengths is not None:
-            last, lengths = int(lengths[-1]), np.append(lengths, np.repeat(lengths[-1:], more))
-        places = np.append(np.arange(count), np.tile(np.arange(count - last, count), more))
+            starts = (np.cumsum(lengths) - lengths)[rows]
+            lengths = lengths[rows]
+            before = np.cumsum(lengths) - lengths
+            places = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
         if isinstance(self.values, np.ndarray):
             return Feature(self.values[places], lengths)
         import pyarrow as pa

@@ -4,10 +4,11 @@ Each part is the library function behind another command, and its result is a fi
 
     convert     OUT/converted: the values, and model.py          semisync convert --model
     values      both sides read again, bit for bit               semisync verify
-    forward     the outputs of the same rows                     semisync verify --forward
+    forward     the outputs of 10,000 rows, rare ones among them semisync verify --forward
     training    the same steps on the same batches               semisync verify --steps
     tensorflow  OUT/tensorflow.parquet, the scores of all rows   semisync score --checkpoint
     torch       OUT/torch.parquet, likewise                      semisync score --converted
+    rows        those scores, row by row
     auc         is the difference in AUC within the margin?      semisync parity
 
 1. A part runs again only where what it is made from has changed: the checkpoint, the graph, the

@@ -5,7 +5,7 @@ became of it, in a sentence.
 """
 
 import json
-from typing import Any, Callable, Dict, List, NamedTuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import write_text
@@ -24,6 +24,7 @@ COMPARED = {
     "training": "the training steps, with TensorFlow's",
     "tensorflow": "the scores of the data by TensorFlow",
     "torch": "the scores of the data by model.py",
+    "rows": "the score of every row, with TensorFlow's",
     "auc": "the AUC, to within the margin",
 }
 
@@ -136,13 +137,35 @@ class Parts:
     def scored(self, identities: Identities, side: str, sigmoid: bool) -> Part:
         """The scores of one side, in its file."""
         settings = self._settings
-        made_from = [*self._of_rows(identities), settings.key, settings.label, settings.column]
-        made_from.append(sigmoid)
+        made_from = self._of_scores(identities, sigmoid)
 
         def work() -> Dict[str, Any]:
             return scores.score(settings, side, sigmoid, self._rows)
 
         return self._part(side.partition(".")[0], made_from, work, _scored)
+
+    def rows(self, identities: Identities, sigmoid: bool, scored: Sequence[Part]) -> Part:
+        """The scores of both sides, row by row."""
+        settings = self._settings
+        missing = [part.name for part in scored if part.state is State.NOT_RUN]
+        if missing:
+            finding = "there are no scores of {}".format(" and ".join(missing))
+            return Part("rows", COMPARED["rows"], State.NOT_RUN, finding, {})
+
+        def work() -> Dict[str, Any]:
+            return scores.every_row(settings, sigmoid)
+
+        part = self._part("rows", self._of_scores(identities, sigmoid), work, _compared)
+        theirs = scored[0]
+        if part.state is State.FAILED and theirs.state is State.OPEN:
+            return part._replace(state=State.OPEN)  # TensorFlow's own differ from run to run
+        return part
+
+    def _of_scores(self, identities: Identities, sigmoid: bool) -> List[Any]:
+        """What the scores of a side are made from."""
+        settings = self._settings
+        made_from = [*self._of_rows(identities), settings.key, settings.label, settings.column]
+        return [*made_from, sigmoid]
 
     def _of_rows(self, identities: Identities) -> List[Any]:
         """What a part is made from that takes rows through both sides."""

@@ -62,7 +62,8 @@ def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
     now = before._replace(converted=_converted(settings))
     sigmoid = settings.sigmoid or carried["logit"]
     done = [parts.values(now), parts.forward(now), parts.training(now)]
-    done += [parts.scored(now, side, sigmoid) for side in (scores.BASELINE, scores.CANDIDATE)]
+    scored = [parts.scored(now, side, sigmoid) for side in (scores.BASELINE, scores.CANDIDATE)]
+    done += [*scored, parts.rows(now, sigmoid, scored)]
     comparison, provenance, auc = _compare(settings, done, sigmoid)
     done.append(auc)
     verdict = verdict_of(done)
@@ -121,7 +122,8 @@ def _compare(
     Rows that are too few to tell of other rows leave nothing open where the values and the outputs
     are TensorFlow's: what is compared is one function, not two that were trained.
     """
-    values, forward, scored = done[0], done[1], done[-2:]
+    by_name = {part.name: part for part in done}
+    values, scored = by_name["values"], [by_name["tensorflow"], by_name["torch"]]
     compared = COMPARED["auc"]
     missing = [part.name for part in scored if part.state is State.NOT_RUN]
     if missing:
@@ -141,7 +143,7 @@ def _compare(
         comparison.delta,
         comparison.verdict.value.replace("_", " "),
     )
-    same = values.state is State.PASSED and forward.state is State.PASSED
+    same = all(by_name[name].state is State.PASSED for name in ("values", "forward", "rows"))
     if state is State.OPEN and same and abs(comparison.delta) < settings.margin:
         state = State.PASSED
         finding += (

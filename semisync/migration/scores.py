@@ -10,7 +10,6 @@ from semisync.common.tensor_names import of_edge
 from semisync.migration.settings import Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
-ROW = "row"  # the key without --key, as `migrate.scoring.output` writes it
 
 
 def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
@@ -77,6 +76,30 @@ def score(
     }
 
 
+def every_row(settings: Settings, sigmoid: bool) -> Dict[str, Any]:
+    """The scores of both files, row by row.
+
+    Args:
+        sigmoid: as the scores were written.
+    """
+    from migrate.behaviour.every_row import ScoreFiles, compare_scores
+    from migrate.behaviour.text import apart_text, scores_text
+    from migrate.runtime.source import read_source
+    from migrate.scoring.output import LOGIT, ROW, SCORE
+
+    files = ScoreFiles(
+        settings.file(BASELINE),
+        settings.file(CANDIDATE),
+        settings.key or ROW,
+        LOGIT if sigmoid else SCORE,
+        settings.column,
+    )
+    how = setting(settings, for_module(settings, read_source(settings.converted).INPUTS))
+    checkpoint, converted = settings.checkpoint, settings.converted
+    found = compare_scores(checkpoint, converted, settings.data, files, how)
+    return {"report": found.to_json(), "text": scores_text(found), "apart": apart_text(found)}
+
+
 def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict[str, Any]]:
     """The comparison of both files, and what it rests on.
 
@@ -85,10 +108,11 @@ def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict
         verified: the record of the values' verification, or None.
     """
     import parity
+    from migrate.scoring.output import LOGIT, ROW, SCORE
     from parity.io.logits import ROLES
     from parity.io.readers import ColumnNames, read_two
 
-    column = "logit" if sigmoid else "score"
+    column = LOGIT if sigmoid else SCORE
     names = ColumnNames(
         label=settings.label,
         baseline_score=column,

@@ -66,15 +66,35 @@ def verdict_of(parts: Sequence[Part]) -> Verdict:
 def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
     """The verdict as a sentence or two."""
     if verdict is Verdict.NOT_MIGRATED:
-        return "What differs: {}.{}".format(_in(parts, State.FAILED), _look_first(parts))
+        differs = "What differs: {}.{}".format(_in(parts, State.FAILED), _look_first(parts))
+        return differs + _every_row(parts)
     if verdict is Verdict.INCONCLUSIVE:
         unanswered = _in(parts, State.OPEN, State.NOT_RUN)
         return "No part failed. Not settled: {}.".format(unanswered)
     left_out = _in(parts, State.LEFT_OUT)
     sentence = "The model in torch has TensorFlow's values, outputs and AUC"
     if left_out:
-        return "{}. Left out: {}.".format(sentence, left_out)
-    return sentence + ", and takes its training steps."
+        return "{}. Left out: {}.{}".format(sentence, left_out, _every_row(parts))
+    return "{}, and takes its training steps.{}".format(sentence, _every_row(parts))
+
+
+def _every_row(parts: Sequence[Part]) -> str:
+    """How far the scores of all rows are apart, as a further sentence."""
+    found = next((part.found for part in parts if part.name == "rows" and part.found), None)
+    if found is None:
+        return ""
+    report = found["report"]
+    if report["beyond"]:
+        rows = "{:,} of {:,} rows".format(report["beyond"], report["rows"])
+    else:
+        rows = "all {:,} rows".format(report["rows"])
+    sentence = " The scores of {} are {}".format(rows, found["apart"])
+    if report["judged"] < report["suspects"]:
+        sentence += (
+            "; of the {suspects:,} further apart than the tolerance the {judged:,} furthest were "
+            "measured against TensorFlow's own rounding"
+        ).format(**report)
+    return sentence + "."
 
 
 def _look_first(parts: Sequence[Part]) -> str:

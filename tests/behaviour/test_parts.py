@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from migrate.behaviour.difference import apart
-from migrate.behaviour.rows import read_full, read_rows
+from migrate.behaviour.rows.reading import read_full, read_rows
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Input
 from migrate.scoring.run import Reading
@@ -72,7 +72,7 @@ def test_a_graph_of_fixed_batches_gets_the_last_row_again(data):
     found = list(read_rows(data, INPUTS, Setting(), 4))
     assert [(batch.rows, batch.size) for batch in found] == [(4, 4), (1, 4), (2, 4)]
     assert found[1].features[0].values.tolist() == [4, 4, 4, 4]
-    assert found[0].first(2).features[0].values.tolist() == [0, 1, 1, 1]
+    assert found[0].part(0, 2).features[0].values.tolist() == [0, 1, 1, 1]
 
 
 def test_lists_of_several_lengths_are_no_dense_input(tmp_path):

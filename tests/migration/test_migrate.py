@@ -185,6 +185,68 @@ def test_an_edit_of_model_py_is_compared_and_named(job, again):
     assert "NOT MIGRATED" in (again / "report.html").read_text()
 
 
+def part_of(out, name):
+    return next(part for part in report(out)["parts"] if part["name"] == name)
+
+
+def one_rare_row(job, again, column, value, monkeypatch):
+    """Adds .5 in model.py for the rows that have `value`, of which there is one; the exit code."""
+    monkeypatch.setattr("semisync.migration.parts.ROWS", 300)
+    rows = pyarrow.parquet.read_table(job / "rows.parquet")
+    items = np.minimum(rows["item"].to_numpy(), 98)
+    items[1500] = 99
+    rows = rows.set_column(rows.column_names.index("item"), "item", pa.array(items))
+    pyarrow.parquet.write_table(rows, again / "rows.parquet")
+    source = again / "converted" / "model.py"
+    fault = f" + 0.5 * (given[{column!r}] == {value}).float().reshape(-1, 1)"
+    text, faults = re.subn(r"self\.out\(\w+\)", lambda call: call[0] + fault, source.read_text())
+    assert faults == 1
+    source.write_text(text)
+    return migrate(job, again, "--data", str(again / "rows.parquet"), "--steps", "0")
+
+
+def test_a_fault_in_one_row_of_a_rare_value_is_among_the_rows_that_are_drawn(
+    job, again, monkeypatch
+):
+    assert one_rare_row(job, again, "item", 99, monkeypatch) == 1
+    (output,) = part_of(again, "forward")["found"]["report"]["outputs"]
+    assert (output["beyond"], output["absolute_at"]["row"]) == (1, 1501)
+    assert "300 of 3,000 rows were drawn: each value of city, item" in json.dumps(report(again))
+
+
+def test_a_fault_in_one_row_that_was_not_drawn_is_in_the_verdict_with_its_row(
+    job, again, monkeypatch
+):
+    price = pyarrow.parquet.read_table(job / "rows.parquet")["price"][1234].as_py()
+    assert one_rare_row(job, again, "price", price, monkeypatch) == 1
+    assert states(again)["forward"] == "passed"
+    assert states(again)["rows"] == "failed"
+    found = report(again)
+    assert found["sentence"].startswith("What differs: the score of every row, with TensorFlow's.")
+    assert (
+        "The scores of 1 of 3,000 rows are 0.5 apart at most, in row 1,235 (key 1765)"
+        in (found["sentence"])
+    )
+    first = part_of(again, "rows")["found"]["report"]["first"]
+    assert "+ 0.5" in first["line"][1]
+
+
+def test_the_largest_difference_of_all_rows_is_in_the_verdict(migrated):
+    found = part_of(migrated, "rows")["found"]["report"]
+    assert (found["rows"], found["beyond"]) == (3000, 0)
+    theirs, ours = (
+        pyarrow.parquet.read_table(migrated / f"{name}.parquet")["logit"].to_numpy()
+        for name in ("tensorflow", "torch")
+    )
+    apart = np.abs(theirs.astype(float) - ours)
+    assert found["largest"] == apart.max()
+    assert found["at"]["row"] == apart.argmax() + 1
+    assert (
+        f"{apart.max():.3g} apart at most, in row {apart.argmax() + 1:,}"
+        in (report(migrated)["sentence"])
+    )
+
+
 def test_steps_that_differ_are_named_first(job, again, monkeypatch):
     def compare(prefix, converted, data, setting, steps):
         one = StepDifference("slot", "out/kernel/Adagrad", 1, 0.007)
@@ -252,6 +314,7 @@ def test_without_tensorflow_it_is_inconclusive_and_says_why(job, again, tmp_path
         "training": "not run",
         "tensorflow": "not run",
         "torch": "passed",
+        "rows": "not run",
         "auc": "not run",
     }
     assert "ModuleNotFoundError" in " ".join(found["left"])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Feature, Input
-from migrate.scoring.run import batches
+from migrate.scoring.run import Reading, batches
 from semisync.common.errors import BadInput
 
 
@@ -19,17 +19,20 @@ class Rows(NamedTuple):
     """Some rows of one file.
 
     Attributes:
-        file, skipped: where they are from, and how many rows of the file are before them.
-        rows: how many there are.
+        file, numbers: where they are from, and the number of each in that file, from 0.
         read: their features.
         fixed: rows that the graph takes at a time; 0: any number.
     """
 
     file: str
-    skipped: int
-    rows: int
+    numbers: np.ndarray
     read: List[Feature]
     fixed: int
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.numbers)
 
     @property
     def size(self) -> int:
@@ -41,32 +44,86 @@ class Rows(NamedTuple):
         """The features, padded to `size` rows."""
         return [one.padded(self.size - self.rows) for one in self.read]
 
-    def first(self, count: int) -> Rows:
-        """At most `count` of them."""
-        return self if count >= self.rows else self.part(0, count)
-
     def part(self, start: int, stop: int) -> Rows:
-        """Those from one number to another."""
+        """Those from one place to another."""
         read = [one.part(start, stop) for one in self.read]
-        return self._replace(skipped=self.skipped + start, rows=stop - start, read=read)
+        return self._replace(numbers=self.numbers[start:stop], read=read)
+
+    def take(self, places: np.ndarray) -> Rows:
+        """Those at some places, (n,)."""
+        read = [one.take(places) for one in self.read]
+        return self._replace(numbers=self.numbers[places], read=read)
 
 
 def read_rows(
-    data: str, inputs: Sequence[Input], setting: Setting, fixed: Optional[int]
+    data: str,
+    inputs: Sequence[Input],
+    setting: Setting,
+    fixed: Optional[int],
+    chosen: Optional[np.ndarray] = None,
 ) -> Iterator[Rows]:
     """The rows of a data set in order.
 
     Args:
         fixed: the only number of rows that the graph takes.
+        chosen: those to read, counted over the whole data set from 0, ascending; None: all.
 
     Raises:
         BadInput: as `migrate.scoring.run.batches`.
     """
-    told = setting.reading
-    lists = [*told.lists, *(one.column for one in inputs if one.several)]
-    reading = told._replace(size=min(told.size, fixed or sys.maxsize), lists=lists)
+    size = min(setting.reading.size, fixed or sys.maxsize)
+    found = _read(data, inputs, reading_of(setting, inputs, size), fixed)
+    return found if chosen is None else _together(_only(found, chosen), inputs, size)
+
+
+def reading_of(setting: Setting, inputs: Sequence[Input], size: int) -> Reading:
+    """How both sides' rows are read, `size` at a time."""
+    lists = [*setting.reading.lists, *(one.column for one in inputs if one.several)]
+    return setting.reading._replace(size=size, lists=lists)
+
+
+def _read(
+    data: str, inputs: Sequence[Input], reading: Reading, fixed: Optional[int]
+) -> Iterator[Rows]:
     for batch, features in batches(data, inputs, reading=reading):
-        yield Rows(batch.file, batch.skipped, batch.table.num_rows, features, fixed or 0)
+        numbers = batch.skipped + np.arange(batch.table.num_rows)
+        yield Rows(batch.file, numbers, features, fixed or 0)
+
+
+def _only(found: Iterator[Rows], chosen: np.ndarray) -> Iterator[Rows]:
+    """The chosen ones of each batch, up to the last."""
+    before = 0
+    for rows in found:
+        first, last = np.searchsorted(chosen, [before, before + rows.rows])
+        if last > first:
+            yield rows.take(chosen[first:last] - before)
+        if last == len(chosen):
+            return
+        before += rows.rows
+
+
+def _together(found: Iterator[Rows], inputs: Sequence[Input], size: int) -> Iterator[Rows]:
+    """The same rows in fewer batches, each of one file and of lists that are alike."""
+    waiting: List[Rows] = []
+
+    def joined() -> Rows:
+        numbers = np.concatenate([one.numbers for one in waiting])
+        return waiting[0]._replace(numbers=numbers, read=_joined(waiting, inputs))
+
+    for rows in found:
+        if waiting and (
+            sum(one.rows for one in waiting) + rows.rows > size
+            or (rows.file, _shape(rows)) != (waiting[0].file, _shape(waiting[0]))
+        ):
+            yield joined()
+            waiting = []
+        waiting.append(rows)
+    if waiting:
+        yield joined()
+
+
+def _shape(rows: Rows) -> List[Any]:
+    return [_sizes(feature) for feature in rows.read]
 
 
 def read_full(
