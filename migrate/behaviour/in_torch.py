@@ -69,11 +69,15 @@ class Converted:
 
     def value(self, text: str, names: Mapping[str, Any]) -> Optional[np.ndarray]:
         """An expression of the source over the names of `watch`; None where it has no value."""
+        read = ast.walk(ast.parse(text, mode="eval"))
+        own = {node.id for node in read if isinstance(node, ast.Name)} - vars(self._source).keys()
+        if own - names.keys():
+            return None  # of a branch that was not taken, or a name that is no longer there
         code = checked_expression(text, names.keys())
         try:
             return array(eval(code, vars(self._source), dict(names)))
-        except (LookupError, NameError, AttributeError):
-            return None  # of a branch that was not taken, or a name that is no longer there
+        except (LookupError, AttributeError):
+            return None  # such as a value that has another kind in an edited model.py
 
     def is_code_of(self, text: str) -> bool:
         """Whether a source has the same code, whatever their docstrings say."""
