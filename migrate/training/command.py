@@ -299,7 +299,7 @@ def _arguments(args: argparse.Namespace) -> List[str]:
         option = "--" + name.replace("_", "-")
         if name in ("prefix", "nproc", "max_restarts", "resume") or value is None:
             continue
-        if name in ("input", "feed", "fill"):
+        if name in ("asset", "input", "feed", "fill"):  # each as often as one likes, or never
             given += [text for one in value for text in (option, one)]
         else:
             given += [option, *map(str, value if isinstance(value, list) else [value])]
