@@ -16,13 +16,13 @@ import glob
 import importlib
 import os
 import sys
-import traceback
 from typing import Any, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 
 from semisync.common import exit_codes
 from semisync.common.errors import MissingExtra, SemisyncError
 from semisync.common.extras import not_installed
 from semisync.common.sentences import words_of
+from semisync.common.terminal import say, say_traceback, shown
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
@@ -114,7 +114,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(exit_codes.BAD_INPUT, f"{self.prog}: {message}{self._meant()}\n")
+        self.exit(exit_codes.BAD_INPUT, shown(f"{self.prog}: {message}{self._meant()}") + "\n")
 
     def _meant(self) -> str:
         """The option or the command that is nearest to the first given one that there is not."""
@@ -135,7 +135,7 @@ class _PrintVersion(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from semisync.common.distribution import version
 
-        print(f"semisync {version()}, Python {sys.version.split()[0]}")
+        say(f"semisync {version()}, Python {sys.version.split()[0]}")
         parser.exit()
 
 
@@ -227,7 +227,7 @@ def _fail(name: str, error: SemisyncError) -> int:
 
 def _crash(name: str, args: argparse.Namespace, error: Exception) -> int:
     _say(name, _sentence(args, error))
-    traceback.print_exception(type(error), error, error.__traceback__)
+    say_traceback(error)
     return exit_codes.INTERNAL_ERROR
 
 
@@ -272,7 +272,7 @@ def _say(name: str, sentence: str) -> None:
         sys.stdout.flush()
     except OSError:  # its reader has gone, or its disk is full
         _drop_output()
-    print(f"semisync {name}: {sentence}", file=sys.stderr)
+    say(f"semisync {name}: {sentence}", error=True)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 import argparse
 import os
-import sys
 
 from semisync.common import files
 from semisync.common.errors import UsageError
 from semisync.common.logs import suppress_tensorflow_log
+from semisync.common.terminal import say
 
 _EXAMPLES = """examples:
   semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
@@ -147,10 +147,9 @@ def run(args):
         global_step=args.global_step,
         fixed=dict(args.set),
     )
-    print("read     " + source)
-    print(report)
+    say("read     " + source, *report.lines())
     for sentence in report.warnings:
-        print("semisync rewrite: warning: " + sentence, file=sys.stderr)
+        say("semisync rewrite: warning: " + sentence, error=True)
     if args.json:
         files.write_json(args.json, report.to_dict())
     if not args.dry_run:

@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any, Dict, List, NamedTuple
 
 from semisync.common.sentences import some_of
+from semisync.common.terminal import shown
 
 SCHEMA = "semisync.rewrite/1"
 
@@ -75,6 +76,14 @@ class Report:
         )
 
     def __str__(self):
+        return "\n".join(map(shown, self.lines()))
+
+    def lines(self):
+        """The report for people.
+
+        Returns:
+            A list of lines.
+        """
         kinds = collections.Counter(
             (trained.kind, "+".join(trained.by)) for trained in self.trained
         )
@@ -91,7 +100,7 @@ class Report:
         lines += ["changed  " + sentence for sentence in self.changes]
         lines += ["left     " + sentence for sentence in self.left]
         lines += ["warning  " + sentence for sentence in self.warnings]
-        return "\n".join(lines)
+        return lines
 
 
 def some(names):

@@ -22,7 +22,7 @@ from semisync.common.sentences import some_of
 _TOLERANCE = f"values may be {ABSOLUTE:g} + {RELATIVE:g} of TensorFlow's apart"
 
 
-def forward_text(report: ForwardReport) -> str:
+def forward_lines(report: ForwardReport) -> List[str]:
     """Each output's largest difference, and the verdict."""
     lines = [line for one in report.outputs for line in _output(one, report.rows)]
     if report.first is not None:
@@ -36,10 +36,10 @@ def forward_text(report: ForwardReport) -> str:
     verdict = "equal" if report.equal else "different"
     of_all = f" of {report.total:,}" if report.rows < report.total else ""
     lines.append(f"{verdict}: {report.rows:,}{of_all} rows; {_TOLERANCE}")
-    return "\n".join(lines)
+    return lines
 
 
-def scores_text(report: ScoresReport) -> str:
+def scores_lines(report: ScoresReport) -> List[str]:
     """The largest difference, and the verdict."""
     lines = []
     if report.suspects:
@@ -55,7 +55,7 @@ def scores_text(report: ScoresReport) -> str:
         lines.append(f"equal: {report.rows:,} rows, {apart_text(report)}; {_TOLERANCE}")
     else:
         lines.append(f"different: {report.beyond:,} of {report.rows:,} rows, {apart_text(report)}")
-    return "\n".join(lines)
+    return lines
 
 
 def apart_text(report: ScoresReport) -> str:
@@ -73,10 +73,10 @@ def row_text(place: ScorePlace) -> str:
     return f"row {place.row:,}" + ("" if place.key is None else f" (key {place.key!r})")
 
 
-def training_text(report: TrainingReport) -> str:
+def training_lines(report: TrainingReport) -> List[str]:
     """The largest difference of each kind, and the verdict."""
     if report.lost is not None:
-        return f"different: {report.lost}; no step was taken"
+        return [f"different: {report.lost}; no step was taken"]
     lines = [
         f"{one.kind}: {one.relative:.2g} at most, {_when(one)}"
         if one.relative
@@ -103,7 +103,7 @@ def training_text(report: TrainingReport) -> str:
             f"different: {steps}; the first relative difference beyond {report.tolerance:g} is "
             f"{one.relative:.2g}, of the {one.kind}, {_when(one)}"
         )
-    return "\n".join(lines)
+    return lines
 
 
 def _when(one: StepDifference) -> str:

@@ -76,7 +76,7 @@ def read_index(path: str) -> Index:
     for key, value in entries.items():
         if key.startswith(b"\x00"):
             continue  # a slice: found from its variable's entry
-        name = _name(key, path)
+        name = name_of(key, path)
         where = f"{path}: tensor {name!r}"
         entry = _entry(memoryview(value), shards, where)
         pieces += max(len(entry.slices), 1)
@@ -91,11 +91,15 @@ def refuse_more_pieces(pieces: int, path: str) -> None:
         raise BadInput(f"{path} lists more than {_MAX_PIECES:,} tensors and slices, the most read")
 
 
-def _name(key: bytes, path: str) -> str:
+def name_of(key: bytes, path: str) -> str:
+    """The name of a tensor; no manifest and no file takes one with a zero byte."""
     try:
-        return key.decode("utf-8")
+        name = key.decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: the name {key!r} of a tensor is not UTF-8") from error
+    if "\0" in name:
+        raise BadInput(f"{path}: the name {key!r} of a tensor has a zero byte")
+    return name
 
 
 def _header(data: memoryview, where: str) -> Tuple[int, bool]:

@@ -21,7 +21,7 @@ from typing import Dict, List, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.checkpoint.index import refuse_more_pieces, shape_of, slice_of
+from migrate.checkpoint.index import name_of, refuse_more_pieces, shape_of, slice_of
 from migrate.checkpoint.paths import v1_tables
 from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.checkpoint.scattered import gather
@@ -29,7 +29,7 @@ from migrate.encoding.dtypes import DTYPES, DType
 from migrate.encoding.ordered_code import slice_key
 from migrate.encoding.snappy import MAX_RATIO
 from migrate.encoding.sstable import Table
-from migrate.encoding.wire import fields, message, number, text, varints
+from migrate.encoding.wire import fields, message, number, varints
 from semisync.common.errors import BadInput
 
 # Fields of a TensorProto: of plain little-endian numbers, and of varints for every other type.
@@ -199,7 +199,7 @@ def _meta(data: memoryview, path: str) -> Meta:
     extents: List[Tuple[Extent, ...]] = []
     for field, value in fields(data, path):
         if field == 1:
-            name = text(value, path)
+            name = name_of(bytes(message(value, path)), path)
         elif field == 2:
             shape = shape_of(message(value, path), path)
         elif field == 3:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import Optional
 
 from migrate.checkpoint.checkpoint import Checkpoint
@@ -27,6 +26,7 @@ from migrate.targets.work_directory import refuse_existing
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 from semisync.common.progress import ByteProgress
+from semisync.common.terminal import say
 
 __all__ = ["configure", "run"]
 
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     rank = from_environment(args.deadline)
     if rank.number and not args.dry_run:
         parts = ranks.assist(args.out, rank, args.workers, args.scratch)
-        print(f"rank {rank.number} of {rank.size} wrote {parts} parts")
+        say(f"rank {rank.number} of {rank.size} wrote {parts} parts")
         return 0
     if args.model and frozen_graph(args.prefix) is not None:
         return convert_frozen.run(args)
@@ -51,11 +51,11 @@ def run(args: argparse.Namespace) -> int:
         plan = planned(args, checkpoint)
         model = _source(args, checkpoint)
         if args.dry_run:
-            print(plan.to_yaml(), end="")
+            say(*plan.to_yaml().splitlines())
             work = (args.out, args.target, rank.size, args.workers, args.scratch)
-            print(of_forecast(forecast(plan, checkpoint, *work), rank.size), file=sys.stderr)
+            say(*of_forecast(forecast(plan, checkpoint, *work), rank.size), error=True)
             return 0
-    print(of_plan(plan))
+    say(*of_plan(plan))
     try:
         with ByteProgress() as progress:
             manifest = convert(
@@ -71,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
                 model=model,
             )
     except KeyboardInterrupt:
-        print("\nsemisync convert: interrupted; go on with --resume", file=sys.stderr)
+        say("", "semisync convert: interrupted; go on with --resume", error=True)
         raise
-    print(of_manifest(manifest, plan, args.out, verified=not args.no_verify))
+    say(*of_manifest(manifest, plan, args.out, verified=not args.no_verify))
     if model is not None:
-        print(f"wrote {os.path.join(args.out, SOURCE)}: {of_model(model)}")
+        say(*of_model(model, os.path.join(args.out, SOURCE)))
     return 0
 
 

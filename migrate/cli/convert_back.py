@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import List
 
 from migrate.to_tensorflow.api import write_checkpoint
 from migrate.to_tensorflow.write import Returned
 from semisync.common.progress import ByteProgress
 from semisync.common.sentences import some_of
+from semisync.common.terminal import say
 
 
 def run(args: argparse.Namespace) -> int:
@@ -24,11 +26,11 @@ def run(args: argparse.Namespace) -> int:
             latest=args.latest,
             progress=progress,
         )
-    print(as_text(written, args.original))
+    say(*lines_of(written, args.original))
     return 0
 
 
-def as_text(written: Returned, original: str) -> str:
+def lines_of(written: Returned, original: str) -> List[str]:
     """What was written, and what of it is the original's."""
     files = f"{written.shards} data file{'s' if written.shards > 1 else ''}"
     lines = [
@@ -36,4 +38,4 @@ def as_text(written: Returned, original: str) -> str:
     ]
     if written.copied:
         lines.append(f"  copied from {original}: {some_of(written.copied, most=10)}")
-    return "\n".join([*lines, *(f"  note: {note}" for note in written.notes)])
+    return [*lines, *(f"  note: {note}" for note in written.notes)]

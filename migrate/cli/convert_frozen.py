@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from migrate.cli.convert_arguments import named_inputs
 from migrate.model.load import SOURCE, read_meta_graph, write_model, write_source
@@ -16,6 +15,7 @@ from migrate.open import open_model
 from migrate.targets.work_directory import work_directory
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
+from semisync.common.terminal import say
 
 _OF_VARIABLES = (
     "cast drop duplicates ids meta newer partition_strategy plan rename resume static tables"
@@ -33,14 +33,14 @@ def run(args: argparse.Namespace) -> int:
     checkpoint = open_model(args.prefix)
     found = read_meta_graph(checkpoint, None, named_inputs(args.input), args.asset)
     model = write_source(found, checkpoint, find_outputs(found.graph, args.output))
-    print(
+    say(
         f"note: {checkpoint.prefix} is a frozen graph: the module scores, but it has no parameters "
         "and cannot be trained",
-        file=sys.stderr,
+        error=True,
     )
     if not args.dry_run:
         with work_directory(args.out, 0) as directory:
             write_model(model, directory)
         path = os.path.join(args.out, SOURCE)
-        print(f"wrote {path}: 0 parameters, {len(model.constants.large)} constants in files")
+        say(f"wrote {path}: 0 parameters, {len(model.constants.large)} constants in files")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import List
 
 from migrate.conversion.forecast import Forecast
 from migrate.manifest.manifest import Manifest
@@ -12,12 +13,11 @@ from migrate.planning.plan import Plan, Table
 from migrate.planning.static import savings
 
 
-def of_plan(plan: Plan) -> str:
+def of_plan(plan: Plan) -> List[str]:
     """What is going to be converted, a line per table."""
     lines = [f"{plan.source}: {len(plan.tables)} tables, {len(plan.dense)} dense variables"]
     lines += [_of_table(table) for table in plan.tables]
-    lines += [f"  note: {note}" for note in plan.notes]
-    return "\n".join(lines)
+    return lines + [f"  note: {note}" for note in plan.notes]
 
 
 def _of_table(table: Table) -> str:
@@ -34,7 +34,7 @@ def _of_table(table: Table) -> str:
     return f"  {line}"
 
 
-def of_forecast(work: Forecast, ranks: int) -> str:
+def of_forecast(work: Forecast, ranks: int) -> List[str]:
     """What --dry-run says of the work."""
     lines = [
         f"reads {work.read:,} bytes (files: {work.shards}), writes {work.written:,} "
@@ -47,19 +47,19 @@ def of_forecast(work: Forecast, ranks: int) -> str:
         lines.append(f"hash tables take {work.hashed:,} bytes of disk at most")
     lack = "" if work.disk <= work.free else ", too little"
     lines.append(f"{work.place} needs {work.disk:,} bytes and has {work.free:,} free{lack}")
-    return "\n".join(lines)
+    return lines
 
 
-def of_model(model: Written) -> str:
-    """What the module has."""
+def of_model(model: Written, path: str) -> List[str]:
+    """What the module has that was written to `path`."""
     trained = [parameter for parameter in model.parameters if parameter.trainable]
     values = sum(math.prod(parameter.shape) for parameter in trained)
     buffers = len(model.parameters) - len(trained)
-    notes = "".join(f"\n  note: {note}" for note in model.notes)
-    return f"{len(trained)} parameters of {values:,} values, {buffers} buffers{notes}"
+    has = f"{len(trained)} parameters of {values:,} values, {buffers} buffers"
+    return [f"wrote {path}: {has}", *(f"  note: {note}" for note in model.notes)]
 
 
-def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str:
+def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> List[str]:
     """What was written, what casts cost, what was not carried, and notes that the plan lacks."""
     lines = [
         f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
@@ -75,5 +75,4 @@ def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> str
             )
     lines += [f"  {savings(table)}" for table in manifest.tables if table.static]
     lines += [f"  not carried: {sentence}" for sentence in manifest.not_carried()]
-    lines += [f"  note: {note}" for note in manifest.notes if note not in plan.notes]
-    return "\n".join(lines)
+    return lines + [f"  note: {note}" for note in manifest.notes if note not in plan.notes]

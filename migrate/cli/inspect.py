@@ -11,7 +11,6 @@ With --newer a DeepRec incremental checkpoint is laid over the full one
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from typing import Any, Dict, List, Optional
 
@@ -22,6 +21,7 @@ from migrate.manifest.manifest import is_converted
 from migrate.model.vocabulary_files import add_assets
 from migrate.open import open_checkpoint
 from migrate.servers import add_plugins
+from semisync.common.terminal import json_lines, quoted, say
 
 _COLUMNS = ("name", "dtype", "shape", "slices", "kind", "bytes")
 _ROW_COLUMNS = ("rows of", "rows", "slots", "mean norm", "NaN or inf", "all zero", "never updated")
@@ -75,21 +75,21 @@ def run(args: argparse.Namespace) -> int:
     else:
         with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
             report = describe(checkpoint, not args.index, args.meta)
-    print(json.dumps(report, indent=1, ensure_ascii=False) if args.json else _as_text(report))
+    say(*(json_lines(report, indent=1) if args.json else _lines(report)))
     return 0
 
 
 def _converted(path: str, as_json: bool) -> int:
     report = inspect_converted.describe(path)
     if as_json:
-        print(json.dumps(report, indent=1, ensure_ascii=False))
+        say(*json_lines(report, indent=1))
     else:
         lines = _aligned([list(inspect_converted.COLUMNS), *inspect_converted.rows(report)])
-        print("\n".join([*lines, "", *inspect_converted.remarks(report)]))
+        say(*lines, "", *inspect_converted.remarks(report))
     return 0
 
 
-def _as_text(report: Dict[str, Any]) -> str:
+def _lines(report: Dict[str, Any]) -> List[str]:
     lines: List[str] = []
     if report["tensors"]:
         lines += _listing(report)
@@ -99,9 +99,8 @@ def _as_text(report: Dict[str, Any]) -> str:
         lines += ([""] if lines else []) + _aligned(rows)
     for table in report["hash_tables"] or []:
         if table["unread"]:
-            lines.append(f"{table['name']}: {table['unread']}")
-    lines += [f"note: {note}" for note in report["notes"]]
-    return "\n".join(lines)
+            lines.append(f"{quoted(table['name'])}: {table['unread']}")
+    return lines + [f"note: {note}" for note in report["notes"]]
 
 
 def _listing(report: Dict[str, Any]) -> List[str]:
@@ -109,9 +108,8 @@ def _listing(report: Dict[str, Any]) -> List[str]:
     for tensor in report["tensors"]:
         shape = "x".join(map(str, tensor["shape"])) or "scalar"
         slices = str(len(tensor["slices"]) or "-")
-        rows.append(
-            [tensor["name"], tensor["dtype"], shape, slices, tensor["kind"], f"{tensor['bytes']:,}"]
-        )
+        name, size = quoted(tensor["name"]), f"{tensor['bytes']:,}"
+        rows.append([name, tensor["dtype"], shape, slices, tensor["kind"], size])
     lines = _aligned(rows)
     lines += ["", _total(report)]
     for shard in report["shards"]:
@@ -129,7 +127,7 @@ def _row(entry: Dict[str, Any]) -> List[str]:
     slots = ", ".join(entry["slots"]) or "-"
     rows = entry.get("rows", entry.get("stored"))
     norm: Optional[float] = entry.get("norm_mean")
-    cells = [entry["name"], f"{rows:,}", slots, "-" if norm is None else f"{norm:.4g}"]
+    cells = [quoted(entry["name"]), f"{rows:,}", slots, "-" if norm is None else f"{norm:.4g}"]
     for key in ("not_finite", "all_zero", "never_updated"):
         suspects = entry.get(key)
         if suspects is None:

@@ -8,6 +8,7 @@ from typing import Any, Dict, List
 from migrate.manifest.manifest import read_manifest
 from migrate.planning.static import savings, static_bytes
 from migrate.storage.folders import absolute
+from semisync.common.terminal import quoted
 
 SCHEMA = "semisync.inspect-converted/1"
 COLUMNS = ("table", "dtype", "shape", "pooling", "optimizer", "static", "placement", "bytes")
@@ -41,7 +42,7 @@ def rows(report: Dict[str, Any]) -> List[List[str]]:
     for table in report["tables"]:
         shape = f"{table['rows']}x{table['dim']}"
         words = [table[key] or "-" for key in ("pooling", "optimizer", "static", "placement")]
-        cells.append([table["name"], table["dtype"], shape, *words, f"{table['bytes']:,}"])
+        cells.append([quoted(table["name"]), table["dtype"], shape, *words, f"{table['bytes']:,}"])
     return cells
 
 

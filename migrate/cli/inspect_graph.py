@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shlex
 from typing import Any, Dict, List, Optional, Sequence
@@ -26,6 +25,7 @@ from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.extras import extra
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import short, split
+from semisync.common.terminal import json_lines, quoted, say
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
@@ -41,9 +41,9 @@ def run(path: str, meta: Optional[str], as_json: bool, assets: Sequence[str] = (
     interface = find_interface(graph)
     model = converts(path, meta, graph, assets)
     if as_json:
-        print(json.dumps({**described(file, interface), "model": model}, indent=1))
+        say(*json_lines({**described(file, interface), "model": model}, indent=1))
     else:
-        print("\n".join([as_text(file, interface), "", _of_model(model)]))
+        say(*as_lines(file, interface), "", *_of_model(model))
     return 0
 
 
@@ -98,16 +98,16 @@ def _write(prefix: str, meta: Optional[str], assets: Sequence[str]) -> Written:
         return write_source(found, checkpoint, find_outputs(found.graph, None))
 
 
-def _of_model(model: Dict[str, Any]) -> str:
+def _of_model(model: Dict[str, Any]) -> List[str]:
     outputs = ", ".join(model["outputs"])
     if model["reason"] is None:
-        note = f"\nNote: {model['note']}." if model["note"] else ""
-        return f"To convert the model, which gives {outputs}:\n  {model['call']}{note}"
+        note = [f"Note: {model['note']}."] if model["note"] else []
+        return [f"To convert the model, which gives {outputs}:", f"  {model['call']}", *note]
     lines = [f"semisync convert --model does not write the model: {model['reason']}"]
     if model["unknown_ops"]:
         lines.append(f"The ops before {outputs} that are not known:")
         lines += [f"  {op}: {some_of(names, _NAMED)}" for op, names in model["unknown_ops"].items()]
-    return "\n".join(lines)
+    return lines
 
 
 def described(path: str, interface: Interface) -> Dict[str, Any]:
@@ -126,7 +126,7 @@ def described(path: str, interface: Interface) -> Dict[str, Any]:
     }
 
 
-def as_text(path: str, interface: Interface) -> str:
+def as_lines(path: str, interface: Interface) -> List[str]:
     """Two tables, and the call of `semisync score` that they come to."""
     rows = [list(_INPUTS)]
     for feed in interface.feeds:
@@ -139,7 +139,7 @@ def as_text(path: str, interface: Interface) -> str:
     lines = aligned(rows) if len(rows) > 1 else ["Nothing can be fed into this graph."]
     rows = [list(_OUTPUTS)]
     for out in interface.outputs:
-        rows.append([out.tensor, out.dtype or "?", _sizes(out.shape), out.what, out.why])
+        rows.append([quoted(out.tensor), out.dtype or "?", _sizes(out.shape), out.what, out.why])
     none = ["No tensor looks like a score; give score's --output the name of one."]
     lines += ["", *(aligned(rows) if len(rows) > 1 else none)]
     if os.path.basename(path) == "saved_model.pb":
@@ -149,7 +149,7 @@ def as_text(path: str, interface: Interface) -> str:
         lines.append(f"  {call}")
     elif interface.outputs:
         lines += ["", "To score with the first output:", f"  {_call(path, interface)}"]
-    return "\n".join(lines)
+    return lines
 
 
 def _call(path: str, interface: Interface) -> str:
@@ -181,8 +181,8 @@ def _call(path: str, interface: Interface) -> str:
 def _called(feed: Feed) -> str:
     """Its name, and the feature that it is."""
     if feed.feature is None or short(feed.name) == feed.feature:
-        return feed.name
-    return f"{feed.name} = {feed.feature}" + (" (a guess)" if feed.guessed else "")
+        return quoted(feed.name)
+    return f"{quoted(feed.name)} = {feed.feature}" + (" (a guess)" if feed.guessed else "")
 
 
 def _readers(feed: Feed) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 from migrate.behaviour import arguments
+from semisync.common.terminal import json_lines, say
 
 if TYPE_CHECKING:  # it imports torch, which --help does not need
     from migrate.verification import Verification
@@ -49,24 +49,24 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         told = {name: value for name, value, _, _ in found}
         whole = found[0][1] if len(found) == 1 else told
-        print(json.dumps(whole, indent=1, ensure_ascii=False))
+        say(*json_lines(whole, indent=1))
     else:
-        print("\n".join(text for _, _, text, _ in found))
+        say(*(line for _, _, lines, _ in found for line in lines))
     return 0 if all(agrees for _, _, _, agrees in found) else 1
 
 
-def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], str, bool]]:
+def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], List[str], bool]]:
     """What each comparison that was asked for found: its name, as JSON, as text, the verdict."""
-    found: List[Tuple[str, Dict[str, Any], str, bool]] = []
+    found: List[Tuple[str, Dict[str, Any], List[str], bool]] = []
     behaves = args.forward is not None or args.steps is not None
     if not behaves or args.sample is not None:
         from migrate.verification import verify
 
         values = verify(args.prefix, args.out, args.sample, assets=args.asset)
-        found.append(("values", record(values), as_text(values), values.verified))
+        found.append(("values", record(values), lines_of(values), values.verified))
     if args.forward is not None:
         from migrate.behaviour.forward import ROWS, compare_forward
-        from migrate.behaviour.text import forward_text
+        from migrate.behaviour.text import forward_lines
 
         rows = ROWS if args.rows is None else args.rows
         setting = arguments.setting(args)
@@ -74,26 +74,25 @@ def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], str, boo
         scores = compare_forward(
             args.prefix, args.out, args.forward, setting, args.output, rows, onnx
         )
-        found.append(("forward", scores.to_json(), forward_text(scores), scores.equal))
+        found.append(("forward", scores.to_json(), forward_lines(scores), scores.equal))
     if args.steps is not None:
-        from migrate.behaviour.text import training_text
+        from migrate.behaviour.text import training_lines
         from migrate.behaviour.training import compare_training
 
         setting = arguments.setting(args)
         steps = compare_training(args.prefix, args.out, args.data, setting, args.steps)
-        found.append(("training", steps.to_json(), training_text(steps), steps.equal))
+        found.append(("training", steps.to_json(), training_lines(steps), steps.equal))
     return found
 
 
-def as_text(result: Verification) -> str:
+def lines_of(result: Verification) -> List[str]:
     """What was compared, and what differs."""
     lines = [*result.differences, *(f"note: {note}" for note in result.notes)]
     rows = f"{result.rows:,} rows of {result.tensors} tensors"
     if result.differing_rows:
         rows += f", {result.differing_rows:,} of which differ"
     if not result.verified:
-        lines.append(f"not verified: compared {rows}")
-        return "\n".join(lines)
+        return [*lines, f"not verified: compared {rows}"]
     if result.sample is not None:
         found = (
             f"verified by a sample: {rows} agree; with {result.confidence:.0%} confidence at most "
@@ -106,7 +105,7 @@ def as_text(result: Verification) -> str:
         found = f"verified: {', '.join(parts)}"
     if result.unchecked:
         found += f"; not checked: {'; '.join(result.unchecked)}"
-    return "\n".join([*lines, found])
+    return [*lines, found]
 
 
 def record(result: Verification) -> Dict[str, Any]:

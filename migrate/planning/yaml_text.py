@@ -24,8 +24,14 @@ def dump(data: Dict[str, Any]) -> str:
         def ignore_aliases(self, data: Any) -> bool:
             return True
 
-    text: str = yaml.dump(data, None, Dumper, sort_keys=False, allow_unicode=True, width=100)
-    return text
+    def text(unicode: bool) -> str:
+        found: str = yaml.dump(
+            data, None, Dumper, sort_keys=False, allow_unicode=unicode, width=100
+        )
+        return found
+
+    plain = text(True)
+    return plain if all(line.isprintable() for line in plain.split("\n")) else text(False)
 
 
 def load(text: str, where: str) -> Any:

@@ -10,12 +10,12 @@ Where it does not end with exit code 0, no file is written.
 
 import argparse
 import contextlib
-import sys
 from typing import Any, List
 
 from migrate.scoring.arguments import check, configure
 from migrate.scoring.chosen import chosen, open_model, origin_of
 from migrate.scoring.options import Given, given
+from semisync.common.terminal import live, say
 
 __all__ = ["configure", "run"]
 
@@ -39,21 +39,20 @@ def run(args: argparse.Namespace) -> int:
         writing = Writing(args.key, args.label, args.keep, args.column, args.sigmoid)
         scored = score(model, args.data, args.out, reading, writing, _show)
     if scored.instability is not None:
-        print(f"semisync score: warning: {scored.instability.in_words()}", file=sys.stderr)
+        say(f"semisync score: warning: {scored.instability.in_words()}", error=True)
     for table, share in getattr(model, "unknown_ids", dict)().items():
-        print(
+        say(
             f"semisync score: note: {table} lacks {share:.2%} of the ids that were looked up; they "
             "got what the graph gives new ids",
-            file=sys.stderr,
+            error=True,
         )
     positives = f", {scored.positives:,} of them positive" if args.label else ""
-    print(f"{scored.rows:,} rows{positives}: {args.out}")
+    say(f"{scored.rows:,} rows{positives}: {args.out}")
     return 0
 
 
 def _show(rows: int, file: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)
+    live(f"{rows:,} rows, {file}")
 
 
 def _several(args: argparse.Namespace, said: Given, model: Any) -> List[str]:

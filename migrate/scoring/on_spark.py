@@ -56,6 +56,7 @@ from parity.io.batches import Batch
 from semisync.common import json_text
 from semisync.common.errors import MissingColumn, SemisyncError, UsageError
 from semisync.common.extras import extra
+from semisync.common.terminal import say
 
 _BATCH = "a batch of the DataFrame"  # what messages call it
 _NONE: Mapping[str, Any] = {}
@@ -138,7 +139,7 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
         scored = _scored(rows, scoring, inputs, args.data)
     instability = _instability(rows, scoring, inputs)
     if instability is not None:
-        print(f"semisync score: warning: {instability.in_words()}", file=sys.stderr)
+        say(f"semisync score: warning: {instability.in_words()}", error=True)
     there = os.path.exists(args.out)
     try:
         with explained("Spark ended the scoring"):
@@ -148,7 +149,7 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
         if not there:
             shutil.rmtree(args.out, ignore_errors=True)
         raise
-    print(f"{count:,} rows: {args.out}")
+    say(f"{count:,} rows: {args.out}")
     return 0
 
 

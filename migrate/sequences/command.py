@@ -14,6 +14,7 @@ from typing import Any, Dict, List
 
 from migrate.training.command import add_device, add_processes, positive, quieten
 from semisync.common.files import check_writable, write_text
+from semisync.common.terminal import quoted, say
 
 _DEADLINE = 600  # seconds that a process of `evaluate` waits for the others
 
@@ -110,7 +111,7 @@ def _train(args: argparse.Namespace) -> int:
         every = args.checkpoint_every, args.report_every
         done = train(settings, args.data, args.out, args.resume, *every, device)
         if rank() == 0:
-            print(f"trained up to step {done.step:,}: {args.out}")
+            say(f"trained up to step {done.step:,}: {args.out}")
     return 0
 
 
@@ -138,11 +139,11 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
     _tell_unknown(found["unknown"])
-    print(f"{args.part}: {found['users']:,} users")
+    say(f"{args.part}: {found['users']:,} users")
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):
         figures: Dict[str, Any] = found[name]
         known = [f"{one} {value:.4f}" for one, value in figures.items() if value is not None]
-        print(f"{name}: {', '.join(known)}")
+        say(f"{quoted(name)}: {', '.join(known)}")
     if args.out is not None:
         write_text(args.out, json.dumps(found, indent=1) + "\n")
 
@@ -157,10 +158,10 @@ def _export(args: argparse.Namespace) -> int:
     histories, unknown = known(trained, args.data)
     _tell_unknown(unknown)
     export(trained, histories, args.out, args.top or 0, args.without_seen, args.part_size)
-    print(f"{len(trained.catalog):,} items, {len(histories.users):,} users: {args.out}")
+    say(f"{len(trained.catalog):,} items, {len(histories.users):,} users: {args.out}")
     return 0
 
 
 def _tell_unknown(share: float) -> None:
     if share:
-        print(f"left out: {share:.2%} of the events, of items that the model does not know")
+        say(f"left out: {share:.2%} of the events, of items that the model does not know")

@@ -21,6 +21,7 @@ from migrate.servers import add_plugins
 from parity.io.text_format import add_text, text_format
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable, write_text
+from semisync.common.terminal import say
 
 _EXAMPLES = """examples:
   semisync train model.ckpt-40000 --data 'log/day=1[5-9]' --label click --out trained
@@ -207,7 +208,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
 
     begun = list(task.optimizer.begun)
     if begun and rank() == 0:
-        print(begun_text(begun))
+        say(begun_text(begun))
     settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)
     scores = args.scores and Scores(args.scores, args.out, args.key, args.label, args.day)
     measured = evaluation if args.eval_data else None
@@ -265,7 +266,7 @@ def _shrink(task: Any, precision: str) -> None:
     if not shrunk.tables:
         raise UsageError(f"--frozen {precision}: the graph trains all of its tables")
     if rank() == 0:
-        print(
+        say(
             f"frozen in {precision}: {', '.join(shrunk.tables)}; {shrunk.bytes_before:,} -> "
             f"{shrunk.bytes_after:,} bytes, values differ by up to {shrunk.largest:.3g}"
         )
@@ -288,8 +289,8 @@ def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> No
     for name, figures in [("training", whole), ("evaluation", result.evaluation)]:
         if figures is not None:
             auc = "-" if figures.auc is None else f"{figures.auc:.5f}"
-            print(f"{name}: AUC {auc}, log loss {figures.loss:.5f}, {figures.rows:,} rows")
-    print(f"trained up to step {result.step:,}: {path}")
+            say(f"{name}: AUC {auc}, log loss {figures.loss:.5f}, {figures.rows:,} rows")
+    say(f"trained up to step {result.step:,}: {path}")
 
 
 def _arguments(args: argparse.Namespace) -> List[str]:

@@ -21,6 +21,7 @@ from parity.report.schema import schema_text
 from parity.stats.intervals import at_confidence
 from parity.verified import Verified, read_record
 from semisync.common.files import check_writable
+from semisync.common.terminal import say
 
 __all__ = ["EXIT", "configure", "run"]
 
@@ -31,7 +32,7 @@ _BYTES_PER_TEXT_BYTE = 10  # of memory, about
 def run(args: argparse.Namespace) -> int:
     """Reads, compares, reports; returns the verdict's exit code."""
     if args.print_schema:
-        print(schema_text(), end="")
+        say(*schema_text().splitlines())
         return 0
     check(args)
     if args.spark:

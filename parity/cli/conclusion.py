@@ -9,6 +9,7 @@ from parity.io import standard_input
 from parity.stats.equivalence import Verdict
 from parity.stats.worst_rows import WorstRow
 from semisync.common import exit_codes
+from semisync.common.terminal import say
 
 EXIT = {
     Verdict.EQUIVALENT: exit_codes.DONE,
@@ -87,10 +88,10 @@ def conclude(
     }
     files = write_report(comparison, args.out, args.title, provenance, args.inconclusive)
     lines = terminal.lines(comparison, provenance)
-    print("\n".join([*lines, f"  Report: {', '.join(map(str, files))}"]))
+    say(*lines, f"  Report: {', '.join(map(str, files))}")
     if comparison.decision is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
         sys.stdout.flush()
-        print(f"semisync parity: warning: {headline(comparison)}", file=sys.stderr)
+        say(f"semisync parity: warning: {headline(comparison)}", error=True)
         return exit_codes.DONE
     return EXIT[comparison.decision]
 

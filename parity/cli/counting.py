@@ -1,7 +1,6 @@
 """`semisync parity` in bounded memory: of one data set, of two, of a part, or of merged parts."""
 
 import argparse
-import sys
 from typing import Any, Callable, Dict, List, Optional
 
 from parity.cli.conclusion import conclude, decided, warnings_of_join
@@ -9,6 +8,7 @@ from parity.cli.models import facts_of_models
 from parity.io import standard_input
 from parity.verified import Verified
 from semisync.common.errors import UsageError
+from semisync.common.terminal import is_watched, live, say
 
 
 def merge(args: argparse.Namespace, record: Optional[Verified]) -> int:
@@ -67,9 +67,9 @@ def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
     )
     part.save(args.partial)
     whole = part.whole
-    print(f"{whole.rows:,} rows, {whole.positives:,} of them positive: {args.partial}")
+    say(f"{whole.rows:,} rows, {whole.positives:,} of them positive: {args.partial}")
     for sentence in warnings_of_join(args, join):
-        print(f"  Warning: {sentence}")
+        say(f"  Warning: {sentence}")
     return 0
 
 
@@ -121,6 +121,6 @@ def _refuse_ids(args: argparse.Namespace) -> None:
 
 def _progress() -> Optional[Callable[[str, int], None]]:
     """Shows the rows read on a terminal; a log gets none."""
-    if not sys.stderr.isatty():
+    if not is_watched():
         return None
-    return lambda file, rows: print(f"\r{rows:,} rows, {file}", end="\033[K", file=sys.stderr)
+    return lambda file, rows: live(f"{rows:,} rows, {file}")

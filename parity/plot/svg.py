@@ -5,7 +5,6 @@ the page's CSS variables, ids are the figure's own, and what only an SVG file ne
 The same figure gives the same bytes.
 """
 
-import html
 import io
 import re
 import warnings
@@ -15,6 +14,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from parity.plot.style import PALETTE
+from semisync.common.markup import in_html
 
 _VARIABLES = {colour: f"var(--{name})" for name, colour in PALETTE.items()}
 _SETTINGS: Dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "parity"}
@@ -58,7 +58,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
         body = body.replace(colour, variable)
     return (
         f'<svg viewBox="{box.group(1) if box else ""}" role="img">'
-        f"<title>{html.escape(title)}</title><desc>{html.escape(description)}</desc>{body}</svg>"
+        f"<title>{in_html(title)}</title><desc>{in_html(description)}</desc>{body}</svg>"
     )
 
 

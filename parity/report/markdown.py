@@ -11,6 +11,7 @@ from parity.report.words.details import gates_in_words, parts_in_words, suspects
 from parity.report.words.subject import subject
 from parity.report.words.verdict import MARK, NAME, headline, rare_failures_in_words, sample
 from parity.result import Comparison
+from semisync.common.terminal import shown
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|~]|^[-+])")
 _MENTIONS = re.compile("([@#])")  # of people and issues, which escaping does not stop
@@ -54,5 +55,5 @@ def markdown(
 
 def _literal(text: str) -> str:
     """One line of text that Markdown shows as it is written."""
-    line = html.escape(" ".join(clipped(text, 1000).split()), quote=False)
+    line = html.escape(shown(" ".join(clipped(text, 1000).split())), quote=False)
     return _MENTIONS.sub("\\1\u200b", _SPECIAL.sub(r"\\\1", line))

@@ -1,10 +1,10 @@
 """Pieces of HTML that the sections are made of; every text that is passed in is escaped here."""
 
-import html
 import re
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Sequence
 
 from parity.formatting import clipped
+from semisync.common.markup import in_html
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,19 +15,19 @@ _MOST = 20  # items of a list that `nested` shows
 
 def escaped(text: str) -> str:
     """The text, not longer than LONGEST."""
-    return html.escape(clipped(text, LONGEST))
+    return in_html(clipped(text, LONGEST))
 
 
 def paragraphs(*sentences: str) -> str:
     """A <p> for each."""
-    return "\n".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
+    return "\n".join(f"<p>{in_html(sentence)}</p>" for sentence in sentences)
 
 
 def table(body: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:
     """A table whose first column names the rows; it scrolls alone where it is too wide."""
     lines = ['<div class="wide"><table>']
     if head:
-        cells = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
+        cells = "".join(f'<th scope="col">{in_html(text)}</th>' for text in head)
         lines.append(f"<thead><tr>{cells}</tr></thead>")
     lines.append("<tbody>")
     for name, *cells_of_row in body:
@@ -41,7 +41,7 @@ def drawing(caption: str, figure: "Figure", name: str, description: str) -> str:
     from parity.plot.svg import inline  # not before there is a figure, as it needs matplotlib
 
     return (
-        f"<figure><figcaption>{html.escape(caption)}</figcaption>\n"
+        f"<figure><figcaption>{in_html(caption)}</figcaption>\n"
         f"{inline(figure, name, clipped(caption, LONGEST), description)}</figure>"
     )
 

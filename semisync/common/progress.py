@@ -12,6 +12,8 @@ elsewhere.
 import sys
 import time
 
+from semisync.common.terminal import shown
+
 _QUIET_SECONDS = 2.0  # work that is over by then shows nothing
 _SECONDS_LIVE = 1.0  # between two lines on a terminal
 _SECONDS_PLAIN = 10.0  # elsewhere, where every line stays
@@ -30,12 +32,12 @@ class Progress:
         """Shows what is going on, in place of what was shown before."""
         if text == self._shown:
             return
-        self._write(_CLEAR + text if self.live else text + "\n")
+        self._write(_CLEAR + shown(text) if self.live else shown(text) + "\n")
         self._shown = text
 
     def end(self, text):
         """Leaves a line for good."""
-        self._write((_CLEAR if self.live else "") + text + "\n")
+        self._write((_CLEAR if self.live else "") + shown(text) + "\n")
         self._shown = ""
 
     def note(self, text):

@@ -1,12 +1,12 @@
 """The demo's report: one page, which contains the migration's report, and one JSON file."""
 
-import html
 import json
 import pathlib
 from typing import Any, Dict
 
 from parity.report.html import page as whole_page
 from semisync.common.files import write_text
+from semisync.common.markup import in_html
 from semisync.demo import figures, finding
 from semisync.migration import page as migration_page
 from semisync.migration import report as migration_report
@@ -39,11 +39,11 @@ def write(folder: pathlib.Path, record: Dict[str, Any], migration: Migration) ->
     modes, optimum = record["modes"], record["data"]["bayes_auc"]
     svgs = [figures.draw([panel], modes, optimum) for panel in figures.PANELS]
     section = _SECTION.format(
-        story=html.escape(_story(record)),
+        story=in_html(_story(record)),
         table=_table(record),
         figures="\n".join(f"<figure>{svg[svg.index('<svg') :]}</figure>" for svg in svgs),
-        finding=html.escape(finding.sentence(modes)),
-        reading=html.escape(_reading(record)),
+        finding=in_html(finding.sentence(modes)),
+        reading=in_html(_reading(record)),
     )
     page = whole_page(
         "semisync demo: " + migration.verdict.value.replace("_", " "),

@@ -11,6 +11,7 @@ import sys
 from migrate.model.vocabulary_files import add_assets
 from migrate.scoring.options import add_inputs, add_tensorflow, given
 from migrate.servers import add_plugins
+from semisync.common.terminal import say
 from semisync.migration.settings import MARGIN, STEPS, Settings
 
 _EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the
@@ -81,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
     migration = migrate(_settings(args))
     page = write(migration)
-    print("{}: {}".format(migration.verdict.value.replace("_", " "), migration.sentence))
-    print("report in {}".format(page))
+    say("{}: {}".format(migration.verdict.value.replace("_", " "), migration.sentence))
+    say("report in {}".format(page))
     return migration.verdict.exit_code
 
 

@@ -4,11 +4,11 @@ The styles are those of `semisync parity`'s reports, and so is the section on th
 whole in itself: no script, nothing fetched.
 """
 
-import html
 from typing import List
 
 import parity
 from parity.report.html import page as whole_page
+from semisync.common.markup import in_html
 from semisync.migration.run import Migration
 from semisync.migration.verdict import Part, State, Verdict
 from semisync.migration.words import carried, left_to_do
@@ -43,16 +43,16 @@ def section(migration: Migration, heading_level: int = 1) -> str:
     blocks = [
         '<section class="parity">',
         '<h{0} class="title">Migration of {1}</h{0}>'.format(
-            heading_level, html.escape(migration.settings.checkpoint)
+            heading_level, in_html(migration.settings.checkpoint)
         ),
         _verdict(migration),
         '<h{0} class="part">What was compared</h{0}>'.format(part),
         _parts(migration.parts),
         '<h{0} class="part">What was carried</h{0}>'.format(part),
-        _table([(name, html.escape(text)) for name, text in carried(migration)]),
+        _table([(name, in_html(text)) for name, text in carried(migration)]),
         '<h{0} class="part">What is left to do</h{0}>'.format(part),
         '<ul class="left">',
-        *("<li>{}</li>".format(html.escape(text)) for text in left_to_do(migration)),
+        *("<li>{}</li>".format(in_html(text)) for text in left_to_do(migration)),
         "</ul>",
         "</section>",
     ]
@@ -74,7 +74,7 @@ def _name(migration: Migration) -> str:
 def _verdict(migration: Migration) -> str:
     verdict = migration.verdict
     return '<div class="verdict {}"><strong>{} {}</strong><p>{}</p></div>'.format(
-        _CLASS[verdict], _MARK[verdict], _name(migration), html.escape(migration.sentence)
+        _CLASS[verdict], _MARK[verdict], _name(migration), in_html(migration.sentence)
     )
 
 
@@ -84,16 +84,14 @@ def _parts(parts: List[Part]) -> str:
         state = '<span class="state {}">{}</span>'.format(
             _STATE.get(part.state, "open"), part.state.value
         )
-        finding = "".join(
-            "<p>{}</p>".format(html.escape(line)) for line in part.finding.splitlines()
-        )
+        finding = "".join("<p>{}</p>".format(in_html(line)) for line in part.finding.splitlines())
         rows.append((part.compared[0].upper() + part.compared[1:], state + finding))
     return _table(rows)
 
 
 def _table(rows: "List[tuple]") -> str:
     cells = "".join(
-        '<tr><th scope="row">{}</th><td class="text">{}</td></tr>'.format(html.escape(name), cell)
+        '<tr><th scope="row">{}</th><td class="text">{}</td></tr>'.format(in_html(name), cell)
         for name, cell in rows
     )
     return '<table class="parts-of"><tbody>{}</tbody></table>'.format(cells)

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Sequence
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import write_text
 from semisync.common.progress import Progress
+from semisync.common.terminal import shown
 from semisync.migration import scores
 from semisync.migration.conversion import convert, source_hash
 from semisync.migration.results import Results
@@ -98,7 +99,7 @@ class Parts:
 
         def work() -> Dict[str, Any]:
             from migrate.behaviour.forward import compare_forward
-            from migrate.behaviour.text import forward_text
+            from migrate.behaviour.text import forward_lines
             from migrate.runtime.source import read_source
 
             named = scores.for_module(settings, read_source(settings.converted).INPUTS)
@@ -106,7 +107,7 @@ class Parts:
             found = compare_forward(
                 settings.checkpoint, settings.converted, settings.data, how, rows=ROWS, onnx=False
             )
-            return {"report": found.to_json(), "text": forward_text(found)}
+            return {"report": found.to_json(), "text": "\n".join(map(shown, forward_lines(found)))}
 
         return self._part("forward", self._of_rows(identities), work, _compared)
 
@@ -118,7 +119,7 @@ class Parts:
             return Part("training", COMPARED["training"], State.LEFT_OUT, finding, {})
 
         def work() -> Dict[str, Any]:
-            from migrate.behaviour.text import training_text
+            from migrate.behaviour.text import training_lines
             from migrate.behaviour.training import compare_training
 
             how = scores.setting(settings)
@@ -129,7 +130,7 @@ class Parts:
                 how._replace(reading=how.reading._replace(size=STEP_ROWS)),
                 settings.steps,
             )
-            return {"report": found.to_json(), "text": training_text(found)}
+            return {"report": found.to_json(), "text": "\n".join(map(shown, training_lines(found)))}
 
         made_from = [*self._of_rows(identities), settings.steps, STEP_ROWS]
         return self._part("training", made_from, work, _compared)

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Tuple
 import numpy as np
 
 from semisync.common.tensor_names import of_edge
+from semisync.common.terminal import shown
 from semisync.migration.settings import Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
@@ -83,7 +84,7 @@ def every_row(settings: Settings, sigmoid: bool) -> Dict[str, Any]:
         sigmoid: as the scores were written.
     """
     from migrate.behaviour.every_row import ScoreFiles, compare_scores
-    from migrate.behaviour.text import apart_text, scores_text
+    from migrate.behaviour.text import apart_text, scores_lines
     from migrate.runtime.source import read_source
     from migrate.scoring.output import LOGIT, ROW, SCORE
 
@@ -97,7 +98,8 @@ def every_row(settings: Settings, sigmoid: bool) -> Dict[str, Any]:
     how = setting(settings, for_module(settings, read_source(settings.converted).INPUTS))
     checkpoint, converted = settings.checkpoint, settings.converted
     found = compare_scores(checkpoint, converted, settings.data, files, how)
-    return {"report": found.to_json(), "text": scores_text(found), "apart": apart_text(found)}
+    text = "\n".join(map(shown, scores_lines(found)))
+    return {"report": found.to_json(), "text": text, "apart": apart_text(found)}
 
 
 def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict[str, Any]]:

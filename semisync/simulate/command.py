@@ -2,8 +2,8 @@
 
 import argparse
 import json
-import sys
 
+from semisync.common.terminal import live, say
 from semisync.simulate import figure, options
 from semisync.simulate.limits import whole, within
 
@@ -55,12 +55,10 @@ def _compare(args, cluster):
     size = args.batches_per_step or cluster.workers
     results = {}
     for name, mode in options.modes_of(args, size).items():
-        if sys.stderr.isatty():
-            print("\rsimulating {}".format(name), end="\033[K", file=sys.stderr)
+        live("simulating {}".format(name))
         results[name] = simulate(cluster, mode, args.steps * size, args.seed)
-    if sys.stderr.isatty():
-        print("\r", end="\033[K", file=sys.stderr)
-    print(_json(results) if args.json else _table(results))
+    live("")
+    say(*(_json(results) if args.json else _table(results)).split("\n"))
     _say_if_short(cluster, results)
     if args.plot:
         figure.draw(results, args.plot)
@@ -72,7 +70,7 @@ def _say_if_short(cluster, results):
     seconds, day = min(result.seconds for result in results.values()), cluster.times.day
     if day is not None and seconds < day:
         said = "{:.3g} s were simulated, of a day of {:g} s: give more --steps"
-        print("semisync simulate: " + said.format(seconds, day), file=sys.stderr)
+        say("semisync simulate: " + said.format(seconds, day), error=True)
 
 
 def _advise(args, cluster):
@@ -92,9 +90,11 @@ def _advise(args, cluster):
     if args.json:
         proposed = {"batches_per_step": found.batches_per_step, "bound": found.bound}
         proposed["servers"] = found.servers
-        print(_json({"semi-sync": found.result, "async": found.asynchronous}, **proposed))
+        say(
+            *_json({"semi-sync": found.result, "async": found.asynchronous}, **proposed).split("\n")
+        )
         return 0
-    print(
+    say(
         "batches_per_step={}, staleness=Threshold({}), parameter servers: {}; {:.2f} x the "
         "asynchronous pace, mean staleness {:.2f}, {:.2%} of the batches too stale".format(
             found.batches_per_step,

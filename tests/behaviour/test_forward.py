@@ -9,7 +9,7 @@ import pytest
 
 from migrate.behaviour.forward import compare_forward
 from migrate.behaviour.setting import Setting
-from migrate.behaviour.text import forward_text
+from migrate.behaviour.text import forward_lines
 from semisync import cli
 
 DROPS = "dropout was off on both sides: the graph drops values at random whenever it runs, in"
@@ -79,7 +79,7 @@ def test_a_changed_line_is_found_and_shown(wide_and_deep):
     assert report.first.node == "deep/ExpandDims:0"
     number, line = report.first.line
     assert source.splitlines()[number - 1].strip() == line.replace("1.1", "1.0")
-    text = forward_text(report)
+    text = "\n".join(forward_lines(report))
     assert f"line {number} of model.py, which is not what the conversion writes:" in text
     assert "logits:0, torch: 48 of 48 rows differ" in text
     assert text.splitlines()[-1].startswith("different: 48 rows")

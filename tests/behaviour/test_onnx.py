@@ -6,7 +6,7 @@ import pytest
 
 from migrate.behaviour.onnx_legs import OF_TENSORFLOW, OF_TORCH
 from migrate.behaviour.report import ForwardReport, OutputDifference
-from migrate.behaviour.text import forward_text
+from migrate.behaviour.text import forward_lines
 
 
 @pytest.mark.again
@@ -40,6 +40,6 @@ def test_an_export_that_alone_differs_is_shown_and_is_no_verdict_on_the_model():
     other = OutputDifference("logits:0", OF_TORCH, float("inf"), None, 0.0, None, 3)
     report = ForwardReport(48, [same, other], None, {}, [])
     assert report.equal
-    assert f"logits:0, {OF_TORCH}: 3 of 48 rows differ" in forward_text(report)
-    assert "the export alone is at fault" in forward_text(report)
+    assert f"logits:0, {OF_TORCH}: 3 of 48 rows differ" in "\n".join(forward_lines(report))
+    assert "the export alone is at fault" in "\n".join(forward_lines(report))
     assert report.to_json()["outputs"][1]["absolute"] == "inf"

@@ -42,7 +42,7 @@ def test_a_crash_of_any_subcommand_ends_with_exit_code_4(name, tmp_path, monkeyp
         "is a defect of semisync and no answer: please report it where you got semisync from, with "
         "the lines below"
     )
-    assert rest[0] == "Traceback (most recent call last):"
+    assert rest[0] == "  Traceback (most recent call last):"
     assert "raise AssertionError" in "".join(rest)
 
 

@@ -55,6 +55,12 @@ def test_names_of_the_longest_length_are_refused_by_what_they_come_to(tmp_path):
     )
 
 
+def test_a_name_with_a_zero_byte_is_refused(tmp_path):
+    refused(
+        bundle(tmp_path, [(b"con\0nul", EMPTY)]), "name b'con.*nul' of a tensor has a zero byte"
+    )
+
+
 def test_a_block_that_does_not_end_is_refused(tmp_path):
     entries = [HEADER, *((b"%06d" % number, EMPTY) for number in range(30_000))]
     write_table(tmp_path / "m.index", entries, len(entries))

@@ -8,6 +8,7 @@ from typing import Union
 
 from migrate.model.ops.registry import KINDS
 from migrate.model.ops.values import Expression, Handler
+from semisync.common.terminal import say
 
 _HEAD = """\
 # The ops of a model
@@ -61,4 +62,4 @@ def _written(handler: Union[Expression, Handler]) -> str:
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    say(*page().splitlines())

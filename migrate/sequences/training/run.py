@@ -43,6 +43,7 @@ from migrate.training.trainer import train as loop
 from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import replacing, write_json
+from semisync.common.terminal import say
 
 FILE, _ITEMS = "sequence.json", "items.parquet"
 _SCHEMA = "semisync.sequence/1"
@@ -84,7 +85,7 @@ def train(
                 ids = {"item": catalog, "user": histories.users}[kind]
                 share = warm(model.table, kind, ids, settings.model.dim, start.converted, name)
                 if processes.rank() == 0:
-                    print(f"begun with the vectors of {share:.2%} of {len(ids):,} {kind}s")
+                    say(f"begun with the vectors of {share:.2%} of {len(ids):,} {kind}s")
     task = task_of(model, settings, device)
     torch.manual_seed(training.seed + processes.rank())
     own = processes.rank(), processes.ranks()

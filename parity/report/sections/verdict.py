@@ -1,6 +1,5 @@
 """What was found, why it may be so, how far it reaches, and where it comes from."""
 
-import html
 from typing import Any, Mapping, Optional
 
 from parity import plot
@@ -24,6 +23,7 @@ from parity.report.words.verdict import (
     rare_failures_in_words,
 )
 from parity.result import Comparison
+from semisync.common.markup import in_html
 
 
 def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, Any]] = None) -> str:
@@ -35,7 +35,7 @@ def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, An
     decision, margin = comparison.decision, comparison.margin
     terms = "".join(
         f"<dt>{name}</dt>"
-        + "".join(f"<dd>{html.escape(text[0].upper() + text[1:])}</dd>" for text in texts)
+        + "".join(f"<dd>{in_html(text[0].upper() + text[1:])}</dd>" for text in texts)
         for name, texts in (
             ("Compared", [compared(comparison), *filter(None, [subject(provenance)])]),
             ("Found", [finding(comparison), *rare_failures_in_words(comparison)]),
@@ -47,7 +47,7 @@ def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, An
         if texts
     )
     warnings = "".join(
-        f'<p class="warning"><b>Warning:</b> {html.escape(sentence)}</p>\n'
+        f'<p class="warning"><b>Warning:</b> {in_html(sentence)}</p>\n'
         for sentence in comparison.warnings
     )
     low, high, delta = (signed(v, margin) for v in (*comparison.interval, comparison.delta))
@@ -65,7 +65,7 @@ def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, An
                 f"The interval runs from {low} to {high} around {delta}; the band of equivalence "
                 f"is plus and minus {margin:g}.",
             ),
-            f'<p class="small">{html.escape(explanation(comparison))}</p>',
+            f'<p class="small">{in_html(explanation(comparison))}</p>',
         )
     )
 
@@ -76,9 +76,9 @@ def suspects_section(comparison: Comparison) -> str:
         return ""
     items = []
     for suspect in comparison.diagnosis:
-        remedy = f'<p class="remedy">{html.escape(suspect.remedy)}</p>'
-        weight = html.escape(weight_in_words(suspect))
-        name = f"<strong>{html.escape(suspect.name)}</strong>: {weight}"
+        remedy = f'<p class="remedy">{in_html(suspect.remedy)}</p>'
+        weight = in_html(weight_in_words(suspect))
+        name = f"<strong>{in_html(suspect.name)}</strong>: {weight}"
         items.append(f"<li>{name}\n{paragraphs(*suspect.evidence)}\n{remedy}</li>")
     return "\n".join(
         (

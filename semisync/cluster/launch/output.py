@@ -5,6 +5,8 @@ import os
 import sys
 import threading
 
+from semisync.common.terminal import shown
+
 _lock = threading.Lock()
 
 
@@ -23,14 +25,14 @@ class Output:
 
         When nobody reads them any more, they are dropped: the command must not wait for that.
         """
-        label = "[{}] ".format(self._label()).encode()
+        label = "[{}] ".format(shown(self._label())).encode()
         text = b"".join(label + line + b"\n" for line in lines)
         with _lock, contextlib.suppress(OSError):
             _write(2 if is_error else 1, text)
 
     def say(self, sentence):
         """A sentence of the launcher's own, to the standard error."""
-        self.pass_on([("semisync launch: " + sentence).encode()], True)
+        self.pass_on(["semisync launch: {}".format(shown(sentence)).encode()], True)
 
 
 def _write(number, text):

@@ -1,13 +1,13 @@
 """`semisync status`: how a running job does."""
 
 import argparse
-import json
 import time
 
 from semisync.cluster.status.text import lines
 from semisync.cluster.zookeeper.options import add_access, connect
 from semisync.common import exit_codes
 from semisync.common.errors import UsageError
+from semisync.common.terminal import json_lines, say
 
 EXAMPLES = """
 examples:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         found = read()
         if args.serve:
             _serve(args.serve, read)
-        print(json.dumps(found, sort_keys=True) if args.json else "\n".join(lines(found)))
+        say(*(json_lines(found, sort_keys=True) if args.json else lines(found)))
         return exit_codes.DONE
     finally:
         client.close()
@@ -62,6 +62,6 @@ def _serve(place, read):
     if not host or not port.isdigit():
         raise UsageError("--serve takes HOST:PORT, not {!r}".format(place))
     with StatusServer(read, host.strip("[]"), int(port)) as server:
-        print("the status of the job is at {}".format(server.url), flush=True)
+        say("the status of the job is at {}".format(server.url), flush=True)
         while True:
             time.sleep(3600)

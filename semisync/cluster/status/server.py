@@ -22,6 +22,7 @@ from semisync.cluster.status.document import document
 from semisync.cluster.status.metrics import CONTENT_TYPE, metrics
 from semisync.cluster.status.text import lines
 from semisync.common.errors import SemisyncError
+from semisync.common.terminal import shown
 
 _FRESH = 1.0  # seconds
 _SAFE = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -85,7 +86,7 @@ class StatusServer:
             return web.Response(body=metrics(found).encode("utf-8"), headers=headers)
         if path == "/status.json":
             return web.json_response(found, headers=_SAFE)
-        return web.Response(text="\n".join(lines(found)) + "\n", headers=_SAFE)
+        return web.Response(text="\n".join(map(shown, lines(found))) + "\n", headers=_SAFE)
 
     async def _current(self) -> Dict[str, Any]:
         if self._reading is None:

@@ -15,12 +15,12 @@ In Criteo's own layout nothing is left out: its 39 fields are what every tool ex
 
 import os
 import pathlib
-import sys
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from semisync.common.errors import BadInput
+from semisync.common.terminal import say
 from semisync.demo.data import columns as kinds
 from semisync.demo.data.click_log import ClickLog
 from semisync.demo.data.data_file import CRITEO_CATEGORIES, CRITEO_COUNTS, DataFile, Where
@@ -47,7 +47,7 @@ class _Field(NamedTuple):
 
 
 def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr)
+    say(line, error=True)
 
 
 def read(
