@@ -22,6 +22,7 @@ from migrate.model.outputs import Outputs
 from migrate.model.training.cutting import Given, cut
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge
+from semisync.common.walks import along
 
 
 class Numeric(NamedTuple):
@@ -127,8 +128,5 @@ def _becoming_numbers(subject: Subject, written: Written) -> Dict[Edge, str]:
 
 def _reads_text(graph: Graph, edge: Edge, texts: Set[Edge]) -> bool:
     """Whether `edge` brings text, or a table that numbers are looked up in."""
-    node = graph.nodes[edge[0]]
-    while edge not in texts and node.op in SAME and node.inputs:
-        edge = node.inputs[0]
-        node = graph.nodes[edge[0]]
-    return edge in texts or node.op in TABLES
+    way = list(along(edge, lambda one: graph.handed(one, SAME)))
+    return not texts.isdisjoint(way) or graph.nodes[way[-1][0]].op in TABLES

@@ -8,15 +8,17 @@ for tensors that do not matter. ("either", formula, formula) is one of both.
 from __future__ import annotations
 
 import itertools
-from typing import Dict, Iterator, Sequence
+from typing import Dict, Iterator, List, Sequence, Tuple
 
 from migrate.graph.metagraph import Edge, Graph
 from migrate.optimizers.record import Formula
+from semisync.common.walks import reachable
 
 _SPELLINGS = {"AddV2": "Add"}
 _COMMUTE = ("Add", "Mul")
 
 Matched = Dict[str, Edge]  # name in the formula -> the tensor
+_Pair = Tuple[Edge, Edge, int]  # two tensors, and how many steps further they are compared
 
 
 def matches(graph: Graph, edge: Edge, formula: Formula) -> Iterator[Matched]:
@@ -56,14 +58,20 @@ def _all_match(
 def _is_same(graph: Graph, one: Edge, other: Edge, depth: int = 4) -> bool:
     """Whether two tensors are one, or are computed twice of the same, as TensorFlow makes a tensor
     of IndexedSlices anew wherever one is needed."""
-    if one == other:
-        return True
-    node, twin = (graph.nodes[name] for name, _ in (one, other))
+
+    def before(pair: _Pair) -> List[_Pair]:
+        edge, twin, steps = pair
+        if edge == twin:
+            return []
+        inputs = zip(graph.nodes[edge[0]].inputs, graph.nodes[twin[0]].inputs)
+        return [(*both, steps - 1) for both in inputs]
+
+    return all(_are_alike(graph, *pair) for pair in reachable([(one, other, depth)], before))
+
+
+def _are_alike(graph: Graph, one: Edge, other: Edge, steps: int) -> bool:
+    """Whether the nodes of two tensors do the same, with what they are given."""
+    node, twin = graph.nodes[one[0]], graph.nodes[other[0]]
     alike = (one[1], node.op, node.attrs) == (other[1], twin.op, twin.attrs)
-    known = node.inputs if depth else ()
-    return (
-        alike
-        and len(node.inputs) == len(twin.inputs)
-        and bool(known or node.op == "Const")
-        and all(_is_same(graph, *pair, depth - 1) for pair in zip(node.inputs, twin.inputs))
-    )
+    alike = alike and len(node.inputs) == len(twin.inputs)
+    return one == other or (alike and (node.op == "Const" or bool(steps and node.inputs)))

@@ -34,7 +34,7 @@ from migrate.storage.files import open_file
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.plain_step import COLLECTION
 from semisync.common.tensor_names import CONTROL, split
-from semisync.common.walks import reachable
+from semisync.common.walks import along, reachable
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 
@@ -105,12 +105,13 @@ class Graph(NamedTuple):
         Raises:
             BadInput: they form a cycle.
         """
-        for _ in range(len(self.nodes) + 1):
-            node = self.nodes.get(edge[0])
-            if node is None or node.op not in through or not node.inputs:
-                return edge
-            edge = node.inputs[0]
-        raise BadInput(f"{self.path}: {edge[0]!r} is computed from itself; the graph is damaged")
+        *_, end = along(edge, lambda one: self.handed(one, through), self.path)
+        return end
+
+    def handed(self, edge: Edge, through: Container[str]) -> Optional[Edge]:
+        """The first input of the node that makes `edge`, if its op is in `through`."""
+        node = self.nodes.get(edge[0])
+        return node.inputs[0] if node is not None and node.op in through and node.inputs else None
 
     def behind(self, names: List[str]) -> Iterator[Node]:
         """The nodes of these names, and all that their values are computed from."""

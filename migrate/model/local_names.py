@@ -100,11 +100,17 @@ class LocalNames:
 
     def _readers_of(self, node: Node) -> List[Node]:
         """The nodes that compute with the value of `node`."""
-        found: List[Node] = []
-        for reader in self._readers.get(node.name, []):
-            handed_on = reader.op in SAME or reader.name in self._subject.unchanged
-            found += self._readers_of(reader) if handed_on else [reader]
-        return found
+        nodes = self._subject.graph.nodes
+
+        def handed_on(name: str) -> bool:
+            return nodes[name].op in SAME or name in self._subject.unchanged
+
+        def following(name: str) -> List[str]:
+            goes_on = name == node.name or handed_on(name)
+            return [reader.name for reader in self._readers.get(name, [])] if goes_on else []
+
+        found = set(reachable([node.name], following)) - {node.name}
+        return [nodes[name] for name in found if not handed_on(name)]
 
 
 def only_input(graph: Graph, inputs: Inputs, edge: Edge) -> Optional[str]:

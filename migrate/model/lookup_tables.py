@@ -20,6 +20,7 @@ from migrate.model.ops.values import as_data, literal, torch_type
 from migrate.model.source.names import Names, local_name
 from migrate.model.vocabulary_files import VocabularyFiles
 from semisync.common.errors import BadInput
+from semisync.common.walks import along
 
 TABLES = {"HashTable", "HashTableV2"}
 SIZES = {"LookupTableSize", "LookupTableSizeV2"}
@@ -121,12 +122,17 @@ class Tables:
     def _named(self, initialiser: Node) -> Node:
         """The node that is the name of the file; TensorFlow 2 assigns it to a variable."""
         graph = self._graph
-        node = graph.nodes[initialiser.inputs[1][0]]
-        while node.op in _PASSING:
-            node = graph.nodes[node.inputs[0][0]]
-            if node.op == "VarHandleOp":
-                assigns = [user for user in self._users(node) if user.op == "AssignVariableOp"]
-                node = graph.nodes[assigns[0].inputs[1][0]] if len(assigns) == 1 else node
+
+        def handed(name: str) -> Optional[str]:
+            if graph.nodes[name].op not in _PASSING:
+                return None
+            source = graph.nodes[graph.nodes[name].inputs[0][0]]
+            users = self._users(source) if source.op == "VarHandleOp" else []
+            assigns = [user for user in users if user.op == "AssignVariableOp"]
+            return assigns[0].inputs[1][0] if len(assigns) == 1 else source.name
+
+        *_, last = along(initialiser.inputs[1][0], handed, graph.path)
+        node = graph.nodes[last]
         if node.op != "Const" and node.name not in graph.assets:
             raise BadInput(
                 f"{graph.path}: the file of {initialiser.name!r} is computed, expected a constant"

@@ -18,6 +18,7 @@ from migrate.graph.attributes import dtypes, integer, output_shape
 from migrate.graph.lookups import ADDS, PASS
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.folding import Known
+from semisync.common.walks import along
 
 _INTEGERS = ("int32", "int64")
 _UNIFORM = {"RandomUniform", "StatelessRandomUniform", "StatelessRandomUniformV2"}
@@ -132,15 +133,11 @@ class _Finder:
 
     def _shape(self, edge: Edge) -> Optional[List[Optional[int]]]:
         """The sizes that the graph tells, None for one that it does not."""
-        node = self._graph.nodes[edge[0]]
-        told = output_shape(self._graph, node, edge[1])
-        while told is None and node.op in PASS and node.inputs:
-            edge = node.inputs[0]
-            node = self._graph.nodes[edge[0]]
-            told = output_shape(self._graph, node, edge[1])
-        if told is None:
-            return None
-        return [None if size is None or size < 0 else int(size) for size in told]
+        for name, output in along(edge, lambda one: self._graph.handed(one, PASS)):
+            told = output_shape(self._graph, self._graph.nodes[name], output)
+            if told is not None:
+                return [None if size is None or size < 0 else int(size) for size in told]
+        return None
 
     def _integers(self, edge: Edge) -> Optional[List[int]]:
         value = self._known.value(edge)

@@ -1,7 +1,31 @@
-"""What can be reached from where: along the edges of a graph, or of anything that has some."""
+"""What can be reached from where: along the edges of a graph, or of anything that has some.
+
+    reachable   all that follows, however many ways lead there
+    along       the one thing that follows, and what follows that
+    Ends        where such ways end, of many starts
+    in_order    all that comes before something, the first first
+
+A graph is as its file has it: it may be circular, and as long as the file allows. No walk calls
+itself, and each passes everything once.
+"""
 
 import collections
-from typing import Callable, Deque, Hashable, Iterable, Iterator, Set, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Container,
+    Deque,
+    Dict,
+    Generic,
+    Hashable,
+    Iterable,
+    Iterator,
+    Optional,
+    Set,
+    TypeVar,
+)
+
+from semisync.common.errors import BadInput
 
 T = TypeVar("T", bound=Hashable)
 
@@ -19,3 +43,79 @@ def reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> Ite
             seen.add(one)
             yield one
             waiting.extend(following(one))
+
+
+def along(start: T, following: Callable[[T], Optional[T]], where: str = "the graph") -> Iterator[T]:
+    """`start`, what follows it, what follows that, until `following` gives None.
+
+    Args:
+        where: the file that the error names.
+
+    Raises:
+        BadInput: one is followed by itself.
+    """
+    seen: Set[T] = set()
+    one: Optional[T] = start
+    while one is not None:
+        if one in seen:
+            raise circle(one, where)
+        seen.add(one)
+        yield one
+        one = following(one)
+
+
+def in_order(
+    starts: Iterable[T],
+    before: Callable[[T], Iterable[T]],
+    known: Container[T] = (),
+    where: Optional[str] = None,
+) -> Iterator[T]:
+    """The starts and all that `before` says comes before them: each once, and after those.
+
+    Args:
+        known: what is left out, with what comes before it alone.
+        where: the file of a graph that must not be circular; None: of a circle one comes before
+            what it needs.
+
+    Raises:
+        BadInput: one comes before itself.
+    """
+    begun: Set[T] = set()
+    done: Set[T] = set()
+    waiting = [(one, False) for one in reversed(list(starts))]
+    while waiting:
+        one, ready = waiting.pop()
+        if ready:
+            done.add(one)
+            yield one
+        elif one not in begun and one not in known:
+            begun.add(one)
+            waiting.append((one, True))
+            waiting += [(other, False) for other in reversed(list(before(one)))]
+        elif where is not None and one in begun and one not in done:
+            raise circle(one, where)
+
+
+class Ends(Generic[T]):
+    """Where the ways of `along` end: each is walked once, whatever it is that starts on it."""
+
+    def __init__(self, following: Callable[[T], Optional[T]], where: str = "the graph") -> None:
+        self._following, self._where = following, where
+        self._known: Dict[T, T] = {}
+
+    def __call__(self, start: T) -> T:
+        """The end of the way from `start`; raises BadInput as `along`."""
+        passed = []
+        for one in along(start, self._following, self._where):
+            passed.append(one)
+            if one in self._known:
+                break
+        end = self._known.get(passed[-1], passed[-1])
+        self._known.update((one, end) for one in passed)
+        return end
+
+
+def circle(one: Any, where: str) -> BadInput:
+    """The error of a graph in which something is computed from itself; a tensor may be an edge."""
+    name = one[0] if isinstance(one, tuple) else one
+    return BadInput(f"{where}: {name!r} is computed from itself; the graph is damaged")

@@ -40,6 +40,7 @@ _SAME = """
 _VIEWS = PASS | {"Cast", "DeserializeSparse", "ExpandDims", "Reshape", "Squeeze"}
 _SERIALIZED = {"SerializeManySparse", "SerializeSparse"}
 _MAX_STEPS = 64  # a chain of data sets or of views is short; a damaged graph may be circular
+_MAX_DATA_SETS = 1 << 16  # with their components: each may be zipped with itself, again and again
 
 Names = List[Optional[str]]
 
@@ -75,6 +76,7 @@ class _Search:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._known: Optional[Mapping[str, Function]] = None
+        self._left = _MAX_DATA_SETS
 
     def of_iterator(self, node: Node) -> Iterator[Names]:
         iterator = self._origin(node.inputs[0]) if node.inputs else None
@@ -99,13 +101,15 @@ class _Search:
         """The names of the components of a data set; none where the data set is not known."""
         node = place.nodes.get(edge[0])
         named = _DATA_SET.fullmatch(node.op) if node is not None else None
-        if node is None or named is None or not steps:
+        self._left -= 1
+        if node is None or named is None or not steps or self._left < 0:
             return []
         kind = named[1]
         if kind == "ParseExample":
             return _sorted_keys(place, node)
         if kind == "Zip":
             parts = [self._of_data_set(place, each, bound, steps - 1) for each in node.inputs]
+            self._left -= sum(map(len, parts))
             return [name for part in parts for name in part] if all(parts) else []
         before = self._of_data_set(place, node.inputs[0], bound, steps - 1) if node.inputs else []
         if kind in _SAME.split():

@@ -21,7 +21,7 @@ from migrate.graph.lookups import PASS, Consumers, consumers_of
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
-from semisync.common.walks import reachable
+from semisync.common.walks import along, reachable
 
 # Ops that may hand the gradient of their output on to an input as it is, without a node of theirs.
 _SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", FIND, "Sub"}
@@ -50,9 +50,12 @@ class GradientScopes:
 
     def scope_of(self, edge: Edge) -> str:
         """The innermost scope that a gradient is from."""
-        name = edge[0]
-        while not self.has(name):
-            name = self._graph.nodes[name].inputs[0][0]
+        nodes = self._graph.nodes
+        *_, name = along(
+            edge[0],
+            lambda one: None if self.has(one) else nodes[one].inputs[0][0],
+            self._graph.path,
+        )
         return max((one for one in self._prefixes if name.startswith(one)), key=len)
 
     def loss(self, scope: str) -> Edge:

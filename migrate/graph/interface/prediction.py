@@ -11,13 +11,14 @@ labels do.
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, List, Optional, Sequence, Set
+from typing import Dict, FrozenSet, List, Optional, Sequence
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.feeds import Feed
 from migrate.graph.interface.walks import Walks
 from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
+from semisync.common.walks import along, in_order
 
 _SUMS = {"Add", "AddN", "AddV2", *PASS}
 _SCALES = {"Mul", "RealDiv"}
@@ -41,15 +42,24 @@ def prediction(walks: Walks, feeds: Sequence[Feed], loss: Edge) -> Optional[Edge
 
 def _term(walks: Walks, node: Node, fed: Fed) -> Optional[Node]:
     """The term of a sum that depends on all that the others do; None where several do."""
-    while node.op in _SUMS | _SCALES and output_shape(walks.graph, node, 0) == ():
-        terms = [walks.nodes[name] for name in dict.fromkeys(_sources(walks, node)) if fed[name]]
-        whole = [one for one in terms if all(fed[one.name] >= fed[two.name] for two in terms)]
-        if node.op in _SCALES and len(terms) > 1:
-            break
-        if len(whole) != 1:
-            return None
-        node = whole[0]
-    return node
+
+    def largest(name: str) -> Optional[str]:
+        whole = _whole_terms(walks, walks.nodes[name], fed)
+        return whole[0] if whole is not None and len(whole) == 1 else None
+
+    *_, last = along(node.name, largest, walks.graph.path)
+    return walks.nodes[last] if _whole_terms(walks, walks.nodes[last], fed) is None else None
+
+
+def _whole_terms(walks: Walks, node: Node, fed: Fed) -> Optional[List[str]]:
+    """The terms of a sum of numbers that depend on all that the others do; None of what is none."""
+    if node.op not in _SUMS | _SCALES or output_shape(walks.graph, node, 0) != ():
+        return None
+    terms = [name for name in dict.fromkeys(_sources(walks, node)) if fed[name]]
+    if node.op in _SCALES and len(terms) > 1:
+        return None
+    every = frozenset().union(*(fed[name] for name in terms))
+    return [name for name in terms if fed[name] >= every]
 
 
 def _cuts(walks: Walks, order: Sequence[Node]) -> List[Node]:
@@ -74,19 +84,12 @@ def _cuts(walks: Walks, order: Sequence[Node]) -> List[Node]:
 
 def _in_order(walks: Walks, term: Node, fed: Fed) -> List[Node]:
     """The nodes up to `term` that depend on variables and on what is fed, each after its inputs."""
-    found: List[Node] = []
-    seen: Set[str] = set()
-    pending = [(term.name, False)]
-    while pending:
-        name, ready = pending.pop()
-        if ready:
-            found.append(walks.nodes[name])
-        elif name not in seen:
-            seen.add(name)
-            pending.append((name, True))
-            inputs = _sources(walks, walks.nodes[name])
-            pending += [(one, False) for one in inputs if fed[one] and one in walks.trained]
-    return found
+
+    def before(name: str) -> List[str]:
+        inputs = _sources(walks, walks.nodes[name])
+        return [one for one in inputs if fed[one] and one in walks.trained]
+
+    return [walks.nodes[name] for name in in_order([term.name], before)]
 
 
 def _sources(walks: Walks, node: Node) -> List[str]:

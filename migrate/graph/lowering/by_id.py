@@ -36,6 +36,7 @@ from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.writes import SETS
 from migrate.hash_tables import tfra
 from migrate.hash_tables.tensors import Stem
+from semisync.common.walks import along
 
 FIND = "FindRows"
 BY_ID = "ById"
@@ -104,12 +105,13 @@ def dealing(graph: Graph) -> Dict[str, FrozenSet[str]]:
         deal = graph.nodes[node.inputs[1][0]] if _FIND.fullmatch(node.op) else node
         if deal.op != "DynamicPartition" or node.inputs[0][0] not in shards:
             continue
-        ops, pending = set(), [deal.inputs[1]]
-        while pending and pending[-1] != deal.inputs[0]:
-            source = graph.nodes[pending.pop()[0]]
-            ops.add(source.op)
-            pending += source.inputs[:1]
-        found[shards[node.inputs[0][0]]] = frozenset(ops)
+
+        def before(edge: Edge, end: Edge = deal.inputs[0]) -> Optional[Edge]:
+            return None if edge == end else next(iter(graph.nodes[edge[0]].inputs), None)
+
+        way = along(deal.inputs[1], before, graph.path)
+        ops = frozenset(graph.nodes[edge[0]].op for edge in way if edge != deal.inputs[0])
+        found[shards[node.inputs[0][0]]] = ops
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Callable, Container, Iterable, List
 
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
+from semisync.common.walks import in_order
 
 
 def node_of(graph: Graph, name: str) -> Node:
@@ -23,18 +24,5 @@ def sort(
     known: Container[str] = (),
 ) -> List[Node]:
     """`roots` and all that `before` says comes before them, sorted so; without those in `known`."""
-    order: List[Node] = []
-    begun, done = set(), set()
-    stack = [(name, False) for name in reversed(list(roots))]
-    while stack:
-        name, finished = stack.pop()
-        if finished:
-            done.add(name)
-            order.append(node_of(graph, name))
-        elif name not in done and name not in known:
-            if name in begun:
-                raise BadInput(f"{graph.path}: node {name!r} depends on itself")
-            begun.add(name)
-            stack.append((name, True))
-            stack += [(other, False) for other in reversed(before(node_of(graph, name)))]
-    return order
+    names = in_order(roots, lambda name: before(node_of(graph, name)), known, graph.path)
+    return [graph.nodes[name] for name in names]

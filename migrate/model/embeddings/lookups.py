@@ -21,6 +21,7 @@ from migrate.graph.metagraph import Edge, Node
 from migrate.model.embeddings.safe_lookups import SparseIds
 from migrate.model.layers.clip import Clip, clip
 from migrate.model.layers.layer import Subject
+from semisync.common.walks import along
 
 _COLUMNS = {"ExpandDims", "Reshape"}
 _DIVISIONS = {"DivNoNan", "RealDiv"}
@@ -155,9 +156,14 @@ def _of_unique(
         if max_norm.axes != [1]:
             return None
         node = subject.node(max_norm.x)
-    while node.op == "Reshape" and node.name not in rows:
-        node = subject.node(node.inputs[0])
-    found = rows.get(node.name)
+
+    def reshaped(name: str) -> Optional[str]:
+        one = subject.graph.nodes[name]
+        shaped = one.op == "Reshape" and name not in rows
+        return subject.beyond(one.inputs[0])[0] if shaped else None
+
+    *_, source = along(node.name, reshaped, subject.graph.path)
+    found = rows.get(source)
     if found is None:
         return None
     unique = subject.past(found.ids, "Reshape")

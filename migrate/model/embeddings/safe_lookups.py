@@ -193,9 +193,7 @@ def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
         len(gather.inputs) > 2 and not _is(subject, gather.inputs[2], [0])
     ):
         return None
-    where = subject.node(gather.inputs[1])
-    while where.op == "Reshape":
-        where = subject.node(where.inputs[0])
+    where = subject.graph.nodes[subject.past(gather.inputs[1], "Reshape")[0]]
     if where.op != "Where":
         return None
     return gather.inputs[0], subject.node(where.inputs[0]).name
@@ -311,10 +309,7 @@ def _parts(subject: Subject, packed: Edge) -> Sequence[Node]:
 
 
 def _uncast(subject: Subject, edge: Edge) -> Edge:
-    edge = subject.beyond(edge)
-    while subject.graph.nodes[edge[0]].op == "Cast":
-        edge = subject.beyond(subject.graph.nodes[edge[0]].inputs[0])
-    return edge
+    return subject.past(edge, "Cast")
 
 
 def _is(subject: Subject, edge: Edge, values: List[int]) -> bool:

@@ -37,6 +37,8 @@ _SELECTS = {"Select", "SelectV2"}
 _VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
 _VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # whose output 1 are the values of input 1
 _INTEGERS = ("int32", "int64")
+_DEEPEST = 64  # ops between a feature and its ids
+_MOST_STEPS = 4096  # those of crossed and joined columns among them
 
 
 class Unknown(Exception):
@@ -55,6 +57,7 @@ class Chains:
         self._subject, self._inputs, self._tables = subject, inputs, tables
         self._graph = subject.graph
         self._known: Dict[Edge, Steps] = {}
+        self._deep = 0  # tensors that are being looked at, each for the one before
         self.visited: Set[Edge] = set()
         self.conditions: Set[str] = set()
         self._by_op: Dict[str, Callable[[Node], Steps]] = {
@@ -78,7 +81,16 @@ class Chains:
         """From the input to the values of `edge`; raises Unknown."""
         edge = self._subject.beyond(edge)
         if edge not in self._known:
-            self._known[edge] = self._steps(edge)
+            self._deep += 1
+            if self._deep > _DEEPEST:
+                raise Unknown(edge[0])
+            try:
+                found = self._steps(edge)
+            finally:
+                self._deep -= 1
+            if _count(found) > _MOST_STEPS:
+                raise Unknown(edge[0])
+            self._known[edge] = found
         return self._known[edge]
 
     def _steps(self, edge: Edge) -> Steps:
@@ -188,9 +200,7 @@ class Chains:
 
     def _where(self, edge: Edge) -> Tuple[Node, Node]:
         """A Where, and the condition of which it gives the places."""
-        where = self._subject.node(edge)
-        while where.op in _VIEWS:
-            where = self._subject.node(where.inputs[0])
+        where = self._graph.nodes[self._subject.viewed(edge)[0]]
         if where.op != "Where":
             raise Unknown(where.name)
         return where, self._subject.node(where.inputs[0])
@@ -249,3 +259,16 @@ class Chains:
         if value is None:
             raise Unknown(edge[0])
         return value
+
+
+def _count(steps: Steps) -> int:
+    """How many steps there are, those of columns and conditions among them; no further than it
+    matters, since columns may be joined again and again."""
+    count, pending = 0, [steps]
+    while pending and count <= _MOST_STEPS:
+        for step in pending.pop():
+            count += 1
+            columns = step.get("columns")
+            pending += columns if isinstance(columns, list) else []
+            pending += [step["of"]] if "of" in step else []
+    return count

@@ -27,6 +27,7 @@ from semisync.common.walks import reachable
 
 SCHEMA = "semisync.features/1"
 _SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}  # read no values
+_MOST_LETTERS = 1 << 16  # of all expressions: each says all that it is computed from
 _MAX_EXPANDED, _MAX_LENGTH = 50, 300  # names that are put in, and characters before one more is
 
 
@@ -44,6 +45,7 @@ class _Description:
         self._ends: Set[str] = set()
         self._inside: Dict[str, Tuple[str, ...]] = {}  # the nodes of a use, by the one it ends at
         given = {emitter.value(edge).text for edge in emitter.inputs}
+        self._left = _MOST_LETTERS
         self._texts = {
             target: statement.text if len(statement.targets) == 1 else f"({statement.text})[{k}]"
             for statement in emitter.block.statements
@@ -133,10 +135,13 @@ class _Description:
             if not self._alone(readers[0], found) or self._text(edge) is None:
                 break
             found = edge
+        if self._left < 0:
+            return {"tensor": of_edge(found)}
         text = self._text(found) or self._emitter.value(found).text
         expression = _expanded(text, self._texts)
         said = {"tensor": of_edge(found), "reads": self._reads(found), "expression": expression}
         names = self._names(expression)
+        self._left -= len(expression) + sum(map(len, names.values()))
         return {**said, "names": names} if names else said
 
     def _names(self, expression: str) -> Dict[str, str]:

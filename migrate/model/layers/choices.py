@@ -43,12 +43,18 @@ def _choice(condition: Edge, number: numpy.ndarray, x: Edge, side: int) -> Layer
     return Layer((condition, x), write)
 
 
-def _repeated(subject: Subject, edge: Edge, like: Optional[Edge]) -> Optional[numpy.ndarray]:
-    """The number that a tensor of the shape of `like`, or of any, is full of."""
+def _repeated(
+    subject: Subject, edge: Edge, like: Optional[Edge], factors: int = 2
+) -> Optional[numpy.ndarray]:
+    """The number that a tensor of the shape of `like`, or of any, is full of.
+
+    Args:
+        factors: how many a product has at most.
+    """
     node = subject.node(edge)
     if node.op == "Mul":
-        for one, other in (node.inputs, node.inputs[::-1]):
-            number, factor = _repeated(subject, one, like), subject.constant(other)
+        for one, other in (node.inputs, node.inputs[::-1]) if factors > 1 else ():
+            number, factor = _repeated(subject, one, like, factors - 1), subject.constant(other)
             if number is not None and number == 1 and factor is not None and not factor.ndim:
                 return factor
         return None

@@ -173,7 +173,4 @@ def _drawn(subject: Subject, uniform: Edge, share: Edge, kept: bool) -> Optional
 
 def _uniform(subject: Subject, edge: Edge) -> Node:
     """The node that draws, before its minval and maxval are put to its values."""
-    node = subject.node(edge)
-    while node.op in ADDS | {"Mul"} and len(node.inputs) == 2:
-        node = subject.node(node.inputs[0])
-    return node
+    return subject.graph.nodes[subject.past(edge, "Mul", *ADDS)[0]]

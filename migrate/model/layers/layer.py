@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import (
     Callable,
-    Collection,
     Dict,
     FrozenSet,
     Iterator,
@@ -25,6 +24,7 @@ from migrate.model.control.guards import SWITCHES
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
+from semisync.common.walks import Ends, along, reachable
 
 SAME = PASS | {  # hand on their first input, in a model that is used from outside
     "CheckNumerics",
@@ -37,6 +37,7 @@ SAME = PASS | {  # hand on their first input, in a model that is used from outsi
     "Snapshot",
 }
 VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
+_SAME, _VIEWS = frozenset(SAME), frozenset(VIEWS)
 
 Modules = Dict[str, str]  # attribute -> the expression that makes it
 
@@ -104,31 +105,37 @@ class Subject:
         self.graph, self._known, self.outputs = graph, known, outputs
         self._users, self._conds = users, conds
         self.kept, self.unchanged, self.rounds = kept, unchanged, rounds
+        self._ends: Dict[FrozenSet[str], Ends[Edge]] = {}
 
     def beyond(self, edge: Edge) -> Edge:
         """`edge`, or what it comes from through nodes that only hand it on."""
-        return [*self._way(edge, SAME)][-1]
+        return self._end(edge, _SAME)
 
     def viewed(self, edge: Edge) -> Edge:
         """As `beyond`, and through reshapes."""
-        return [*self._way(edge, VIEWS)][-1]
+        return self._end(edge, _VIEWS)
 
-    def past(self, edge: Edge, op: str) -> Edge:
-        """As `beyond`, and through nodes of one op more."""
-        return [*self._way(edge, {*SAME, op})][-1]
+    def past(self, edge: Edge, *ops: str) -> Edge:
+        """As `beyond`, and through nodes of some ops more."""
+        return self._end(edge, _SAME.union(ops))
 
     def switched(self, edge: Edge) -> bool:
         """Whether a branch of a tf.cond is handed `edge` from outside, possibly reshaped."""
-        return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, VIEWS))
+        return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, _VIEWS))
 
-    def _way(self, edge: Edge, ops: Collection[str]) -> Iterator[Edge]:
+    def _end(self, edge: Edge, ops: FrozenSet[str]) -> Edge:
+        if ops not in self._ends:
+            self._ends[ops] = Ends(lambda one: self._before(one, ops), self.graph.path)
+        return self._ends[ops](edge)
+
+    def _way(self, edge: Edge, ops: FrozenSet[str]) -> Iterator[Edge]:
         """`edge`, and what it comes from by the first inputs of such ops."""
-        source: Optional[Edge] = edge
-        while source is not None:
-            yield source
-            node = self.graph.nodes[source[0]]
-            handed = node.inputs[0] if node.op in ops and node.inputs else None
-            source = self.unchanged.get(node.name) or handed or self.kept.get(node.name)
+        return along(edge, lambda one: self._before(one, ops), self.graph.path)
+
+    def _before(self, edge: Edge, ops: FrozenSet[str]) -> Optional[Edge]:
+        name = edge[0]
+        same = self.unchanged.get(name) or self.graph.handed(edge, ops)
+        return same or self.kept.get(name)
 
     def node(self, edge: Edge) -> Node:
         """The node that computes `edge`, beyond nodes that only hand it on."""
@@ -159,10 +166,13 @@ class Subject:
 
     def _readers(self, node: Node) -> Set[str]:
         """The names of the needed nodes that compute with a node's value, reshaped or not."""
-        found: Set[str] = set()
-        for user in self.users(node):
-            found |= self._readers(user) if user.op in VIEWS else {user.name}
-        return found
+
+        def following(name: str) -> Set[str]:
+            viewed = name == node.name or self.graph.nodes[name].op in VIEWS
+            return {user.name for user in self._users.get(name, ())} if viewed else set()
+
+        found = set(reachable([node.name], following)) - {node.name}
+        return {name for name in found if self.graph.nodes[name].op not in VIEWS}
 
     def constant(self, edge: Edge) -> Optional[numpy.ndarray]:
         """The constant that `edge` is, or is computed from; None if it is something else."""
@@ -170,7 +180,7 @@ class Subject:
 
     def shape(self, edge: Edge) -> Shape:
         """The sizes of `edge` as far as the graph tells them; None: not even the rank."""
-        for name, output in self._way(edge, SAME):
+        for name, output in self._way(edge, _SAME):
             told = output_shape(self.graph, self.graph.nodes[name], output)
             if told is not None:
                 return told

@@ -20,6 +20,8 @@ from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from migrate.model.source.names import layer_scope
 
+_OPERANDS = 3  # gamma, x - mean, the root
+
 
 def find_layer_norm(subject: Subject, node: Node) -> Optional[Layer]:
     """The layer that ends at `node`."""
@@ -72,12 +74,20 @@ def _by_hand(subject: Subject, add: Node) -> Optional[Normalised]:
 
 
 def _factors(subject: Subject, edge: Edge) -> Tuple[List[Node], List[Node]]:
-    """What is multiplied, and what it is divided by."""
-    node = subject.node(edge)
-    if node.op not in ("Mul", "RealDiv") or not subject.sole(node):
-        return [node], []
-    (one, by), (other, also_by) = (_factors(subject, side) for side in node.inputs)
-    return (one + other, by + also_by) if node.op == "Mul" else (one + also_by, by + other)
+    """What is multiplied, and what it is divided by; nothing of more than a layer has."""
+    sides: Tuple[List[Node], List[Node]] = ([], [])
+    pending = [(edge, 0)]
+    while pending:
+        source, side = pending.pop()
+        node = subject.node(source)
+        if node.op not in ("Mul", "RealDiv") or not subject.sole(node):
+            sides[side].append(node)
+            continue
+        (first, second), other = node.inputs, side if node.op == "Mul" else 1 - side
+        pending += [(second, other), (first, side)]
+        if len(pending) + len(sides[0]) + len(sides[1]) > _OPERANDS:
+            return [], []
+    return sides
 
 
 def _under_root(subject: Subject, node: Node) -> Optional[Tuple[Edge, float]]:

@@ -17,6 +17,7 @@ from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
 from migrate.model.layers.layer import VIEWS, Subject
+from semisync.common.walks import reachable
 
 
 class Move(NamedTuple):
@@ -66,14 +67,12 @@ def averaged(subject: Subject, edge: Edge) -> Optional[Node]:
 
 def _views(subject: Subject, edge: Edge, source: Edge) -> bool:
     """Whether `edge` is `source`, possibly reshaped, or chosen by a cond that has it."""
-    while edge != source:
-        node = subject.graph.nodes[edge[0]]
-        if node.op == "Merge":
-            return any(_views(subject, side, source) for side in node.inputs)
-        if node.op not in VIEWS or not node.inputs:
-            return False
-        edge = node.inputs[0]
-    return True
+
+    def viewed(one: Edge) -> Tuple[Edge, ...]:
+        node = subject.graph.nodes[one[0]]
+        return node.inputs if node.op == "Merge" else node.inputs[: node.op in VIEWS]
+
+    return source in reachable([edge], viewed)
 
 
 def _set(subject: Subject, moving: Node, step: Node) -> Optional[Tuple[Edge, Edge]]:

@@ -103,15 +103,20 @@ class Gradients:
 
     def _joined(self, edge: Edge) -> List[Edge]:
         """The tensors of tf.gradients that `edge` concatenates, of several look-ups, or []."""
-        node = self._graph.nodes[edge[0]]
-        if self._scopes.has(node.name):
-            return [edge]
-        if node.op in _VIEWS:
-            return self._joined(node.inputs[0])
-        if node.op != "ConcatV2":
-            return []
-        parts = [self._joined(one) for one in node.inputs[:-1]]
-        return [one for part in parts for one in part] if all(parts) else []
+        found: List[Edge] = []
+        pending, passed = [edge], set()
+        while pending:
+            one = pending.pop()
+            node = self._graph.nodes[one[0]]
+            if self._scopes.has(node.name):
+                found.append(one)
+                continue
+            if one in passed or node.op not in {"ConcatV2", *_VIEWS}:
+                return []
+            passed.add(one)
+            inputs = node.inputs[:-1] if node.op == "ConcatV2" else node.inputs[:1]
+            pending += reversed(inputs)
+        return found
 
     def _check_reads(self, update: VariableUpdate, values: Edge) -> None:
         """Raises BadInput if `values` is the gradient of another variable."""
