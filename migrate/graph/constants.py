@@ -6,15 +6,17 @@ its training op l2 + beta / (2 learning_rate).
 
 from __future__ import annotations
 
+import itertools
 import operator
-from typing import Callable, Collection, Dict, List, Optional
+from typing import Callable, Collection, Dict, List, Optional, Sequence
 
 import numpy
 
 from migrate.encoding.wire import text
 from migrate.graph.attributes import output_dtype
 from migrate.graph.metagraph import Graph
-from migrate.graph.tensors import constant_array
+from migrate.graph.tensors import constant_array, is_spread
+from semisync.common.walks import in_order
 
 _PASS = {"Identity", "ReadVariableOp", "Cast"}
 _ARITHMETIC: Dict[str, Callable[[float, float], float]] = {
@@ -26,7 +28,8 @@ _ARITHMETIC: Dict[str, Callable[[float, float], float]] = {
     "Sub": operator.sub,
 }
 _ROUNDING = 1e-6  # of the sum of two float32 constants
-_MAX_DEPTH = 16  # a damaged graph may be circular
+_MOST_INTEGERS = 1 << 16  # of a constant of one value, given once
+_MOST_NODES = 64  # between a hyperparameter and its constants
 
 
 def make_one(one: Optional[float], other: Optional[float]) -> bool:
@@ -34,19 +37,34 @@ def make_one(one: Optional[float], other: Optional[float]) -> bool:
     return one is not None and other is not None and abs(one + other - 1) < _ROUNDING
 
 
-def constant(graph: Graph, name: str, depth: int = _MAX_DEPTH) -> Optional[float]:
+def constant(graph: Graph, name: str) -> Optional[float]:
     """The number that node `name` computes; None if it depends on more than constants."""
+    known: Dict[str, Optional[float]] = {}
+    order = itertools.islice(in_order([name], lambda one: _operands(graph, one)), _MOST_NODES)
+    for one in order:
+        operands = [known.get(source) for source in _operands(graph, one)]
+        if not operands:
+            known[one] = constant_float(graph, one)
+        elif None not in operands:
+            known[one] = _computed(graph.nodes[one].op, [n for n in operands if n is not None])
+    return known.get(name)
+
+
+def _operands(graph: Graph, name: str) -> List[str]:
+    """The nodes of the numbers that a node computes with; none where it is none of these ops."""
     node = graph.nodes.get(name)
-    if node is None or not depth:
-        return None
-    if node.op in _PASS and node.inputs:
-        return constant(graph, node.inputs[0][0], depth - 1)
-    if node.op in _ARITHMETIC and len(node.inputs) == 2:
-        left, right = (constant(graph, edge[0], depth - 1) for edge in node.inputs)
-        if left is None or right is None or (node.op == "RealDiv" and not right):
-            return None
-        return _ARITHMETIC[node.op](left, right)
-    return constant_float(graph, name)
+    if node is None:
+        return []
+    if node.op in _PASS:
+        return [source for source, _ in node.inputs[:1]]
+    known = node.op in _ARITHMETIC and len(node.inputs) == 2
+    return [source for source, _ in node.inputs] if known else []
+
+
+def _computed(op: str, numbers: Sequence[float]) -> Optional[float]:
+    if op in _PASS:
+        return numbers[0]
+    return None if op == "RealDiv" and not numbers[1] else _ARITHMETIC[op](*numbers)
 
 
 def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]:
@@ -61,7 +79,9 @@ def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]
 def constant_integers(graph: Graph, name: str) -> Optional[List[int]]:
     """The values of the integer constant `name`; None if it is not one."""
     array = _constant(graph, name, ("int32", "int64"))
-    return None if array is None else array.reshape(-1).tolist()
+    if array is None or (is_spread(array) and array.size > _MOST_INTEGERS):
+        return None
+    return array.reshape(-1).tolist()
 
 
 def constant_integer(graph: Graph, name: str) -> Optional[int]:

@@ -6,7 +6,8 @@
                    16 uint32_val, 17 uint64_val}
 
 The values stand in `tensor_content` as they lie in memory, or in the list of their type, whose last
-value stands for all that are missing; an empty list is zeros.
+value stands for all that are missing; an empty list is zeros. One value for all, of whatever shape,
+is a view of that value: it costs nothing, see `is_spread`.
 Source: tensorflow/core/framework/tensor.proto and tensor_util.MakeNdarray
 """
 
@@ -23,7 +24,9 @@ from migrate.graph.attributes import shape_of
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
 
-_MAX_BYTES = 1 << 31  # no constant of a graph, which is one message, is larger
+# How many values the last one of several stands for: of each, or in all if that is more.
+_MOST_EACH, _MOST_FEW = 1 << 10, 1 << 14
+_MOST_VALUES = 1 << 58  # that an array can count
 _FIXED = {5: "<f4", 6: "<f8"}  # lists of little-endian numbers, by their field
 _VARINTS = {7, 10, 11, 13, 16, 17}
 _STRINGS = 8
@@ -47,26 +50,31 @@ def _array(tensor: memoryview, name: str, path: str) -> numpy.ndarray:
         parts.setdefault(field, []).append(value)
     shape = shape_of(message(parts.get(2, [memoryview(b"")])[0], path), path)
     dtype = DTYPES.get(number(parts.get(1, [0])[0], path))
-    if dtype is None or shape is None or None in shape:
-        raise BadInput(f"{path}: the constant {name!r} has no known type or shape; it is damaged")
-    sizes = tuple(size for size in shape if size is not None)
+    sizes = tuple(size for size in shape or () if size is not None)
     count = math.prod(sizes)
+    if dtype is None or shape is None or None in shape or count > _MOST_VALUES:
+        raise BadInput(f"{path}: the constant {name!r} has no known type or shape; it is damaged")
     if dtype.name == "string":
         found = [bytes(message(value, path)) for value in parts.get(_STRINGS, [])]
-        strings = _repeated(numpy.array(found or [b""], object), count, name, path)
-        return strings.reshape(sizes)
+        return _repeated(numpy.array(found or [b""], object), count, name, path).reshape(sizes)
     array = numpy.dtype("<u2") if dtype.array == BFLOAT16 else dtype.array
-    if array is None or array.fields or count * array.itemsize > _MAX_BYTES:
+    if array is None or array.fields:
         raise BadInput(f"{path}: the constant {name!r} is {dtype.name}, which is not read here")
-    flat = _content(parts, array, count, name, path)
+    values = _content(parts, array, count, name, path)
     if dtype.array == BFLOAT16:
-        flat = widened(flat.astype(array).view(BFLOAT16))
-    return flat.reshape(sizes)
+        values = widened(values.astype(array).view(BFLOAT16))
+    return _repeated(values, count, name, path).reshape(sizes)
+
+
+def is_spread(array: numpy.ndarray) -> bool:
+    """Whether one value of the file stands for several in a constant."""
+    return array.size > 1 and 0 in array.strides
 
 
 def _content(
     parts: Dict[int, List[Value]], array: numpy.dtype, count: int, name: str, path: str
 ) -> numpy.ndarray:
+    """The values that the file has."""
     if 4 in parts:
         content = bytes(message(parts[4][0], path))
         if len(content) != count * array.itemsize:
@@ -76,7 +84,7 @@ def _content(
             )
         return numpy.frombuffer(content, array)
     values = _listed(parts, array, path)
-    return _repeated(numpy.zeros(1, array) if values is None else values, count, name, path)
+    return numpy.zeros(1, array) if values is None else values
 
 
 def _listed(
@@ -102,10 +110,17 @@ def _listed(
 
 
 def _repeated(values: numpy.ndarray, count: int, name: str, path: str) -> numpy.ndarray:
-    if len(values) > max(count, 1) or not len(values):
+    if len(values) > max(count, 1) or not (len(values) or not count):
         raise BadInput(
             f"{path}: the constant {name!r} has {len(values)} values, expected {count}; it is "
             "damaged"
+        )
+    if len(values) == 1:
+        return numpy.broadcast_to(values, count)
+    if count > max(_MOST_FEW, _MOST_EACH * len(values)):
+        raise BadInput(
+            f"{path}: the constant {name!r} has {len(values)} values, the last of which stands for "
+            f"{count - len(values) + 1:,}; expected a constant of {_MOST_EACH} times as many values"
         )
     missing = max(count - len(values), 0)
     return numpy.concatenate([values, numpy.repeat(values[-1:], missing)])[:count]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from typing import Dict, Set, Tuple
 
 import numpy
 
+from migrate.graph.tensors import is_spread
 from migrate.model.ops.values import STRINGS, TENSOR, Value, literal, torch_type
 from migrate.model.source.names import Names, local_name
+from semisync.common.budget import Budget
 
+_MOST_SPREAD = 1 << 28  # bytes of the constants of whose values the file has one alone
+_WRITTEN = 16  # times as much memory
 _LITERAL = 16  # values of a constant that is written into the source
 
 
@@ -21,8 +26,13 @@ class Constants:
     assets  name in the files -> path of a text file
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, path: str = "the graph") -> None:
         self._names = names
+        self._spread = Budget(
+            _MOST_SPREAD,
+            f"{path}: its constants of one value each, which the file has once, have more than "
+            f"{_MOST_SPREAD >> 20} MiB as tensors; export a graph that fills them where it runs",
+        )
         self.arrays: Dict[str, numpy.ndarray] = {}
         self.large: Dict[str, numpy.ndarray] = {}
         self.assets: Dict[str, str] = {}
@@ -33,7 +43,11 @@ class Constants:
         kind, dtype = (STRINGS, "string") if array.dtype == object else (TENSOR, array.dtype.name)
         if not array.ndim:
             return Value(literal(array[()]), kind, dtype, (), array)
-        key = (dtype, array.shape, array.tobytes() if kind == TENSOR else repr(array.tolist()))
+        if is_spread(array):
+            written = array.dtype.kind != "f"  # such numbers and text may stand in the source
+            self._spread.take(array.nbytes * (_WRITTEN if written else 1))
+        values = array.tobytes() if kind == TENSOR else repr(array.tolist()).encode()
+        key = (dtype, array.shape, hashlib.sha256(values).digest())
         attribute = self._known.get(key)
         if attribute is None:
             attribute = self._known[key] = self._names.fresh(local_name(node))

@@ -16,6 +16,8 @@ import itertools
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+import numpy
+
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.inputs import Input, Inputs
 from migrate.graph.interface.rows import fixed_rows
@@ -46,6 +48,7 @@ from migrate.model.ops.registry import DYNAMIC_OPS, Expression, write
 from migrate.model.ops.types import kind_of, output_dtype
 from migrate.model.ops.values import HOST, OBJECT, STRINGS, TENSOR, Call, Host, Many, Value
 from migrate.model.parameters import Parameters
+from migrate.model.sizes import Room, TooMuch
 from migrate.model.source.names import local_name
 from migrate.model.source.statements import (
     DYNAMIC,
@@ -65,6 +68,8 @@ from migrate.model.source.statements import (
 from migrate.model.unchanged import find_unchanged
 from semisync.common.errors import BadInput, UsageError
 
+_MOST_COMPUTED = 1 << 28  # values that an op makes of constants, each time that the model runs
+_MOST_LETTERS = 1 << 23  # of all expressions together
 _COMPARED = 64  # values of constants that are looked at: shapes, bounds
 _TO_PYTHON = re.compile(r"\.(item|tolist)\(\)")  # numbers that tensors hold
 
@@ -137,6 +142,8 @@ class Emitter:
             trained.union(self._lookups),
         )
         self._values: Dict[Edge, Value] = {}
+        self._room = Room()
+        self._letters = 0
         self._opened: Set[str] = set()
         self._first: Dict[Any, str] = {}
         self._blocks: Dict[Region, Block] = {NOWHERE: Block()}
@@ -252,8 +259,10 @@ class Emitter:
     def _assign(self, node: Node, written: Expression, kind: Optional[str] = None) -> None:
         """Gives the outputs of `node` names, in a statement of this kind, or of the node's."""
         target = self._names.of(node)
+        self._count(node, len(target) + len(getattr(written, "text", written)))
         inline = node.op not in RANDOM
         if isinstance(written, Many):
+            self._count(node, written.outputs * len(target))
             numbers = range(written.outputs)
             targets = [target] + [self._names.fresh(target) for _ in numbers[1:]]
             for number, one in zip(numbers, targets):
@@ -273,6 +282,15 @@ class Emitter:
         kind = kind or self._kind(node, text, isinstance(written, Host))
         self._block(node).append(Assign([target], text, inline, kind))
 
+    def _count(self, node: Node, letters: int) -> None:
+        """Refuses a source that is longer than any that people's models have."""
+        self._letters += letters
+        if self._letters > _MOST_LETTERS:
+            raise BadInput(
+                f"{self._graph.path}: with node {node.name!r} ({node.op}) the source of the model "
+                f"has more than {_MOST_LETTERS:,} letters; is it of so many outputs, or sizes?"
+            )
+
     def _kind(self, node: Node, text: str, host: bool) -> str:
         read = self.regions.read_by(node)
         of_text = any(self.value(edge).kind == STRINGS for edge in read)
@@ -290,7 +308,7 @@ class Emitter:
     def _compute(self, node: Node) -> None:
         values = tuple(self.value(edge) for edge in node.inputs)
         call = Call(self._graph, node, values)
-        folded = fold(call) if node.op not in RANDOM else None
+        folded = self._folded(call) if node.op not in RANDOM else None
         if folded is not None:
             for number, array in enumerate(folded):
                 value = self._constants.value(array, node.name)
@@ -306,6 +324,17 @@ class Emitter:
             if (first, number) not in self._values:
                 break
             self._values[node.name, number] = self._values[first, number]
+
+    def _folded(self, call: Call) -> Optional[List[numpy.ndarray]]:
+        try:
+            return fold(call, self._room)
+        except TooMuch as error:
+            if error.values <= _MOST_COMPUTED:
+                return None
+            raise call.refusal(
+                f"it makes {error.values:,} values of constants alone, expected at most "
+                f"{_MOST_COMPUTED:,}"
+            ) from None
 
     def _key(self, node: Node, values: Tuple[Value, ...]) -> Any:
         """Equal for nodes that compute the same in one block, as two towers on one column do."""

@@ -9,12 +9,13 @@ from typing import Any, Dict, List, Optional, Sequence
 import numpy
 
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.tensors import constant_array
+from migrate.graph.tensors import constant_array, is_spread
 from migrate.model.control.order import sort
 from migrate.model.explained import explained
 from migrate.model.ops import random
 from migrate.model.ops.registry import OPS, write
 from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal
+from migrate.model.sizes import Room, TooMuch
 from migrate.model.source.guard import checked_expression
 
 RANDOM = frozenset(random.OPS)  # their values are drawn again in every call
@@ -22,11 +23,14 @@ _MAX_VALUES = 1 << 20  # of a result: a larger one is computed where it is used
 _RESULTS = (STRINGS, TENSOR)
 
 
-def fold(call: Call, most: int = _MAX_VALUES) -> Optional[List[numpy.ndarray]]:
+def fold(call: Call, room: Room, most: int = _MAX_VALUES) -> Optional[List[numpy.ndarray]]:
     """The outputs of an op whose arguments are constants, by the expression that would be emitted.
 
     Returns:
         None if an argument is not constant, or an output has more values than `most`.
+
+    Raises:
+        TooMuch: there is no room for what it makes.
     """
     if not call.args or any(arg.constant is None or arg.kind not in _RESULTS for arg in call.args):
         return None
@@ -35,8 +39,9 @@ def fold(call: Call, most: int = _MAX_VALUES) -> Optional[List[numpy.ndarray]]:
         arg._replace(text=name) if arg.constant is not None and arg.constant.ndim else arg
         for arg, name in zip(call.args, names)
     )
-    written = write(dataclasses.replace(call, args=args))
-    found = _evaluate(str(getattr(written, "text", written)), args)
+    with room.of(call):
+        written = write(dataclasses.replace(call, args=args))
+        found = _evaluate(str(getattr(written, "text", written)), args)
     results = list(found) if isinstance(written, Many) else [found]
     arrays = [_array(result) for result in results]
     if any(array is None or array.size > most for array in arrays):
@@ -52,7 +57,7 @@ class Known:
     """
 
     def __init__(self, graph: Graph, most: int = _MAX_VALUES) -> None:
-        self._graph, self._most = graph, most
+        self._graph, self._most, self._room = graph, most, Room()
         self._found: Dict[str, Optional[List[numpy.ndarray]]] = {}
 
     def value(self, edge: Edge) -> Optional[numpy.ndarray]:
@@ -66,7 +71,8 @@ class Known:
 
     def _outputs(self, node: Node) -> Optional[List[numpy.ndarray]]:
         if node.op == "Const":
-            return [constant_array(self._graph, node)]
+            array = constant_array(self._graph, node)
+            return [array] if array.size <= self._most or not is_spread(array) else None
         if not _needed(node):
             return None
         arrays = [self.value(edge) for edge in node.inputs]
@@ -75,7 +81,10 @@ class Known:
             return None
         if node.op == "Identity":
             return [array for array in arrays if array is not None]
-        return fold(Call(self._graph, node, tuple(values)), self._most)
+        try:
+            return fold(Call(self._graph, node, tuple(values)), self._room, self._most)
+        except TooMuch:
+            return None
 
 
 def _needed(node: Node) -> List[str]:

@@ -179,7 +179,7 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
     names = Names(_own_names() | _taken_in_files(checkpoint))
     refuse_unknown(graph, list(outputs.values()), found.saved)
     parameters = Parameters(graph, found.saved, checkpoint, names)
-    constants = Constants(names)
+    constants = Constants(names, graph.path)
     tables = Tables(graph, names, constants)
     emitter = Emitter(graph, list(outputs.values()), parameters, constants, tables)
     kept = list(dict.fromkeys(parameters.by_node.values()))

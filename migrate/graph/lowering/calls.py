@@ -19,13 +19,18 @@ from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import function
 from migrate.graph.functions import Function, read_functions
 from migrate.graph.metagraph import Edge, Graph, Node
+from semisync.common.budget import Budget
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge, split
+from semisync.common.walks import Ends
 
 _CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 _IFS = {"If", "StatelessIf"}
 _WHILES = {"StatelessWhile", "While"}
-_MAX_NODES = 1_000_000  # of the whole: functions may call each other without end
+# What calls may make of a graph: functions may call each other, or themselves, without end.
+_MOST_MADE = 50_000  # nodes and inputs of nodes
+_MOST_TIMES = 10  # as many as the file has of them, besides
+_MOST_LETTERS = 1 << 26  # of names, which have those of all calls around a node
 
 
 def without_calls(graph: Graph) -> Graph:
@@ -53,15 +58,27 @@ def without_calls(graph: Graph) -> Graph:
     )
 
 
+def _size(node: Node) -> int:
+    return 1 + len(node.inputs) + len(node.controls)
+
+
 class _Lowering:
     """nodes: so far. calls: those that others stand for. results: what stands for the outputs of
     the calls. ends: the nodes that what waits for a call waits for."""
 
     def __init__(self, graph: Graph, functions: Mapping[str, Function]) -> None:
         self._graph, self._functions = graph, functions
+        written = [*graph.nodes.values()]
+        written += [node for each in functions.values() for node in each.nodes.values()]
+        calling = f"{graph.path}: its functions call each other, or themselves, to more than"
+        most = _MOST_MADE + _MOST_TIMES * sum(map(_size, written))
+        self._room = Budget(most, f"{calling} {most:,} nodes and inputs of nodes")
+        letters = f"{calling} {_MOST_LETTERS:,} letters in the names of nodes"
+        self._letters = Budget(_MOST_LETTERS, letters)
         self.nodes: Dict[str, Node] = {}
         self.calls: Dict[str, Node] = {}
         self._results: Dict[Edge, Edge] = {}
+        self._real = Ends(self._results.get, graph.path)  # asked once all results are there
         self._ends: Dict[str, Tuple[str, ...]] = {}
 
     def take(self, nodes: Sequence[Node]) -> List[Node]:
@@ -76,10 +93,6 @@ class _Lowering:
                 self._while(made, node)
             else:
                 self.nodes[node.name] = node
-        if len(self.nodes) + len(made) > _MAX_NODES:
-            raise BadInput(
-                f"{self._graph.path}: its functions call each other to more than {_MAX_NODES} nodes"
-            )
         return made
 
     def rewired(self, nodes: Mapping[str, Node]) -> Dict[str, Node]:
@@ -95,11 +108,6 @@ class _Lowering:
     def real(self, tensor: str) -> str:
         """The name of a tensor that is there, for one that may be a call's."""
         return of_edge(self._real(split(tensor)))
-
-    def _real(self, edge: Edge) -> Edge:
-        while edge in self._results:
-            edge = self._results[edge]
-        return edge
 
     def _returns(self, node: Node, results: Sequence[Edge], ends: Sequence[str]) -> None:
         self._results.update(((node.name, k), edge) for k, edge in enumerate(results))
@@ -190,5 +198,7 @@ class _Lowering:
             controls = tuple(prefix + name for name in inner.controls if name in found.nodes)
             controls += () if edges or controls else (pivot,)
             whole = inner._replace(name=prefix + inner.name, inputs=edges, controls=controls)
+            self._room.take(_size(whole))
+            self._letters.take(sum(map(len, (whole.name, *controls, *(name for name, _ in edges)))))
             made.append(whole)
         return [outside(edge) for edge in found.results]

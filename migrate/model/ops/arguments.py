@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any, List, Optional, Sequence
 
-from migrate.model.ops.values import HOST, OBJECT, STRINGS, Call, Value, listed
+from migrate.model.ops.values import HOST, MOST_SIZES, OBJECT, STRINGS, Call, Value, listed
+from semisync.common.errors import BadInput
+
+_MOST_ELEMENTS = 256  # of the sizes of a tensor, and of what is computed from them
 
 
 def number(value: Value) -> str:
@@ -31,7 +34,11 @@ def spread(value: Value) -> str:
 
 
 def elements(value: Value) -> Optional[List[str]]:
-    """The expressions of the integers of a tuple; None if their number is not known."""
+    """The expressions of the integers of a tuple; None if their number is not known, or not that of
+    the axes of a tensor."""
+    length = value.shape[0] if value.shape else None
+    if max(length or 0, 0 if value.constant is None else value.constant.size) > _MOST_ELEMENTS:
+        return None
     known = _numbers(value)
     if known is not None:
         return [str(int(one)) for one in known]
@@ -39,7 +46,6 @@ def elements(value: Value) -> Optional[List[str]]:
         written = ast.parse(value.text, mode="eval").body
         if isinstance(written, ast.Tuple):
             return [ast.unparse(one) for one in written.elts]
-    length = value.shape[0] if value.shape else None
     return None if length is None else [f"{value}[{k}]" for k in range(length)]
 
 
@@ -48,9 +54,15 @@ def _numbers(value: Value) -> Optional[List[Any]]:
 
     Raises:
         TypeError: it holds strings.
+        BadInput: far too many for sizes or axes.
     """
     if value.constant is not None and value.kind == STRINGS:
         raise TypeError("a string stands where a number belongs")
+    if value.constant is not None and value.constant.size > MOST_SIZES:
+        raise BadInput(
+            f"the graph gives an op {value.constant.size:,} sizes or axes, as the constant "
+            f"{value.text}, expected at most {MOST_SIZES:,}; it is damaged"
+        )
     return None if value.constant is None else value.constant.reshape(-1).tolist()
 
 

@@ -12,6 +12,7 @@ from typing import Tuple
 from migrate.encoding.dtypes import number_type
 from migrate.model.ops.values import HOST, Call, Ops, torch_type
 
+_TERMS = 16  # of a sum that is written out
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
@@ -45,9 +46,11 @@ def minimum(call: Call) -> str:
 
 
 def add_n(call: Call) -> str:
-    """`x + y + z`"""
+    """`x + y + z`; of many `runtime.add_n([x, y, z])`"""
     first, *rest = call.args
-    return " + ".join([first.tensor, *(value.operand for value in rest)])
+    terms = [first.tensor, *(value.operand for value in rest)]
+    # a sum of thousands is as deep an expression, at which Python's parser gives up
+    return " + ".join(terms) if len(terms) <= _TERMS else f"runtime.add_n([{', '.join(terms)}])"
 
 
 def cast(call: Call) -> str:

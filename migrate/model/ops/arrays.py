@@ -239,7 +239,8 @@ def _is_batch(call: Call) -> bool:
     bounds = [nodes[name] for name, _ in size.inputs[1:]]
     if whole.op != "Shape" or any(bound.op != "Const" for bound in bounds):
         return False
-    taken = [constant_array(call.graph, bound).tolist() for bound in bounds]
+    taken = [constant_array(call.graph, bound) for bound in bounds]
+    taken = [one.tolist() for one in taken if one.size == 1]
     return taken == [[0], [1], [1]] and whole.inputs[0] == call.node.inputs[0]
 
 

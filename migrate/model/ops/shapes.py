@@ -8,6 +8,7 @@ tuple of Python.
 
 from __future__ import annotations
 
+import itertools
 from typing import Callable, Dict, List, Optional, Union
 
 from migrate.graph.metagraph import Graph
@@ -15,8 +16,11 @@ from migrate.model.ops.arguments import elements, number, sizes
 from migrate.model.ops.slicing import Part, slices
 from migrate.model.ops.values import HOST as ON_HOST
 from migrate.model.ops.values import Call, Host, Many, Ops, Value
+from semisync.common.walks import reachable
 
 _INTEGERS = ("int32", "int64")
+_COUNTING = {"Add", "AddV2", "Cast", "Identity", "Maximum", "Minimum", "Mul", "Range", "Sub"}
+_MOST_COUNTING = 64  # ops between a rank and a range of axes
 _VECTOR = (None,)
 
 
@@ -64,6 +68,17 @@ def elementwise(form: str) -> Callable[[Call], Optional[Host]]:
         return Host(_tuple([form.format(*row) for row in zip(*columns)]), (length,))
 
     return write
+
+
+def product(call: Call) -> Optional[Host]:
+    """`x.shape[0] * 2`; not of products of products of products: Python's integers grow with each,
+    where TensorFlow's stay 32 or 64 bits."""
+    return _TIMES(call) if _factors(call.graph, call.node.name) <= _MOST_FACTORS else None
+
+
+def products(call: Call) -> Optional[Host]:
+    """`math.prod(x.shape)`, as `product`."""
+    return _PROD(call) if _factors(call.graph, call.node.name) <= _MOST_FACTORS else None
 
 
 def reduction(function: str) -> Callable[[Call], Optional[Host]]:
@@ -200,6 +215,23 @@ def choose(call: Call) -> Optional[Host]:
     return Host(f"{first} if {condition} else {second}", ())
 
 
+def _factors(graph: Graph, name: str) -> int:
+    """How often a number is multiplied on the way from sizes; far too often on long ways."""
+
+    def before(one: str) -> List[str]:
+        node = graph.nodes[one]
+        return [source for source, _ in node.inputs] if node.op in HOST else []
+
+    ops = [graph.nodes[one].op for one in itertools.islice(reachable([name], before), _MOST_STEPS)]
+    often = ops.count("Mul") + _OF_PROD * ops.count("Prod")
+    return often if len(ops) < _MOST_STEPS else _MOST_STEPS
+
+
+_TIMES, _PROD = infix("*"), reduction("math.prod")
+_MOST_FACTORS, _OF_PROD = 16, 4
+_MOST_STEPS = 1024
+
+
 def _tuple(items: List[str]) -> str:
     return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
 
@@ -211,16 +243,16 @@ def _written(value: Value) -> Optional[List[str]]:
     return elements(value) if value.text.startswith("(") else None
 
 
-def _counts_axes(graph: Graph, name: str, depth: int = 8) -> bool:
+def _counts_axes(graph: Graph, name: str) -> bool:
     """Whether a number depends on the rank of a tensor, and on nothing else that is computed."""
-    node = graph.nodes[name]
-    if node.op in ("Const", "Rank") or not depth:
-        return node.op == "Rank"
-    passes = ("Add", "AddV2", "Cast", "Identity", "Maximum", "Minimum", "Mul", "Range", "Sub")
-    if node.op not in passes:
-        return False
-    computed = [edge[0] for edge in node.inputs if graph.nodes[edge[0]].op != "Const"]
-    return bool(computed) and all(_counts_axes(graph, one, depth - 1) for one in computed)
+
+    def computed(one: str) -> List[str]:
+        edges = graph.nodes[one].inputs if graph.nodes[one].op in _COUNTING else ()
+        return [source for source, _ in edges if graph.nodes[source].op != "Const"]
+
+    found = list(itertools.islice(reachable([name], computed), _MOST_COUNTING + 1))
+    counts = (graph.nodes[one].op == "Rank" or bool(computed(one)) for one in found)
+    return len(found) <= _MOST_COUNTING and all(counts)
 
 
 OPS: Ops = {
@@ -254,12 +286,12 @@ HOST: Dict[str, Callable[[Call], Optional[Union[Host, Many]]]] = {
     "Maximum": elementwise("max({}, {})"),
     "Min": reduction("min"),
     "Minimum": elementwise("min({}, {})"),
-    "Mul": infix("*"),
+    "Mul": product,
     "Neg": elementwise("-{}"),
     "NotEqual": infix("!="),
     "OnesLike": ones,
     "Pack": pack,
-    "Prod": reduction("math.prod"),
+    "Prod": products,
     "Range": axes,
     "Reshape": reshape,
     "ReverseV2": reverse,

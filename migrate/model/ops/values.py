@@ -24,6 +24,7 @@ from migrate.graph.attributes import Shape
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
 
+MOST_SIZES = 1 << 12  # that are written out, be they axes or the parts of a split
 TENSOR, HOST, STRINGS, OBJECT = "tensor", "host", "strings", "object"
 
 TYPES = frozenset(  # whose names are those of torch, too
@@ -137,10 +138,15 @@ class Call:
 
     def integers(self, position: int) -> List[int]:
         """As `constant`, of one integer or a list of them."""
-        found = self.constant(position)
-        if found.dtype.kind not in "biu":
+        known = self.constant(position)
+        if known.dtype.kind not in "biu":
             raise self.refusal(f"its input {position} is no integer")
-        return [int(value) for value in found.reshape(-1)]
+        if known.size > MOST_SIZES:
+            raise self.refusal(
+                f"its input {position} has {known.size:,} sizes or axes, expected at most "
+                f"{MOST_SIZES:,}"
+            )
+        return [int(value) for value in known.reshape(-1)]
 
     def integer(self, name: str, default: int = 0) -> int:
         """An attribute; `default` where the node has none."""

@@ -38,6 +38,7 @@ _NAMES = {
         "matrix_set_diag",
     ],
     "elementwise": [
+        "add_n",
         "div_no_nan",
         "maximum",
         "minimum",

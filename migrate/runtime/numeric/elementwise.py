@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import operator
+from typing import Any, Sequence
 
 import torch
 from torch import Tensor
 
 from migrate.runtime.strings import Strings
+
+
+def add_n(values: Sequence[Any]) -> Any:
+    """The sum of tensors, or of numbers after a tensor, one after the other."""
+    return functools.reduce(operator.add, values)
 
 
 def maximum(x: Any, y: Tensor) -> Tensor:

@@ -1,0 +1,154 @@
+"""How much an op makes of constants, told before it is computed.
+
+    numbers    torch itself tells: each of its ops runs on the device "meta" first, on tensors that
+               have sizes and no values. What has as many values as a value says has no form there:
+               `_BY_VALUES` tells it. What else has none gives no more than it is given
+    text, and  what counts (`registry.DYNAMIC_OPS`): at most its arguments, their integers and its
+               attributes, multiplied. That is far too much for most, and too little for none
+
+All that is told is taken from one budget, for an op that is small may be there a million times.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, Callable, Dict, Mapping
+
+import numpy
+
+from migrate.model.ops.registry import DYNAMIC_OPS
+from migrate.model.ops.values import STRINGS, Call
+
+MOST = 1 << 24  # values of one result on the way
+_MOST_OF_ALL = 1 << 28
+_MOST_GUESSED = 1 << 20
+# The sizes and numbers that an op is given, multiplied, of which none makes more than MOST values:
+# the square of that, as where a vector becomes a diagonal.
+_SMALL = 1 << 12
+_WIDTHS = ("precision", "width")  # integer attributes by which text grows
+
+
+class TooMuch(Exception):
+    """An op would make more values of constants than are computed while a model is converted.
+
+    Attributes:
+        values: how many; 0 where all ops together do.
+    """
+
+    def __init__(self, values: int = 0) -> None:
+        super().__init__(values)
+        self.values = values
+
+
+class Room:
+    """What may be computed of the constants of one graph."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_OF_ALL
+
+    def take(self, values: int) -> None:
+        """Raises TooMuch unless there is room for so many values more."""
+        if values > MOST:
+            raise TooMuch(values)
+        self._left -= values
+        if self._left < 0:
+            raise TooMuch
+
+    def of(self, call: Call) -> Any:
+        """A context in which the expression of a call is evaluated.
+
+        Raises:
+            TooMuch: at once, or while it is evaluated.
+        """
+        self.take(sum(arg.constant.size for arg in call.args if arg.constant is not None))
+        guessed = call.node.op in DYNAMIC_OPS or any(arg.kind == STRINGS for arg in call.args)
+        if guessed and _at_most(call) > _MOST_GUESSED:
+            raise TooMuch
+        return _telling()(self.take)
+
+
+def _at_most(call: Call) -> int:
+    """More than the values and letters that an op gives that counts, or works on text."""
+    factors = [1 + len(value) for name, value in call.node.attrs.items() if name[:1] != "_"]
+    factors = [max(factors, default=1), *(1 + abs(call.integer(name)) for name in _WIDTHS)]
+    for arg in call.args:
+        if arg.constant is None or not arg.constant.size:
+            continue
+        if arg.constant.dtype == object:
+            factors.append(sum(1 + len(text) for text in arg.constant.reshape(-1)))
+        else:
+            counts = arg.constant.dtype.kind in "iu"
+            factors += [arg.constant.size, *(map(_count, arg.constant.flat) if counts else ())]
+        if math.prod(factors) > _MOST_GUESSED:
+            break
+    return math.prod(factors)
+
+
+def _count(number: numpy.integer) -> int:
+    return max(1, abs(int(number)))
+
+
+@functools.lru_cache(maxsize=None)
+def _telling() -> Callable[[Callable[[int], None]], Any]:
+    """The class of such contexts; made late, for it takes torch."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Telling(TorchDispatchMode):
+        """Hands on what each op of torch makes, before it does."""
+
+        def __init__(self, take: Callable[[int], None]) -> None:
+            super().__init__()
+            self._take = take
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # else torch imports its whole compiler, to keep it out of here
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            self._take(_told(func, args, kwargs or {}))
+            return func(*args, **(kwargs or {}))
+
+    return Telling
+
+
+# What an op makes whose result has as many values as its argument says.
+_BY_VALUES: Dict[str, Callable[..., int]] = {
+    "aten::bincount": lambda x, *_, **__: 1 + int(x.max()) if x.numel() else 0,
+    "aten::repeat_interleave": lambda repeats, *_, **__: int(repeats.sum()),
+}
+
+
+def _size(argument: Any) -> int:
+    """By how much an argument may multiply what an op makes."""
+    if isinstance(argument, int):
+        return max(1, abs(argument))
+    return max(1, argument.numel()) if hasattr(argument, "numel") else 1
+
+
+def _told(func: Any, args: Any, kwargs: Mapping[str, Any]) -> int:
+    """The values that an op of torch makes; 0 of one that gives or changes what there is."""
+    import torch
+    from torch.utils._pytree import tree_leaves, tree_map_only
+
+    schema = func._schema
+    if all(one.alias_info is not None for one in schema.returns):
+        return 0
+    by_values = _BY_VALUES.get(schema.name)
+    if by_values is not None:
+        return by_values(*args, **kwargs)
+    given = [_size(one) for one in tree_leaves((args, dict(kwargs)))]
+    if math.prod(given) <= _SMALL:
+        return sum(given)
+    meta = torch.device("meta")
+    sized = tree_map_only(torch.Tensor, lambda one: one.to(meta), (args, dict(kwargs)))
+    if any(one.name == "device" for one in schema.arguments):
+        sized[1]["device"] = meta
+    try:
+        made = func(*sized[0], **sized[1])
+    except (NotImplementedError, RuntimeError):  # the op itself says what is wrong, if it is
+        return 0
+    parts = made if isinstance(made, (tuple, list)) else [made]
+    return sum(one.numel() for one in parts if isinstance(one, torch.Tensor))
