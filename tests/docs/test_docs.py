@@ -17,7 +17,16 @@ def name_of(page):
 
 
 WORDS_ALONE = {
-    *("architecture", "compare", "evidence", "schedulers", "status", "troubleshooting", "versions"),
+    *(
+        "architecture",
+        "compare",
+        "evidence",
+        "foreign",
+        "schedulers",
+        "status",
+        "troubleshooting",
+        "versions",
+    ),
     *("input/files", "launch/listening", "convert/migrate_data", "convert/migrate_report"),
     *("wrap/rewrite", "wrap/batch_norm", "wrap/parameters", "wrap/peers", "wrap/traps"),
     "wrap/feeds",
@@ -42,6 +51,16 @@ def test_a_page_of_words_alone_has_no_code(name):
 @pytest.mark.parametrize("page", TASKS, ids=name_of)
 def test_a_page_of_one_task_has_at_most_800_words(page):
     assert len(page.read_text(encoding="utf-8").split()) <= 800
+
+
+def test_each_test_that_a_page_names_is_there():
+    named = {
+        path
+        for page in DOCS.rglob("*.md")
+        for path in re.findall(r"tests/[\w/]+\.py", page.read_text())
+    }
+    assert "tests/model/foreign/test_guard.py" in named
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
