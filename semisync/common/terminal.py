@@ -33,16 +33,19 @@ def quoted(name):
     return name if plain and len(name.split()) == 1 else repr(name)
 
 
-def say(*lines, **options):
+def say(*lines, error=False, flush=False):
     """Writes lines.
 
     Args:
         lines: each becomes one, whatever it holds.
-        options: `error`, whether to write to the standard error; `flush`, whether at once.
+        error: to the standard error.
+        flush: at once.
     """
-    stream = sys.stderr if options.get("error") else sys.stdout
+    stream = sys.stderr if error else sys.stdout
+    if stream is None:  # the parent process closed it
+        return
     stream.write("".join(shown(line) + "\n" for line in lines))
-    if options.get("flush"):
+    if flush:
         stream.flush()
 
 

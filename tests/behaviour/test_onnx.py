@@ -38,7 +38,7 @@ def test_a_package_that_is_not_there_is_named(wide_and_deep, monkeypatch, capsys
 def test_an_export_that_alone_differs_is_shown_and_is_no_verdict_on_the_model():
     same = OutputDifference("logits:0", "torch", 0.0, None, 0.0, None, 0)
     other = OutputDifference("logits:0", OF_TORCH, float("inf"), None, 0.0, None, 3)
-    report = ForwardReport(48, [same, other], None, {}, [])
+    report = ForwardReport(48, 48, [same, other], None, {}, [])
     assert report.equal
     assert f"logits:0, {OF_TORCH}: 3 of 48 rows differ" in "\n".join(forward_lines(report))
     assert "the export alone is at fault" in "\n".join(forward_lines(report))
