@@ -41,5 +41,7 @@ def lose(directory, fqn, rows=0, reason=None):
     for path in [*directory.glob("*.distcp"), directory / ".metadata"]:
         path.unlink()
     dcp.save(tensors, checkpoint_id=directory, no_dist=True)
+    index = (directory / ".metadata").read_bytes()
+    manifest.index_sha256 = hashlib.sha256(index).hexdigest()
     (directory / "manifest.json").write_text(manifest.to_json())
     return lost.source
