@@ -32,7 +32,7 @@ def check_beside(directory: str, manifest: Manifest, result: Verification) -> No
     if model_json.contradicts(config, manifest):
         result.differs(f"{model_json.FILE} has a table that is not so in the manifest")
     elif json.dumps(config) != json.dumps(model_json.model_config(manifest)):
-        result.notes.append(f"{model_json.FILE} is not as it was written, but edited since")
+        result.unchecked.append(f"{model_json.FILE}, which was edited since it was written")
 
 
 def check_index(directory: str, manifest: Manifest, result: Verification) -> None:
@@ -53,7 +53,7 @@ def _check_settings(directory: str, manifest: Manifest, result: Verification) ->
             result.differs(f"{name} cannot be read ({error})")
             continue
         if found != settings:
-            result.notes.append(f"{name} is not as it was written, but edited since")
+            result.unchecked.append(f"{name}, which was edited since it was written")
 
 
 def check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:

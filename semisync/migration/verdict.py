@@ -65,17 +65,25 @@ def verdict_of(parts: Sequence[Part]) -> Verdict:
 
 def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
     """The verdict as a sentence or two."""
+    more = _unchecked(parts)
     if verdict is Verdict.NOT_MIGRATED:
-        differs = "What differs: {}.{}".format(_in(parts, State.FAILED), _look_first(parts))
-        return differs + _every_row(parts)
+        differs = "What differs: {}{}.".format(_in(parts, State.FAILED), more)
+        return differs + _look_first(parts) + _every_row(parts)
     if verdict is Verdict.INCONCLUSIVE:
         unanswered = _in(parts, State.OPEN, State.NOT_RUN)
-        return "No part failed. Not settled: {}.".format(unanswered)
+        return "No part failed. Not settled: {}{}.".format(unanswered, more)
     left_out = _in(parts, State.LEFT_OUT)
     sentence = "The model in torch has TensorFlow's values, outputs and AUC"
     if left_out:
-        return "{}. Left out: {}.{}".format(sentence, left_out, _every_row(parts))
-    return "{}, and takes its training steps.{}".format(sentence, _every_row(parts))
+        return "{}. Left out: {}{}.{}".format(sentence, left_out, more, _every_row(parts))
+    return "{}, and takes its training steps{}.{}".format(sentence, more, _every_row(parts))
+
+
+def _unchecked(parts: Sequence[Part]) -> str:
+    """What the parts that passed did not look at, as the end of a sentence."""
+    reports = [p.found.get("report", p.found) for p in parts if p.state is State.PASSED]
+    found = [one for report in reports for one in report.get("unchecked", [])]
+    return "; not checked: {}".format("; ".join(found)) if found else ""
 
 
 def _every_row(parts: Sequence[Part]) -> str:

@@ -247,6 +247,18 @@ def test_the_largest_difference_of_all_rows_is_in_the_verdict(migrated):
     )
 
 
+def test_an_edited_model_json_stands_in_the_verdict(job, again, capsys):
+    path = again / "converted" / "model.json"
+    config = json.loads(path.read_text())
+    config["tables"][0]["optimizer"]["arguments"]["lr"] = 0.2
+    path.write_text(json.dumps(config))
+    assert migrate(job, again, "--steps", "0") == 0
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if line.startswith("MIGRATED: ")]
+    assert "; not checked: model.json, which was edited since it was written." in line
+    assert report(again)["sentence"] in line
+
+
 def test_steps_that_differ_are_named_first(job, again, monkeypatch):
     def compare(prefix, converted, data, setting, steps):
         one = StepDifference("slot", "out/kernel/Adagrad", 1, 0.007)
