@@ -24,12 +24,14 @@ class Begun(NamedTuple):
     Attributes:
         loss, again: of the batch; once more, if that was asked for.
         drawn: what the graph drew at random, by tensor.
+        watched: the values of the tensors that are watched, once in the first step.
         gradients: by variable node.
     """
 
     loss: float
     again: Optional[float]
     drawn: Dict[str, np.ndarray]
+    watched: Dict[str, np.ndarray]
     gradients: Dict[str, Gradient]
 
 
@@ -106,12 +108,13 @@ class TensorFlowGraph(TensorFlowModel):
         return (arrays["model"].tobytes() if "model" in arrays else None), head["why"]
 
     def begin(self, rows: int, features: Sequence[Feature], twice: bool) -> Begun:
-        """Begins a training step on a batch; `twice` computes the loss once more."""
+        """Begins a training step on a batch; `twice`, in the first one, computes the loss once
+        more, and what is watched."""
         head = {"rows": rows, "begin": "twice" if twice else "once"}
         _, arrays = self._ask(head, arrays_of(features))
         again = float(arrays["again"]) if twice else None
-        drawn, gradients = _under("drawn/", arrays), _gradients(arrays)
-        return Begun(float(arrays["loss"]), again, drawn, gradients)
+        drawn, watched = _under("drawn/", arrays), _under("watched/", arrays)
+        return Begun(float(arrays["loss"]), again, drawn, watched, _gradients(arrays))
 
     def rounding(self) -> Tuple[float, Dict[str, np.ndarray]]:
         """What the loss and the gradients of the step that was begun differ from themselves by;

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import functools
 import inspect
+import os
 import sys
-from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -13,19 +16,21 @@ from migrate.behaviour.subject import Subject
 from migrate.graph.find import frozen_file
 from migrate.model.load import Written, build_module
 from migrate.model.source.guard import checked_expression
+from migrate.runtime.interface import Variable
 from migrate.runtime.serving.linear import score_by_onednn
-from migrate.runtime.source import read_source
+from migrate.runtime.source import SOURCE, read_source
 from migrate.runtime.strings import Strings
 from migrate.scoring import torch_code
 from migrate.verification.carried import Carried
+
+_METHODS = ("forward", "transform", "numeric")
 
 
 class Converted:
     """What `semisync convert --model` wrote into a directory, ready to score.
 
     Attributes:
-        module: in evaluation mode.
-        inputs, outputs: INPUTS and OUTPUTS of its model.py.
+        inputs, outputs, variables: INPUTS, OUTPUTS and VARIABLES of its model.py.
 
     Raises:
         BadInput: it is not a whole conversion with its model, or its code fails.
@@ -35,9 +40,15 @@ class Converted:
         self.directory, self.path = directory, f"{directory}/model.py"
         with torch_code.explained(self.path):
             self._source = read_source(directory)
-            self.module = self._source.load()
         self.inputs: Mapping[str, Any] = self._source.INPUTS
         self.outputs: Sequence[str] = self._source.OUTPUTS
+        self.variables: Mapping[str, Variable] = getattr(self._source, "VARIABLES", {})
+
+    @functools.cached_property
+    def module(self) -> Any:
+        """With the weights that were converted, in evaluation mode; raises BadInput likewise."""
+        with torch_code.explained(self.path):
+            return self._source.load()
 
     def run(self, given: Mapping[str, Any]) -> Tuple[np.ndarray, ...]:
         """The outputs for one batch, in the order of `outputs`."""
@@ -46,8 +57,26 @@ class Converted:
 
     def watch(self, given: Mapping[str, Any]) -> Dict[str, Any]:
         """What the names of `forward` and its parts stand for when they return, for one batch."""
+        with self.watching() as found:
+            self.run(given)
+        return found
+
+    def names(self) -> Set[str]:
+        """The local names that `forward` and its parts assign."""
+        trees = (
+            node
+            for node in ast.walk(ast.parse(self._text()))
+            if isinstance(node, ast.FunctionDef) and node.name in _METHODS
+        )
+        names = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name))
+        return {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[Dict[str, Any]]:
+        """What the names of `forward` and its parts stand for when they return, of the run within;
+        complete at its end."""
         model = type(self.module)
-        methods = [getattr(model, name, None) for name in ("forward", "transform", "numeric")]
+        methods = [getattr(model, name, None) for name in _METHODS]
         codes = [inspect.unwrap(method).__code__ for method in methods if method is not None]
         found: Dict[str, Any] = {}
 
@@ -62,10 +91,9 @@ class Converted:
         before = sys.gettrace()
         sys.settrace(calls)
         try:
-            self.run(given)
+            yield found
         finally:
             sys.settrace(before)
-        return found
 
     def value(self, text: str, names: Mapping[str, Any]) -> Optional[np.ndarray]:
         """An expression of the source over the names of `watch`; None where it has no value."""
@@ -106,6 +134,11 @@ class Converted:
     def _text(self) -> str:
         with open(self.path, encoding="utf-8") as file:
             return file.read()
+
+
+def open_converted(directory: str) -> Optional[Converted]:
+    """The same; None for a conversion without its model."""
+    return Converted(directory) if os.path.isfile(os.path.join(directory, SOURCE)) else None
 
 
 def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:

@@ -134,7 +134,7 @@ class StepDifference(NamedTuple):
     """A value that differs after a training step.
 
     Attributes:
-        kind: "loss", "parameter", "slot", "statistic" or "counter".
+        kind: "loss", "gradient", "parameter", "slot", "statistic", "counter" or "dropout".
         name: TensorFlow's.
         step: from 1.
         relative: as `migrate.model.training.steps` measures it.
@@ -160,6 +160,7 @@ class TrainingReport(NamedTuple):
         notes: how both were run.
         lost: what the conversion lacks of what is trained, in a sentence; no step was taken then.
         begun: the optimizers' state that the checkpoint lacks; it started over on both sides.
+        unchecked: what the verdict does not say anything of, in words.
     """
 
     steps: int
@@ -172,6 +173,7 @@ class TrainingReport(NamedTuple):
     notes: List[str]
     lost: Optional[str] = None
     begun: Sequence[str] = ()
+    unchecked: Sequence[str] = ()
 
     @property
     def equal(self) -> bool:

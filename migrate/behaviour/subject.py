@@ -21,6 +21,7 @@ from migrate.graph.find import MetaGraph, find_meta_graph, frozen_file, lowered,
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.manifest.manifest import read_manifest
 from migrate.model.emitter import Emitter
+from migrate.model.folding import RANDOM
 from migrate.model.load import Written, write_source
 from migrate.model.named_inputs import as_converted
 from migrate.model.outputs import Outputs
@@ -96,6 +97,17 @@ def no_dropout(subject: Subject, emitter: Emitter) -> Dict[str, float]:
         if all(subject.has(edge) and not emitter.in_loop(edge[0]) for edge in layer.off):
             off.update((of_edge(edge), value) for edge, value in layer.off.items())
     return off
+
+
+def drawn_by(subject: Subject, emitter: Emitter) -> Dict[str, str]:
+    """The tensors that a module would draw at random, with their dtypes, in their order; but for
+    recognised dropout, and for those in branches, loops and functions, where nothing can be fed."""
+    nodes = subject.found.graph.nodes
+    return {
+        of_edge(edge): str(value.dtype)
+        for edge, value in emitter.computed().items()
+        if nodes[edge[0]].op in RANDOM and subject.has(edge)
+    }
 
 
 def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> None:

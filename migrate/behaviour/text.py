@@ -96,7 +96,10 @@ def training_lines(report: TrainingReport) -> List[str]:
     lines += [f"note: {note}" for note in report.notes]
     steps = f"{report.steps} {'step' if report.steps == 1 else 'steps'}"
     if report.exceeded is None:
-        lines.append(f"equal: {steps}; no relative difference is beyond {report.tolerance:g}")
+        line = f"equal: {steps}; no relative difference is beyond {report.tolerance:g}"
+        if report.unchecked:
+            line += f"; not checked: {'; '.join(report.unchecked)}"
+        lines.append(line)
     else:
         one = report.exceeded
         lines.append(

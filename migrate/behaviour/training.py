@@ -1,16 +1,21 @@
-"""The training op's own steps on the same batches in TensorFlow and in torch, compared after each.
+"""The training op's own steps on the same batches in TensorFlow and with model.py, compared after
+each.
 
-1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. The
-   weights, slots and counters are the conversion's; one that it lacks is a difference. What the
-   checkpoint lacks of the optimizers' state begins on both sides at the graph's first values.
+1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. What
+   is trained is the module of the conversion's model.py as it lies there, in training mode; its
+   outputs, or the logits that these are sigmoids of, go into the graph's loss, see
+   `trained.loss`. A conversion without a model.py has a module made from the graph in its place.
+   The weights, slots and counters are the conversion's; one that it lacks is a difference. What
+   the checkpoint lacks of the optimizers' state begins on both sides at the graph's first values.
 2. TensorFlow begins a step: what the graph draws at random first, then the loss and the gradients.
    What was drawn is fed to both sides.
 3. torch does the same, and `migrate.model.training.steps` compares both. Then both take the step
    with TensorFlow's gradients: every parameter, slot, statistic and counter after it is compared.
 4. Steps pass one by one; none is kept.
 
-Dropout is off on both sides. Where it cannot be in TensorFlow, the loss of a batch is another each
-time, and nothing is compared.
+Dropout at a constant rate is off on both sides, and its rates, places and masks' shapes are
+compared by themselves, see `trained.dropouts`. Where it cannot be off in TensorFlow, the loss of a
+batch is another each time, and nothing is compared. What is not compared the report says.
 """
 
 from __future__ import annotations
@@ -18,36 +23,30 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from typing import (
-    Any,
-    Collection,
-    Dict,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.in_tensorflow import TensorFlowGraph
+from migrate.behaviour.in_torch import Converted, open_converted
 from migrate.behaviour.report import StepDifference, TrainingReport
 from migrate.behaviour.rows.reading import read_full
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
 from migrate.behaviour.tables_by_id import TablesById, begin_with_zeros, zeros_fed
+from migrate.behaviour.trained import asked
+from migrate.behaviour.trained.dropouts import Dropouts
+from migrate.behaviour.trained.loss import join, without_model
 from migrate.graph.lowering.by_id import rows_written
-from migrate.graph.metagraph import Edge
-from migrate.graph.writes import initializer
-from migrate.manifest.naming import ids_of
-from migrate.model.emitter import Emitter
-from migrate.model.folding import RANDOM
-from migrate.model.training.build import Training, build_training
-from migrate.model.training.cutting import Given, cut
+from migrate.model.training.build import Training, optimizer_of, refuse_custom_gradients
 from migrate.model.training.recipe import Recipe, read_recipe
-from migrate.model.training.steps import TOLERANCE, BegunStep, GivenGradients, Values, compare_steps
+from migrate.model.training.steps import (
+    TOLERANCE,
+    BegunStep,
+    Difference,
+    GivenGradients,
+    Values,
+    compare_steps,
+)
 from migrate.open import open_model
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.verification.carried import Carried, Lost
@@ -56,8 +55,6 @@ from semisync.common.sentences import some_of
 from semisync.common.tensor_names import in_session, of_edge, short, split
 
 STEPS = 100
-_SAMPLER = "CandidateSampler"
-_OF_SAMPLER = ("int64", "float32", "float32")  # the sampled classes, two expected counts
 _SAME = 1e-6  # relative difference of a loss that was computed twice
 
 
@@ -83,73 +80,85 @@ def compare_training(
     """
     if steps < 1:
         raise UsageError(f"--steps is 1 or more, not {steps}")
+    model = open_converted(converted)
+    inputs = {} if model is None else model.inputs
     with open_model(prefix) as checkpoint:
-        subject = open_subject(checkpoint, converted, setting)
+        subject = open_subject(checkpoint, converted, setting, inputs)
         try:
-            both = _Both(subject, converted, setting)
+            both = _Both(subject, converted, model, setting)
         except Lost as error:
             return TrainingReport(0, tolerance, [], None, {}, {}, [], [], str(error))
         try:
             recorded = itertools.islice(both.steps(data), steps)
             found = compare_steps(both.training, recorded, tolerance)
+            dropouts = both.dropouts()
         finally:
             both.close()
-    largest = [_told(one) for _, one in sorted(found.largest.items())]
-    exceeded = None if found.exceeded is None else _told(found.exceeded)
+    largest, compared = dict(found.largest), dict(found.compared)
+    if dropouts:
+        compared["dropout"] = len(dropouts)
+        largest["dropout"] = max(dropouts, key=lambda one: one.relative)
+    beyond = [found.exceeded, *(one for one in dropouts if not one.relative <= tolerance)]
+    exceeded = next((_told(one) for one in beyond if one is not None), None)
     return TrainingReport(
         found.steps,
         tolerance,
-        largest,
+        [_told(one) for _, one in sorted(largest.items())],
         exceeded,
         found.neutral,
-        found.compared,
+        compared,
         list(both.training.optimizer.left_out),
         both.notes,
         begun=list(both.training.optimizer.begun),
+        unchecked=both.unchecked,
     )
 
 
 class _Both:
-    """The two sides, opened. training: torch's. notes: how both run."""
+    """The two sides, opened. training: torch's. notes: how both run. unchecked: what is not
+    compared."""
 
-    def __init__(self, subject: Subject, converted: str, setting: Setting) -> None:
+    def __init__(
+        self, subject: Subject, converted: str, model: Optional[Converted], setting: Setting
+    ) -> None:
         self._subject, self._setting = subject, setting
-        graph = subject.found.graph
-        recipe = read_recipe(graph)
-        self._loss = recipe.loss(graph)
-        sampled = _sampled(subject, self._loss)
-        emitter = _emitter(subject, self._loss, sampled)
-        self._drawn = {**sampled, **_random(subject, emitter)}
-        self._training_told = subjects.training_feeds(emitter, setting, training=True)
-        self.training = self._build(converted)
-        wanted = self.training.module.tensorflow_inputs
+        recipe = read_recipe(subject.found.graph)
+        self._loss = recipe.loss(subject.found.graph)
+        refuse_custom_gradients(subject.found, self._loss)
+        made = (
+            without_model(subject, converted, self._loss)
+            if model is None
+            else join(subject, model, self._loss)
+        )
+        self._module, self._drawn, emitters = made.module, made.drawn, made.emitters
+        told = [subjects.training_feeds(one, setting, training=True) for one in emitters]
+        self._training_told = {flag: value for feeds in told for flag, value in feeds.items()}
+        self.training = self._build(recipe, Carried(subject.checkpoint, converted))
+        compares = model is not None
+        self._dropouts = Dropouts(subject, emitters[0], self._module.training) if compares else None
+        wanted = self._module.tensorflow_inputs
         own = {name: one for name, one in wanted.items() if name not in self._drawn}
         self._constants = subjects.told_feeds(setting, own)
-        self._given = ModuleInputs(graph.path, own, setting.named, self._constants)
-        off = subjects.no_dropout(subject, emitter)
+        self._given = ModuleInputs(subject.raw.path, own, setting.named, self._constants)
+        off = {k: v for one in emitters for k, v in subjects.no_dropout(subject, one).items()}
         self._by_id = TablesById(subject, self.training)
         self._zeros = zeros_fed(subject)
-        begin_with_zeros(self._zeros, self.training.module)
+        begin_with_zeros(self._zeros, self._module)
         self.notes = ["dropout was off on both sides"] if off else []
+        self.unchecked = made.beside + (self._dropouts.unread_text if self._dropouts else [])
         self._tensorflow = self._open(recipe, own, off)
 
-    def _build(self, converted: str) -> Training:
-        subject = self._subject
-        training = build_training(
-            Carried(subject.checkpoint, converted),
-            subject.raw.path,
-            feeds=_numbers(self._setting),
-            given=dict(self._drawn),
-            assets=self._setting.assets,
-        )
+    def _build(self, recipe: Recipe, carried: Carried) -> Training:
+        subject, module, feeds = self._subject, self._module, _numbers(self._setting)
         trains = set(self._training_told.values()) or {True}
         if len(trains) > 1:
             raise UsageError(
                 "--feed says of some placeholders that the model trains, and of others that it "
                 f"does not: {self._training_told}"
             )
-        training.module.train(trains.pop())
-        return training
+        optimizer = optimizer_of(module, carried, subject.found, recipe, feeds)
+        module.train(trains.pop())
+        return Training(module, optimizer, of_edge(self._loss))
 
     def _open(
         self, recipe: Recipe, wanted: Mapping[str, Any], off: Mapping[str, float]
@@ -166,9 +175,9 @@ class _Both:
         self._fed = [in_session(name) for name in (*fed, *self._drawn)]
         subjects.refuse_unfed(subject, [self._loss], self._fed)
         subjects.refuse_unfed(subject, map(split, self._drawn), map(in_session, fed))
-        gradients, unread = _gradients(subject, self.training)
-        writers = _writers(subject, recipe)
-        rates = _raced(subject, self.training, writers)
+        gradients, unread = asked.gradients(subject, self.training)
+        writers = asked.writers(subject, recipe)
+        rates = asked.raced(subject, self.training, writers)
         self.notes += unread
         if rates:
             self.notes.append(
@@ -179,12 +188,13 @@ class _Both:
             "loss": of_edge(self._loss),
             "ops": sorted(rows_written(subject.raw, recipe.changes.nodes).union(*writers.values())),
             "drawn": list(self._drawn),
+            "watched": list(map(of_edge, self._dropouts.tensors)) if self._dropouts else [],
             "rates": rates,
             "gradients": gradients,
-            "variables": _variables(subject, self.training, self._by_id.tensors),
+            "variables": asked.variables(subject, self.training, self._by_id.tensors),
             "tables": self._by_id.tensors,
-            "moved": _moved(subject, writers, self._loss, gradients, self._fed),
-            "begun": _initializers(subject, self.training, recipe),
+            "moved": asked.moved(subject, writers, self._loss, gradients, self._fed),
+            "begun": asked.initializers(subject, self.training, recipe),
         }
         nodes = self.training.module.tensorflow_nodes
         return TensorFlowGraph(
@@ -204,6 +214,8 @@ class _Both:
         for number, features in enumerate(batches):
             begun = self._tensorflow.begin(size, features, twice=not number)
             self._check(begun.loss, begun.again)
+            if not number:
+                self._first = begun
             given = self._given.of(features)
             drawn = {name: _tensor(value) for name, value in begun.drawn.items()}
             rounding = functools.lru_cache(maxsize=None)(
@@ -211,6 +223,13 @@ class _Both:
             )
             gradients = self._by_id.gradients(begun.gradients)
             yield BegunStep({**given, **drawn}, begun.loss, gradients, rounding, self._finish)
+
+    def dropouts(self) -> List[Difference]:
+        """How the dropouts of model.py differ from the graph's, after the first step."""
+        if self._dropouts is None:
+            return []
+        values = {split(name): value for name, value in self._first.watched.items()}
+        return self._dropouts.compare(values, self._module.dropped)
 
     def _rounding(self, gradients: GivenGradients) -> Tuple[float, Values]:
         loss, found = self._tensorflow.rounding()
@@ -233,124 +252,6 @@ class _Both:
     def close(self) -> None:
         """Ends TensorFlow."""
         self._tensorflow.close()
-
-
-def _emitter(subject: Subject, loss: Edge, sampled: Mapping[str, str]) -> Emitter:
-    given = {split(name): Given(name, dtype) for name, dtype in sampled.items()}
-    found = subject.found._replace(graph=cut(subject.found.graph, given))
-    return subject._replace(found=found).write({of_edge(loss): loss}).emitter
-
-
-def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
-    """The tensors of samplers of classes that the loss depends on, with their dtypes."""
-    nodes = subject.found.graph.nodes
-    needed = subjects.upstream(subject.found.graph, [loss])
-    return {
-        of_edge(edge): _OF_SAMPLER[edge[1]]
-        for name in sorted(needed)
-        for edge in nodes[name].inputs
-        if nodes[edge[0]].op.endswith(_SAMPLER) and subject.has(edge)
-    }
-
-
-def _random(subject: Subject, emitter: Emitter) -> Dict[str, str]:
-    """The tensors that the module would draw at random, with their dtypes; but for recognised
-    dropout, and for those in branches, loops and functions, where nothing can be fed."""
-    nodes = subject.found.graph.nodes
-    return {
-        of_edge(edge): str(value.dtype)
-        for edge, value in emitter.computed().items()
-        if nodes[edge[0]].op in RANDOM and subject.has(edge)
-    }
-
-
-def _variables(
-    subject: Subject, training: Training, tables: Collection[str]
-) -> Dict[str, List[str]]:
-    """The nodes of all that is compared, by the name in the checkpoint; but for tables by id."""
-    optimizer = training.optimizer
-    names = {one.variable for one in training.module.tensorflow_nodes.values()}
-    names |= {target.name for target in optimizer.targets}
-    names |= {name for slots in optimizer.slots.values() for name in slots.values()}
-    names |= set(optimizer.names.values())
-    names -= {*tables, *map(ids_of, tables)}
-    nodes: Dict[str, List[str]] = {name: [] for name in names}
-    for node, saved in sorted(subject.found.saved.items(), key=lambda item: item[1].row):
-        if saved.name in nodes and node in subject.raw.nodes:
-            nodes[saved.name].append(node)
-    nodes.update(optimizer.begun)
-    return nodes
-
-
-def _initializers(subject: Subject, training: Training, recipe: Recipe) -> List[str]:
-    """The nodes that give first values to what a step needs and the checkpoint lacks."""
-    begun = (node for nodes in training.optimizer.begun.values() for node in nodes)
-    lacking = {*begun, *recipe.changes.written} - set(subject.found.saved)
-    return sorted({initializer(node) for node in lacking} & set(subject.raw.nodes))
-
-
-def _gradients(
-    subject: Subject, training: Training
-) -> Tuple[Dict[str, List[Optional[str]]], List[str]]:
-    """The tensors of the gradients by variable node, and a note on those that cannot be read."""
-    found: Dict[str, List[Optional[str]]] = {}
-    unread: List[str] = []
-    for target in training.optimizer.targets:
-        edges = [edge for slices in target.gradients.values() for edge in slices if edge]
-        if not all(subject.has(edge) for edge in edges):
-            unread.append(target.name)
-            continue
-        for node, slices in target.gradients.items():
-            found[node] = [None if edge is None else of_edge(edge) for edge in slices]
-    notes = []
-    if unread:
-        notes.append(
-            f"torch took gradients of its own of {some_of(map(repr, unread))}"
-            ": the graph computes them in a function, where TensorFlow does not let one read them"
-        )
-    return found, notes
-
-
-def _writers(subject: Subject, recipe: Recipe) -> Dict[str, Set[str]]:
-    """Every variable that a step writes: the nodes of the raw graph that do so."""
-    return {
-        variable: {node.name for node in nodes} & subject.raw.nodes.keys()
-        for variable, nodes in recipe.changes.written.items()
-    }
-
-
-def _raced(subject: Subject, training: Training, written: Mapping[str, Set[str]]) -> List[str]:
-    """The hyperparameters that a step computes of variables that it writes, in no order: BERT's job
-    assigns the global step beside its optimizer. None whose own computing writes."""
-    graph = subject.raw
-    writing: Set[str] = set().union(*written.values())
-
-    def in_no_order(edge: Edge) -> bool:
-        read = subjects.upstream(graph, [edge], controls=False) & written.keys() - {edge[0]}
-        writers = [(name, 0) for variable in read for name in written[variable]]
-        if not writers or subjects.upstream(graph, [edge]) & writing:
-            return False
-        return any(edge[0] not in subjects.upstream(graph, [one]) for one in writers)
-
-    edges = {edge for rule in training.optimizer.rules.values() for _, edge in rule.edges}
-    return [of_edge(edge) for edge in sorted(filter(subject.has, edges)) if in_no_order(edge)]
-
-
-def _moved(
-    subject: Subject,
-    written: Mapping[str, Set[str]],
-    loss: Edge,
-    gradients: Mapping[str, Sequence[Optional[str]]],
-    fed: List[str],
-) -> List[str]:
-    """The variables that computing the loss and the gradients changes."""
-    told = [split(tensor) for tensors in gradients.values() for tensor in tensors if tensor]
-    needed = subjects.upstream(subject.raw, [loss, *told], fed)
-    return sorted(
-        variable
-        for variable, writers in written.items()
-        if variable in subject.raw.nodes and writers & needed
-    )
 
 
 def _numbers(setting: Setting) -> Dict[str, Any]:

@@ -68,6 +68,7 @@ from migrate.model.source.statements import (
 from migrate.model.unchanged import find_unchanged
 from semisync.common.errors import BadInput, UsageError
 
+_TRAINS = "self.training"
 _MOST_COMPUTED = 1 << 28  # values that an op makes of constants, each time that the model runs
 _MOST_LETTERS = 1 << 23  # of all expressions together
 _COMPARED = 64  # values of constants that are looked at: shapes, bounds
@@ -185,7 +186,7 @@ class Emitter:
     @property
     def flags(self) -> List[str]:
         """The tensors that say in the graph whether the model trains: `self.training` here."""
-        told = {edge[0] for edge, value in self._values.items() if str(value) == "self.training"}
+        told = {edge[0] for edge, value in self._values.items() if str(value) == _TRAINS}
         return sorted(f"{node}:0" for node in told | self._flags if node is not None)
 
     def computed(self) -> Dict[Edge, Value]:
@@ -199,6 +200,16 @@ class Emitter:
             and not (value.is_variable or value.constant is not None)
             and self.regions.of.get(edge[0]) == NOWHERE
         }
+
+    def while_training(self, node: str) -> bool:
+        """Whether a node runs once in every run of a model that trains."""
+        predicates = self.regions.predicates
+        return all(
+            branch == "1"
+            and cond in predicates
+            and str(self._values.get(self.subject.beyond(predicates[cond]))) == _TRAINS
+            for cond, branch in self.regions.of.get(node, NOWHERE)
+        )
 
     def in_loop(self, node: str) -> bool:
         """Whether a node is computed in every round of a loop."""
@@ -223,7 +234,7 @@ class Emitter:
         elif name in self.layers:
             self._layer(node, self.layers[name])
         elif name in self._flags or is_training_flag(self._graph, node):
-            self._values[name, 0] = Value("self.training", HOST, "bool", ())
+            self._values[name, 0] = Value(_TRAINS, HOST, "bool", ())
         elif self.features.of((name, 0)) is not None:
             self._input(node)
         elif node.op in TABLES:

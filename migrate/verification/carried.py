@@ -7,7 +7,7 @@ checkpoint's own value would hide that it was lost.
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Iterable, Optional
 
 import numpy
 import torch
@@ -17,7 +17,7 @@ from migrate.checkpoint.partitions import by_partition, row_blocks
 from migrate.checkpoint.tensor_info import rows_of
 from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.whole_tables import with_tables
-from migrate.manifest.manifest import read_manifest
+from migrate.manifest.manifest import Written, read_manifest
 from migrate.targets.reading import open_target
 from migrate.to_tensorflow.held import as_array
 from semisync.common.errors import BadInput
@@ -51,9 +51,26 @@ class Carried(Checkpoint):
     def read(self, name: str, rows: Optional[slice] = None) -> numpy.ndarray:
         """Reads as `Checkpoint.read`; raises Lost for what is absent or has other values."""
         info = self[name]
-        torch_type = BY_NAME[info.dtype].torch
-        if torch_type is None:  # text, which stands in files of the model's own
+        written = self._found(name)
+        if written is None:
             return self._source.read(name, rows)
+        values = self._reader.rows(written.fqn, 0, rows_of(info.shape))
+        values = values.to(getattr(torch, str(BY_NAME[info.dtype].torch))).contiguous()
+        array = as_array(values).reshape(info.shape)
+        if written.partition_strategy == "mod":
+            array = array[by_partition(len(array), len(row_blocks(info, name)))]
+        return array if rows is None else array[rows]
+
+    def refuse_lost(self, names: Iterable[str]) -> None:
+        """Raises Lost if one of these cannot be read."""
+        for name in names:
+            self._found(name)
+
+    def _found(self, name: str) -> Optional[Written]:
+        """Where a variable stands; None for text, which stands in files of the model's own."""
+        info = self[name]
+        if BY_NAME[info.dtype].torch is None:
+            return None
         written = self._written.get(name)
         if written is None:
             reason = self._manifest.dropped.get(name, "it is not in its manifest")
@@ -73,9 +90,4 @@ class Carried(Checkpoint):
                 f"{self._directory} has {found} as {written.fqn!r}, which is {name!r} of "
                 f"{self.prefix}, {list(info.shape)}"
             )
-        values = self._reader.rows(written.fqn, 0, rows_of(info.shape))
-        values = values.to(getattr(torch, torch_type)).contiguous()
-        array = as_array(values).reshape(info.shape)
-        if written.partition_strategy == "mod":
-            array = array[by_partition(len(array), len(row_blocks(info, name)))]
-        return array if rows is None else array[rows]
+        return written

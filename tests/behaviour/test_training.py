@@ -21,8 +21,8 @@ from tests.model.training.graphs import X, Y, regression, saved
         (
             "zoo_tf2",
             "mmoe",
-            {"loss", "gradient", "parameter", "slot", "statistic", "counter"},
-        ),  # dropout
+            {"loss", "gradient", "parameter", "slot", "statistic", "counter", "dropout"},
+        ),
     ],
 )
 def test_torch_takes_tensorflows_steps(converted, which, name, kinds, capsys):

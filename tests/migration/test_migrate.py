@@ -247,6 +247,19 @@ def test_the_largest_difference_of_all_rows_is_in_the_verdict(migrated):
     )
 
 
+def test_the_steps_of_an_edited_model_py_are_compared(job, again):
+    """Its outputs are TensorFlow's, and its training is another."""
+    source = again / "converted" / "model.py"
+    text = source.read_text()
+    assert text.count("momentum=0.1") == 1
+    source.write_text(text.replace("momentum=0.1", "momentum=0.2"))
+    assert migrate(job, again) == 1
+    found = report(again)
+    assert states(again)["forward"] == "passed"
+    assert states(again)["training"] == "failed"
+    assert "Look first at: the statistic batch_normalization/moving_" in found["sentence"]
+
+
 def test_an_edited_model_json_stands_in_the_verdict(job, again, capsys):
     path = again / "converted" / "model.json"
     config = json.loads(path.read_text())

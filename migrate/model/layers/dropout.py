@@ -18,11 +18,11 @@ Source: tensorflow/python/ops/nn_ops.py
 from __future__ import annotations
 
 import math
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Tuple
 
 from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
-from migrate.model.layers.layer import Layer, Modules, Subject
+from migrate.model.layers.layer import Drops, Layer, Modules, Subject
 from migrate.model.ops.arguments import sizes
 from migrate.model.ops.values import Value, literal
 from migrate.model.parameters import Parameters
@@ -93,11 +93,13 @@ def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge
 
     if mask.rate is None:
         return Layer((source, mask.drawn, mask.share), at_fed, again=False)
-    off = {mask.share: float(mask.kept), factor: 1.0}
+    off, drops = {mask.share: float(mask.kept), factor: 1.0}, Drops(mask.rate, mask.drawn)
+    inputs: Tuple[Edge, ...] = (source,)
     if once:
-        return Layer((source, mask.drawn), at_constant, off=off, again=False)
-    alone = _is_shape_of(subject, shape, source)
-    return Layer((source,) if alone else (source, shape), at_constant, off=off, again=False)
+        inputs = (source, mask.drawn)
+    elif not _is_shape_of(subject, shape, source):
+        inputs = (source, shape)
+    return Layer(inputs, at_constant, off=off, drops=drops, again=False)
 
 
 def _is_once(subject: Subject, node: Node, mask: _Mask) -> bool:

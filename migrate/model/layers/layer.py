@@ -42,6 +42,14 @@ _SAME, _VIEWS = frozenset(SAME), frozenset(VIEWS)
 Modules = Dict[str, str]  # attribute -> the expression that makes it
 
 
+class Drops(NamedTuple):
+    """What a dropout at a constant rate drops: this share of the values of its layer's first input,
+    by a mask of the shape of `drawn`."""
+
+    rate: float
+    drawn: Edge
+
+
 class Layer(NamedTuple):
     """What a finder recognizes: ops of a graph that become one expression.
 
@@ -50,6 +58,7 @@ class Layer(NamedTuple):
         write: makes its expression from their values, and adds its parameters and modules.
         flag: the placeholder that switches training on, where the layer shows it.
         off: tensors that disable the layer if they are fed these values.
+        drops: what it drops, where it is a dropout at a constant rate.
         kernel: the variable node of its matrix, which is no table then, whatever else reads it.
         same: it returns its first input unchanged.
         static: it has as many values as its inputs, whatever op it ends with.
@@ -63,6 +72,7 @@ class Layer(NamedTuple):
     write: Callable[[Parameters, Modules, List[Value]], str]
     flag: Optional[str] = None
     off: Mapping[Edge, float] = {}
+    drops: Optional[Drops] = None
     kernel: Optional[str] = None
     same: bool = False
     static: bool = False

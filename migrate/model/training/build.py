@@ -94,13 +94,13 @@ def build_training(
         for tensor, dtype in (given or {}).items()
     }
     graph = cut(found.graph, cuts)
-    _refuse_custom_gradients(found, edge)
+    refuse_custom_gradients(found, edge)
     outputs = {name: edge}
     if output is not None:
         outputs.update(find_outputs(found.graph, output))
     written = write_source(found._replace(graph=graph), checkpoint, outputs)
     module = build_module(written, checkpoint).train()
-    return Training(module, _optimizer(module, checkpoint, found, recipe, feeds), name)
+    return Training(module, optimizer_of(module, checkpoint, found, recipe, feeds), name)
 
 
 def build_optimizer(
@@ -133,16 +133,17 @@ def build_optimizer(
     """
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta)
-    return _optimizer(module, checkpoint, found, read_recipe(found.graph, train_op), feeds)
+    return optimizer_of(module, checkpoint, found, read_recipe(found.graph, train_op), feeds)
 
 
-def _optimizer(
+def optimizer_of(
     module: Any,
     checkpoint: Checkpoint,
     found: MetaGraph,
     recipe: Recipe,
     feeds: Optional[Mapping[str, Any]],
 ) -> Any:
+    """`build_optimizer` of a graph that has been read."""
     from migrate.model.training.graph_optimizer import GraphOptimizer
     from migrate.model.training.transformation import Transformation
 
@@ -261,7 +262,8 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
     return sorted(set(moving) - moved)
 
 
-def _refuse_custom_gradients(found: MetaGraph, loss: Edge) -> None:
+def refuse_custom_gradients(found: MetaGraph, loss: Edge) -> None:
+    """Raises BadInput if the loss depends on what has a gradient in Python."""
     for node in found.graph.behind([loss[0]]):
         if "_gradient_op_type" in node.attrs and node.op == "IdentityN":
             raise BadInput(

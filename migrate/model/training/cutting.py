@@ -8,6 +8,7 @@ from migrate.encoding.dtypes import DTYPES
 from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import Shape
 from migrate.graph.metagraph import Edge, Graph, Node
+from semisync.common.tensor_names import of_edge
 
 _CODES = {dtype.name: code for code, dtype in DTYPES.items()}
 
@@ -33,7 +34,8 @@ def cut(graph: Graph, given: Mapping[Edge, Given]) -> Graph:
         if one.shape is not None:
             attrs["shape"] = _shape(one.shape)
         nodes[one.name] = Node(one.name, "Placeholder", (), attrs)
-    return graph._replace(nodes=nodes)
+    named = {one.name: (of_edge((one.name, 0)),) for one in given.values()} if graph.named else {}
+    return graph._replace(nodes=nodes, named={**graph.named, **named})
 
 
 def _shape(shape: Sequence[Optional[int]]) -> bytes:

@@ -154,7 +154,11 @@ class _Comparison:
         self._optimizer.zero_grad()
         before = {name: value.clone() for name, value in self._module.state_dict().items()}
         loss = self._module(step.batch).sum()
-        loss.backward()
+        if loss.requires_grad:
+            loss.backward()
+        else:  # nothing comes back, which is a difference
+            for target in self._optimizer.targets:
+                target.tensor.grad = gradient_of(target)
         found = [self._of_loss(number, loss, step)]
         found += self._of_gradients(number, step)
         values, gradients = step.finish()

@@ -22,6 +22,7 @@ class Probe(Opened):
               loss        name of the loss
               ops         nodes that make a step
               drawn       tensors drawn at random; a step draws them once, and feeds them
+              watched     tensors that the first step tells
               rates       tensors that a step reads before it moves anything
               gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices
                           are None if it is dense
@@ -85,6 +86,7 @@ class Steps:
         self._drawn = [opened._tensor(name) for name in told["drawn"]]
         refuse_unfed(self._loss, fed + self._drawn)
         self._rates = [opened._tensor(name) for name in told["rates"]]
+        self._watched = [opened._tensor(name) for name in told["watched"]]
         self._ops = [graph.get_operation_by_name(name) for name in told["ops"]]
         self._gradients = {
             node: [opened._tensor(name) for name in names if name is not None]
@@ -111,6 +113,7 @@ class Steps:
 
         loss                 of the batch
         again                once more, if it is asked for: another one shows that chance has a part
+        watched/NAME         what is watched, then
         drawn/NAME           what was drawn
         gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
         """
@@ -122,6 +125,8 @@ class Steps:
         found = [("loss", loss)]
         if twice:
             found.append(("again", self._compute(feed)[0]))
+            values = self._unmoved(self._watched, feed)
+            found += [("watched/" + one.name, value) for one, value in zip(self._watched, values)]
         self._begun = rows, arrays, more, {**feed, **dict(zip(self._rates, rates))}
         found += [("drawn/" + one.name, value) for one, value in zip(self._drawn, drawn)]
         return found + _told(gradients)

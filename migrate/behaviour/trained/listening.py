@@ -1,0 +1,113 @@
+"""What a module does while it runs, which its outputs do not tell.
+
+1. A dropout drops nothing: how much it would drop, and of what, is noted.
+2. What it draws at random is given: the values that TensorFlow drew, in the order of the source.
+3. What a sigmoid or a softmax that is returned is of: the logits, from which a loss is computed.
+   They are not recomputed from probabilities, which have lost them where they are 0 or 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
+
+ACTIVATIONS = {"LogSoftmax": "log_softmax", "Sigmoid": "sigmoid", "Softmax": "softmax"}
+DRAWS = {"RandomStandardNormal": torch.randn, "RandomUniform": torch.rand}
+_VIEWS = {"__getitem__", "flatten", "reshape", "squeeze", "unsqueeze", "view"}
+_PRODUCTS = {"__mul__", "__rmul__", "mul", "multiply"}
+
+
+class Dropped(NamedTuple):
+    """A dropout: the share that it drops, the shape of its mask, and what it drops of."""
+
+    rate: float
+    shape: Tuple[int, ...]
+    source: torch.Tensor
+
+
+class Listening(TorchFunctionMode):
+    """Listens to one run.
+
+    Args:
+        path: whose run it is.
+        drawn: (op, values) of the graph's draws, in their order; values are None where TensorFlow
+            does not tell them, and the run draws by itself.
+
+    Attributes:
+        dropped: its dropouts, in their order.
+    """
+
+    def __init__(self, path: str, drawn: Sequence[Tuple[str, Optional[torch.Tensor]]]) -> None:
+        super().__init__()
+        self._path, self._drawn = path, list(drawn)
+        self.dropped: List[Dropped] = []
+        self._masks: Dict[int, int] = {}  # by the ones that a dropout was given, its number
+        self._made: Dict[int, Tuple[str, Any, torch.Tensor]] = {}  # which it keeps alive, too
+
+    def of(self, output: torch.Tensor, activation: str) -> Optional[torch.Tensor]:
+        """What `output` is the activation of, possibly reshaped; None: it is not."""
+        seen: Any = output
+        while isinstance(seen, torch.Tensor):
+            name, source, _ = self._made.get(id(seen), ("", None, seen))
+            if name == activation:
+                return source
+            seen = source
+        return None
+
+    def check(self) -> None:
+        """Raises BadInput if the run drew less than the graph."""
+        if self._drawn:
+            left = some_of(op for op, _ in self._drawn)
+            raise BadInput(
+                f"{self._path} does not draw at random what the graph does ({left}); draw it as "
+                "the conversion wrote it, or feed what turns it off"
+            )
+
+    def __torch_function__(
+        self,
+        function: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Optional[Mapping[str, Any]] = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        if function is functional.dropout:
+            return self._drop(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if function in DRAWS.values() and self._drawn:
+            return self._give(function, result)
+        name = getattr(function, "__name__", "")
+        source = args[0] if args else kwargs.get("input")
+        if name in _VIEWS or name in ACTIVATIONS.values():
+            self._made[id(result)] = name, source, result
+        elif name in _PRODUCTS and len(args) == 2:
+            for mask, other in (args, args[::-1]):
+                number = self._masks.get(id(mask))
+                if number is not None:
+                    self.dropped[number] = self.dropped[number]._replace(source=other)
+        return result
+
+    def _drop(
+        self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    ) -> torch.Tensor:
+        if training and p:
+            if bool((input == 1).all()):
+                self._masks[id(input)] = len(self.dropped)
+            self.dropped.append(Dropped(p, tuple(input.shape), input))
+        return input
+
+    def _give(self, function: Any, result: torch.Tensor) -> torch.Tensor:
+        op, values = self._drawn.pop(0)
+        shape = result.shape if values is None else values.shape
+        if DRAWS.get(op) is not function or shape != result.shape:
+            raise BadInput(
+                f"{self._path} draws {list(result.shape)} by torch.{function.__name__} where the "
+                f"graph draws {list(shape)} by {op}; draw what the conversion wrote, in its order"
+            )
+        return result if values is None else values.to(result)

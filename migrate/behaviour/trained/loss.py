@@ -1,0 +1,201 @@
+"""What is trained: model.py on the way to the graph's loss.
+
+1. The graph is cut where model.py computes what the loss is made of, see `taps`. Only what is left
+   between that and the loss is written from the graph: the loss's own formula, with the labels,
+   weights and regularisation. Both together are one module, see `joined`.
+2. What model.py lacks and the loss needs, such as another task's tower, is the graph's, and
+   `beside` says so.
+3. A loss that does not come from model.py is refused, as nothing of model.py would be trained.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Collection, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple
+
+from migrate.behaviour import subject as subjects
+from migrate.behaviour.in_torch import Converted
+from migrate.behaviour.subject import Subject
+from migrate.behaviour.tables_by_id import zeros_fed
+from migrate.behaviour.trained.joined import Joined
+from migrate.behaviour.trained.listening import DRAWS
+from migrate.behaviour.trained.taps import Tap, name_taps, output_taps
+from migrate.graph.attributes import output_shape
+from migrate.graph.metagraph import Edge
+from migrate.model.emitter import Emitter
+from migrate.model.folding import RANDOM
+from migrate.model.load import Written, build_module
+from migrate.model.ops.types import output_dtype
+from migrate.model.outputs import find_outputs
+from migrate.model.parameters import Parameter
+from migrate.model.training.cutting import Given, cut
+from migrate.verification.carried import Carried, Lost
+from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
+from semisync.common.tensor_names import of_edge, split
+
+_SAMPLER = "CandidateSampler"
+_OF_SAMPLER = ("int64", "float32", "float32")  # the sampled classes, two expected counts
+
+
+class Trained(NamedTuple):
+    """What is trained.
+
+    Attributes:
+        module: returns the loss.
+        emitters: of its parts as the conversion writes them; of model.py first.
+        drawn: {tensor: dtype} of what TensorFlow draws and the module takes.
+        beside: what the steps do without model.py, in words.
+    """
+
+    module: Any
+    emitters: List[Emitter]
+    drawn: Dict[str, str]
+    beside: List[str]
+
+
+def without_model(subject: Subject, converted: str, loss: Edge) -> Trained:
+    """The loss as the graph has it, for a conversion that has no model.py."""
+    written, drawn = _write_rest(subject, loss, {})
+    module = build_module(written, Carried(subject.checkpoint, converted))
+    beside = f"model.py, which {converted} lacks: the steps are those of the graph's own formulas"
+    return Trained(module, [written.emitter], drawn, [beside])
+
+
+def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
+    """model.py and its loss.
+
+    Raises:
+        Lost: the conversion or model.py lacks a variable.
+        BadInput: the loss does not depend on what model.py computes, or this cannot be told.
+    """
+    graph = subject.found.graph
+    outputs = find_outputs(graph, list(model.outputs))
+    written = subject.write(outputs)
+    carried = Carried(subject.checkpoint, model.directory)
+    carried.refuse_lost(one.variable for one in written.parameters)
+    nodes = _of_model(model, written)
+    taps = output_taps(graph, outputs)
+    rest, drawn = _write_rest(subject, loss, taps)
+    if _features(rest, model):
+        taps = {**name_taps(graph, written, model), **taps}
+        rest, drawn = _write_rest(subject, loss, taps)
+    names = {of_edge(edge): tap for edge, tap in taps.items()}
+    used = {one.name: names[one.name] for one in rest.inputs if one.name in names}
+    if not used:
+        raise BadInput(
+            f"{graph.path}: the loss {of_edge(loss)!r} does not depend on what {model.path} "
+            f"computes, {', '.join(outputs)}, so that its steps cannot be compared; convert the "
+            "model again with the --output that the loss is computed from"
+        )
+    # Rows that a table by raw id begins with are not drawn, see `tables_by_id`.
+    needed = subjects.upstream(subject.raw, [loss, *outputs.values()], zeros_fed(subject))
+    told = subjects.drawn_by(subject, written.emitter).items()
+    draws = {name: dtype for name, dtype in told if split(name)[0] in needed}
+    module = Joined(
+        model, nodes, used, _draws(subject, model, written, draws), build_module(rest, carried)
+    )
+    through = {edge for edge in taps if of_edge(edge) in used}
+    beside = _beside(subject, model, nodes, rest, through)
+    return Trained(module, [written.emitter, rest.emitter], {**drawn, **draws}, beside)
+
+
+def _write_rest(
+    subject: Subject, loss: Edge, taps: Mapping[Edge, Tap]
+) -> Tuple[Written, Dict[str, str]]:
+    """The source of the loss, of what is tapped and drawn, and {tensor: dtype} of all that is
+    drawn."""
+    graph, drawn = subject.found.graph, _sampled(subject, loss)
+    tapped = {
+        edge: Given(of_edge(edge), dtype, output_shape(graph, graph.nodes[edge[0]], edge[1]))
+        for edge in taps
+        for dtype in [output_dtype(graph, graph.nodes[edge[0]], edge[1])]
+        if edge != loss and dtype is not None
+    }
+    while True:
+        given = {split(name): Given(name, dtype) for name, dtype in drawn.items()}
+        found = subject.found._replace(graph=cut(graph, {**given, **tapped}))
+        written = subject._replace(found=found).write({of_edge(loss): loss})
+        more = subjects.drawn_by(subject, written.emitter)
+        if more.keys() <= drawn.keys():
+            return written, drawn
+        drawn.update(more)
+
+
+def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
+    """The tensors of samplers of classes that the loss depends on, with their dtypes."""
+    nodes = subject.found.graph.nodes
+    needed = subjects.upstream(subject.found.graph, [loss])
+    return {
+        of_edge(edge): _OF_SAMPLER[edge[1]]
+        for name in sorted(needed)
+        for edge in nodes[name].inputs
+        if nodes[edge[0]].op.endswith(_SAMPLER) and subject.has(edge)
+    }
+
+
+def _of_model(model: Converted, written: Written) -> Dict[str, Parameter]:
+    """The variables of model.py by their nodes, where it keeps them and as it does."""
+    attributes = {(one.name, one.rows): name for name, one in model.variables.items()}
+    state = model.module.state_dict()
+    found: Dict[str, Parameter] = {}
+    for node, one in written.by_node.items():
+        attribute = attributes.get((one.variable, one.rows))
+        if attribute is None or attribute not in state:
+            raise Lost(f"{model.path} lacks the variable {one.variable!r} of the graph's model")
+        axes = model.variables[attribute].axes
+        found[node] = own = one._replace(attribute=attribute, axes=axes)
+        if tuple(state[attribute].shape) != own.size and not one.grows:
+            raise Lost(
+                f"{model.path} keeps {one.variable!r} as {list(state[attribute].shape)}, expected "
+                f"{list(own.size)}"
+            )
+    return found
+
+
+def _features(rest: Written, model: Converted) -> List[str]:
+    """The features of the model that the rest of the loss reads by itself."""
+    return [
+        name
+        for name, own in model.inputs.items()
+        if any(set(one.tensors) & set(own.tensors) for one in rest.inputs)
+    ]
+
+
+def _draws(
+    subject: Subject, model: Converted, written: Written, told: Collection[str]
+) -> List[Tuple[str, Optional[str]]]:
+    """What the model draws outside of branches and loops, in its order."""
+    nodes = subject.found.graph.nodes
+    drawn = [edge for edge in written.emitter.computed() if nodes[edge[0]].op in RANDOM]
+    for edge in drawn:
+        if of_edge(edge) in told and nodes[edge[0]].op not in DRAWS:
+            raise BadInput(
+                f"{model.path} draws {of_edge(edge)!r} at random by {nodes[edge[0]].op}, and "
+                "cannot be given what TensorFlow draws; its steps cannot be compared"
+            )
+    names = {edge: of_edge(edge) if of_edge(edge) in told else None for edge in drawn}
+    return [(nodes[edge[0]].op, name) for edge, name in names.items()]
+
+
+def _beside(
+    subject: Subject,
+    model: Converted,
+    nodes: Mapping[str, Parameter],
+    rest: Written,
+    through: Set[Edge],
+) -> List[str]:
+    """What the loss needs that model.py does not compute, in words."""
+    graph = subject.found.graph
+    reached = {node.name for node in graph.behind([name for name, _ in through])}
+    own = {
+        one.variable
+        for node, one in rest.by_node.items()
+        if one.trainable and (node not in nodes or node not in reached)
+    }
+    features = _features(rest, model)
+    told = []
+    if own:
+        told.append(f"how model.py trains {some_of(sorted(own))}, which the loss reads past it")
+    if features:
+        told.append(f"what the loss makes of {some_of(features)} past model.py")
+    return told

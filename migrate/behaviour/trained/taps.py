@@ -1,0 +1,125 @@
+"""Which tensors of a running model.py stand for tensors of the graph, so that the graph's loss is
+computed from them.
+
+1. Its outputs, and what only hands them on before.
+2. Where an output is a sigmoid or a softmax, what that is of, see `listening`: a loss reads
+   logits where the model gives probabilities.
+3. Where the loss reads features past these, as a sampled softmax does, which reads the last layer,
+   the names of the source: what they stand for where `forward` and its parts return. They hold for
+   a source that has the names of the one that the conversion writes.
+
+A reshape in between is made up for, if the graph tells the shape.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+import torch
+
+from migrate.behaviour.in_torch import Converted
+from migrate.behaviour.trained.listening import ACTIVATIONS, Listening
+from migrate.graph.attributes import Shape, output_shape
+from migrate.graph.metagraph import Edge, Graph
+from migrate.model.load import Written
+from migrate.model.ops.values import TENSOR
+from semisync.common.errors import BadInput
+
+_RESHAPES = {"ExpandDims", "Reshape", "Squeeze"}
+_HANDS_ON = {"CheckNumerics", "Identity", "EnsureShape", *_RESHAPES}
+
+
+class Tap(NamedTuple):
+    """Where to read a tensor.
+
+    Attributes:
+        output: the number of an output; None: it has a name.
+        name: in the source; of an output, what the graph calls it.
+        activation: torch's name of what the output is of the tensor.
+        shape: its own, where it is a reshaped one's.
+    """
+
+    output: Optional[int]
+    name: str
+    activation: str = ""
+    shape: Shape = None
+
+    def read(
+        self,
+        path: str,
+        outputs: Sequence[torch.Tensor],
+        run: Listening,
+        names: Mapping[str, Any],
+    ) -> torch.Tensor:
+        """The tensor.
+
+        Args:
+            path: of the source.
+            names: what the names stand for where the methods return.
+
+        Raises:
+            BadInput: model.py, edited, does not have it.
+        """
+        found = names.get(self.name) if self.output is None else outputs[self.output]
+        if self.activation and found is not None:
+            found = run.of(found, self.activation)
+        if not isinstance(found, torch.Tensor):
+            what = f"computes no {self.name!r}, which the graph's loss reads"
+            if self.activation:
+                what = f"gives {self.name!r} as no {self.activation} of torch's, and the graph's "
+                what += "loss reads what that is of"
+            raise BadInput(
+                f"{path} {what}, so that its steps cannot be compared; compute it as the "
+                "conversion wrote it"
+            )
+        if self.shape is None:
+            return found
+        return found.reshape([-1 if size is None else size for size in self.shape])
+
+
+def output_taps(graph: Graph, outputs: Mapping[str, Edge]) -> Dict[Edge, Tap]:
+    """Those of the first two kinds.
+
+    Args:
+        outputs: of model.py, in its order.
+    """
+    found: Dict[Edge, Tap] = {}
+    for number, (name, edge) in enumerate(outputs.items()):
+        for one, shape in _handed_on(graph, edge):
+            found.setdefault(one, Tap(number, name, shape=shape))
+        node = graph.nodes[graph.beyond(edge, _HANDS_ON)[0]]
+        if node.op in ACTIVATIONS:
+            for one, shape in _handed_on(graph, node.inputs[0]):
+                found.setdefault(one, Tap(number, name, ACTIVATIONS[node.op], shape))
+    return found
+
+
+def name_taps(graph: Graph, written: Written, model: Converted) -> Dict[Edge, Tap]:
+    """Those of the third kind.
+
+    Args:
+        written: the source that the conversion writes.
+    """
+    known = model.names()
+    found: Dict[Edge, Tap] = {}
+    for edge, value in written.emitter.computed().items():
+        if value.kind == TENSOR and value.text in known:
+            for one, shape in _handed_on(graph, edge):
+                found.setdefault(one, Tap(None, value.text, shape=shape))
+    return found
+
+
+def _handed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
+    """The tensor, and those before it that are the same, with the shape of each that has another
+    number of axes; as far as the graph tells the shapes."""
+    reshaped = False
+    while True:
+        shape = output_shape(graph, graph.nodes[edge[0]], edge[1])
+        if reshaped and (shape is None or shape.count(None) > 1):
+            return
+        yield edge, shape if reshaped else None
+        node = graph.nodes[edge[0]]
+        if node.op not in _HANDS_ON or not node.inputs:
+            return
+        reshaped = reshaped or node.op in _RESHAPES
+        edge = node.inputs[0]
