@@ -168,6 +168,17 @@ def test_what_of_the_loss_is_not_the_models_is_said(trained, capsys):
     assert lines[-1].endswith(f"is beyond 1e-05; not checked: {told}")
 
 
+def test_a_parameter_that_the_graph_lacks_is_said(trained, tmp_path, capsys):
+    out = edited(trained, tmp_path, "F.dropout(relu,", "F.dropout(relu + self.more,")
+    text = (out / "model.py").read_text()
+    made = "        self.more = nn.Parameter(torch.zeros(8))\n"
+    text = text.replace("        self.deep = ", f"{made}        self.deep = ")
+    (out / "model.py").write_text(text)
+    code, found = trained.steps(out, capsys)
+    assert code == 0, found
+    assert found["unchecked"] == ["how model.py trains more, which the graph lacks"]
+
+
 def test_without_a_model_py_the_steps_are_the_graphs(trained, tmp_path, capsys):
     out = tmp_path / "out"
     assert cli.main(["convert", trained.prefix, str(out)]) == 0

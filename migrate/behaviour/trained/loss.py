@@ -184,7 +184,7 @@ def _beside(
     rest: Written,
     through: Set[Edge],
 ) -> List[str]:
-    """What the loss needs that model.py does not compute, in words."""
+    """What the loss needs that model.py does not compute, and what only that has, in words."""
     graph = subject.found.graph
     reached = {node.name for node in graph.behind([name for name, _ in through])}
     own = {
@@ -193,9 +193,13 @@ def _beside(
         if one.trainable and (node not in nodes or node not in reached)
     }
     features = _features(rest, model)
+    known = {one.attribute for one in nodes.values()}
+    new = [name for name, _ in model.module.named_parameters() if name not in known]
     told = []
     if own:
         told.append(f"how model.py trains {some_of(sorted(own))}, which the loss reads past it")
     if features:
         told.append(f"what the loss makes of {some_of(features)} past model.py")
+    if new:
+        told.append(f"how model.py trains {some_of(new)}, which the graph lacks")
     return told
