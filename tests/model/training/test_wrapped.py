@@ -88,6 +88,7 @@ def test_tensorflow_takes_the_plain_jobs_step(version, name, metas, request):
         "loss": of_edge(recipe.loss(graph)),
         "ops": sorted(writers),
         "drawn": [],
+        "watched": [],
         "rates": [],
         "gradients": {},
         "variables": {**nodes, **slots},
