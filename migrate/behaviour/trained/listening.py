@@ -84,11 +84,13 @@ class Listening(TorchFunctionMode):
             return self._give(function, result)
         name = getattr(function, "__name__", "")
         source = args[0] if args else kwargs.get("input")
+        if result is source:  # such as of flatten, where there is nothing to do
+            return result
         if name in _VIEWS or name in ACTIVATIONS.values():
             self._made[id(result)] = name, source, result
         elif name in _PRODUCTS and len(args) == 2:
             for mask, other in (args, args[::-1]):
-                number = self._masks.get(id(mask))
+                number = self._masks.pop(id(mask), None)
                 if number is not None:
                     self.dropped[number] = self.dropped[number]._replace(source=other)
         return result

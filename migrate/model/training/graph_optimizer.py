@@ -196,7 +196,12 @@ class GraphOptimizer(torch.optim.Optimizer):
         changes: List[Tuple[torch.Tensor, torch.Tensor]] = []
         for name, counter in self._counters.items():
             value = self._values[name]
-            change = torch.as_tensor(now[counter.edge]).to(value.dtype)
+            change = now[counter.edge]
+            if not isinstance(
+                change, torch.Tensor
+            ):  # a constant of the graph, which none may write
+                change = torch.tensor(change)
+            change = change.to(value.dtype)
             if counter.how != "set":
                 change = value + change if counter.how == "add" else value - change
             changes.append((value, change))
