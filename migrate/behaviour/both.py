@@ -6,7 +6,7 @@ A graph that was built for training scores in its serving form, see `serving`, a
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Union
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class Both:
         written: its source, of all outputs of model.py.
         model: model.py.
         given: what it takes of each row.
+        fixed: rows that TensorFlow takes at a time; None: any number.
         chosen: the outputs that are compared, by their names in model.py.
         tensorflow: the graph.
     """
@@ -80,6 +81,7 @@ class Both:
         self._serving = serving_form(subject, self.written, every.values())
         constants = subjects.told_feeds(setting, model.inputs)
         self.given = ModuleInputs(model.path, model.inputs, setting.named, constants)
+        self.fixed = self.written.freed.size or self.given.batch
         self._zeros = zeros_fed(subject)
         begin_with_zeros(self._zeros, model.module)
         self.tensorflow = self._open(setting, constants)
@@ -120,16 +122,16 @@ class Both:
 
         return ask
 
-    def first_node(self, batch: Rows, given: Mapping[str, Any]) -> Optional[NodeDifference]:
-        """The first node that differs for a batch, see `first_node`.
-
-        Args:
-            given: what model.py takes of the batch.
-        """
-        ends = set(self.chosen.values())
+    def first_node(self, batch: Rows) -> Optional[NodeDifference]:
+        """The first node that differs for a batch, see `first_node`."""
+        ends, given = set(self.chosen.values()), self.given.of(batch.features)
         return find_first(
             self.subject, self.written, self.model, self.tensorflow, ends, batch, given
         )
+
+    def given_of(self, batch: Rows) -> Dict[str, Any]:
+        """What model.py takes of a batch: of any number of rows no more than there are."""
+        return self.given.of(batch.features if self.given.batch else batch.read)
 
     def drawing(self) -> str:
         """The nodes that draw at random on the way to the outputs."""
@@ -138,7 +140,7 @@ class Both:
     def notes(self) -> List[str]:
         """How both run."""
         off = subjects.no_dropout(self.subject, self.written.emitter)
-        notes = []
+        notes = [self.written.freed.note] if self.written.freed.note else []
         if self._serving.changes:
             notes.append(
                 "the graph was built for training: BatchNorm took its moving statistics on both "

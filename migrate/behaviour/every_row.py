@@ -73,7 +73,7 @@ def _judge(both: Both, data: str, setting: Setting, found: Apart, column: int) -
     at: Optional[ScorePlace] = None
     worst: Optional[Rows] = None
     chosen = suspects.rows
-    for batch in read_rows(data, both.given.inputs, setting, both.given.batch, chosen):
+    for batch in read_rows(data, both.given.inputs, setting, both.fixed, chosen):
         some = suspects.take(np.arange(judged, judged + batch.rows))
         rounding = of_rows(batch, both.rounding(batch, tensor)()).reshape(batch.rows, -1)
         told = apart(some.theirs, some.ours, rounding=rounding[:, column])
@@ -85,5 +85,5 @@ def _judge(both: Both, data: str, setting: Setting, found: Apart, column: int) -
             largest, at, worst = float(sizes[place]), some.place(place), batch
     if worst is None:
         return ScoresReport(found.rows, found.largest, found.at, found.beyond, judged, 0, None)
-    first = both.first_node(worst, both.given.of(worst.features))
+    first = both.first_node(worst)
     return ScoresReport(found.rows, largest, at, found.beyond, judged, beyond, first)

@@ -2,7 +2,9 @@
 differs.
 
 1. The rows are all, or of many those in which what is rare occurs, see `rows.drawn`.
-2. Batches go through both; the outputs are compared row by row, see `difference`.
+2. Batches of many rows, of seven and of one go through both; the outputs are compared row by row,
+   see `difference`. Where TensorFlow's graph is of a fixed number of rows, the last one is repeated
+   on its side, and what that gives is dropped.
 3. The graph must be the same function twice: where TensorFlow gives other outputs for the same
    batch, something in it draws at random, and nothing can be compared.
 4. Where an output differs, `first_node` looks for the first node that does, in the first batch in
@@ -13,7 +15,8 @@ differs.
 from __future__ import annotations
 
 import functools
-from typing import Any, Iterator, List, Mapping
+import itertools
+from typing import Iterator, List, Mapping
 
 import numpy as np
 
@@ -30,6 +33,7 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import of_edge
 
 ROWS = 10_000
+_FIRST = (1, 8)  # rows after which the first batch is parted
 
 
 def compare_forward(
@@ -57,9 +61,18 @@ def compare_forward(
     if rows < 1:
         raise UsageError(f"--rows is 1 or more, not {rows}")
     with open_both(prefix, converted, setting, outputs) as both:
-        inputs, fixed = both.given.inputs, both.given.batch
+        inputs = both.given.inputs
         drawn = draw_rows(data, inputs, setting, rows)
-        return _compare(both, read_rows(data, inputs, setting, fixed, drawn.rows), drawn, onnx)
+        batches = read_rows(data, inputs, setting, both.fixed, drawn.rows)
+        return _compare(both, _of_several_sizes(batches), drawn, onnx)
+
+
+def _of_several_sizes(batches: Iterator[Rows]) -> Iterator[Rows]:
+    """The same rows, of which the first batch comes in three: the last of it, seven and one."""
+    for batch in itertools.islice(batches, 1):
+        ends = [0, *(end for end in _FIRST if end < batch.rows), batch.rows]
+        yield from reversed([batch.part(*both) for both in zip(ends, ends[1:])])
+    yield from batches
 
 
 def _compare(both: Both, batches: Iterator[Rows], drawn: Drawn, onnx: bool) -> ForwardReport:
@@ -69,27 +82,27 @@ def _compare(both: Both, batches: Iterator[Rows], drawn: Drawn, onnx: bool) -> F
     done, failing, legs = 0, None, Legs([], {})
     for batch in batches:
         theirs = both.tensorflow.fetch(batch.size, batch.features, tensors)
-        given = both.given.of(batch.features)
+        given = both.given_of(batch)
         ours = dict(zip(both.model.outputs, both.model.run(given)))
         if not done:
             _check_twice(both, batch, theirs, tensors)
-            legs = _legs(both, batch, given, dict(zip(tensors, theirs))) if onnx else legs
+            legs = _legs(both, batch, dict(zip(tensors, theirs))) if onnx else legs
         beyond = [
             largest[name].take(batch, value, ours[name], both.rounding(batch, tensor))
             for name, tensor, value in zip(names, tensors, theirs)
         ]
         if failing is None and any(beyond):
-            failing = batch, given
+            failing = batch
         done += batch.rows
-    first = None if failing is None else both.first_node(*failing)
+    first = None if failing is None else both.first_node(failing)
     told = [one.told() for one in largest.values()] + legs.outputs
     notes = [*filter(None, [drawn.how]), *both.notes()]
-    return ForwardReport(done, drawn.total, told, first, legs.skipped, notes)
+    fixed = both.given.batch
+    return ForwardReport(done, drawn.total, told, first, legs.skipped, notes, fixed)
 
 
-def _legs(
-    both: Both, batch: Rows, given: Mapping[str, Any], theirs: Mapping[str, np.ndarray]
-) -> Legs:
+def _legs(both: Both, batch: Rows, theirs: Mapping[str, np.ndarray]) -> Legs:
+    given = both.given.of(batch.features)
     names = {of_edge(edge): name for name, edge in both.chosen.items()}
     fetch = functools.partial(both.tensorflow.fetch, batch.size, batch.features)
     try:

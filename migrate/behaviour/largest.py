@@ -30,13 +30,13 @@ class Largest:
             rounding: what TensorFlow's values differ from themselves by; it is asked for where
                 one is far from it.
         """
+        theirs, ours = of_rows(batch, theirs), of_rows(batch, ours)
         if theirs.shape != ours.shape:
             told = (str(list(array.shape)) for array in (theirs, ours))
             at = Place(batch.file, None, (), *(f"the shape {shape}" for shape in told))
             self._found = self._found._replace(absolute=float("inf"), absolute_at=at)
             self._count(batch.rows)
             return True
-        theirs, ours = of_rows(batch, theirs), of_rows(batch, ours)
         if not theirs.size:
             return False
         found = apart(theirs, ours)

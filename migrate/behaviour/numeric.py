@@ -122,6 +122,7 @@ def _becoming_numbers(subject: Subject, written: Written) -> Dict[Edge, str]:
         edge: value.dtype
         for edge, value in computed.items()
         if value.kind == TENSOR and value.dtype is not None and edge[0] not in emitter.layers
+        if edge[0] in nodes
         if any(_reads_text(subject.found.graph, one, texts) for one in nodes[edge[0]].inputs)
     }
 

@@ -68,6 +68,7 @@ class ForwardReport(NamedTuple):
         first: the first node that differs; None if there is none.
         skipped: legs that did not run, and why.
         notes: how both were run.
+        fixed: the only number of rows that model.py takes at a time; None: it takes any.
     """
 
     rows: int
@@ -76,6 +77,7 @@ class ForwardReport(NamedTuple):
     first: Optional[NodeDifference]
     skipped: Dict[str, str]
     notes: List[str]
+    fixed: Optional[int] = None
 
     @property
     def equal(self) -> bool:

@@ -106,7 +106,7 @@ def drawn_by(subject: Subject, emitter: Emitter) -> Dict[str, str]:
     return {
         of_edge(edge): str(value.dtype)
         for edge, value in emitter.computed().items()
-        if nodes[edge[0]].op in RANDOM and subject.has(edge)
+        if subject.has(edge) and nodes[edge[0]].op in RANDOM
     }
 
 

@@ -140,6 +140,7 @@ class _Both:
         own = {name: one for name, one in wanted.items() if name not in self._drawn}
         self._constants = subjects.told_feeds(setting, own)
         self._given = ModuleInputs(subject.raw.path, own, setting.named, self._constants)
+        self._fixed = made.rows or self._given.batch
         off = {k: v for one in emitters for k, v in subjects.no_dropout(subject, one).items()}
         self._by_id = TablesById(subject, self.training)
         self._zeros = zeros_fed(subject)
@@ -209,8 +210,8 @@ class _Both:
 
     def steps(self, data: str) -> Iterator[BegunStep]:
         """TensorFlow's steps, one after the other without end."""
-        size = self._given.batch or self._setting.reading.size
-        batches = read_full(data, self._given.inputs, self._setting, self._given.batch)
+        size = self._fixed or self._setting.reading.size
+        batches = read_full(data, self._given.inputs, self._setting, self._fixed)
         for number, features in enumerate(batches):
             begun = self._tensorflow.begin(size, features, twice=not number)
             self._check(begun.loss, begun.again)

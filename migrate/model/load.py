@@ -17,6 +17,7 @@ from migrate.graph.interface.inputs import Input
 from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import VARIABLES
 from migrate.hash_tables.whole_tables import with_tables
+from migrate.model.any_rows.free import Freed, free_rows
 from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
@@ -113,7 +114,7 @@ def read_meta_graph(
 class Written(NamedTuple):
     """A model as source: its text, its parameters by variable node, its constants by attribute, the
     features that it reads, the values of its outputs, what wrote it, and what becomes of the
-    features, see `migrate.model.features.description`."""
+    features, see `migrate.model.features.description`, and whether its rows are any number."""
 
     text: str
     by_node: Dict[str, Parameter]
@@ -122,6 +123,7 @@ class Written(NamedTuple):
     outputs: List[Value]
     emitter: Emitter
     features: Dict[str, Any]
+    freed: Freed
 
     @property
     def parameters(self) -> List[Parameter]:
@@ -163,7 +165,7 @@ class Written(NamedTuple):
     @property
     def notes(self) -> List[str]:
         """What one should know of the model's scores."""
-        found = [self.drops, self.by_batch, *self.emitter.tables.files.notes]
+        found = [self.drops, self.by_batch, self.freed.note, *self.emitter.tables.files.notes]
         return [note for note in found if note]
 
 
@@ -175,22 +177,35 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
         NotOurs: it would hold what the emitter does not write; nothing has been run then.
     """
     checkpoint = with_tables(checkpoint)
+    edges = list(outputs.values())
     graph = cut_at(found.graph, input_keys(found.graph))
+    refuse_unknown(graph, edges, found.saved)
+    freed = free_rows(graph, edges)
+    written = _write(found, checkpoint, outputs, freed)
+    apart = freed.unless_mixed(graph, written.emitter.computed())
+    return written if apart is freed else _write(found, checkpoint, outputs, apart)
+
+
+def _write(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs, freed: Freed) -> Written:
+    graph, edges = freed.graph, list(outputs.values())
     names = Names(_own_names() | _taken_in_files(checkpoint))
-    refuse_unknown(graph, list(outputs.values()), found.saved)
     parameters = Parameters(graph, found.saved, checkpoint, names)
     constants = Constants(names, graph.path)
     tables = Tables(graph, names, constants)
-    emitter = Emitter(graph, list(outputs.values()), parameters, constants, tables)
+    emitter = Emitter(graph, edges, parameters, constants, tables)
     kept = list(dict.fromkeys(parameters.by_node.values()))
     origin = os.path.basename(graph.path)
     features = describe(emitter, parameters, tables)  # before the statements are rendered
     frozen = not any(node.op in VARIABLES for node in graph.nodes.values())
-    text = model_source(emitter, list(outputs), kept, constants, tables.sources, origin, frozen)
+    only = freed.size if freed.why else None
+    text = model_source(
+        emitter, list(outputs), kept, constants, tables.sources, origin, frozen, only
+    )
     checked_module(text)
     inputs = list(emitter.inputs.values())
     values = emitter.outputs
-    return Written(text, parameters.by_node, constants, inputs, values, emitter, features)
+    by_node = parameters.by_node
+    return Written(text, by_node, constants, inputs, values, emitter, features, freed)
 
 
 def _own_names() -> Set[str]:

@@ -23,7 +23,7 @@ a mapping of what INPUTS lists, and returns what OUTPUTS lists: a tensor, or a t
 {imports}
 from migrate import runtime
 
-# The raw features: type, shape (None: any size) and what they are in TensorFlow{guessed}.
+# The raw features: type, shape (None: any size) and what they are in TensorFlow{guessed}.{rows}
 INPUTS = {inputs}
 
 # What the results are in TensorFlow.
@@ -51,6 +51,10 @@ _ON_THE_DEVICE = "where_the_weights_are"
 _GUESSED = """, whose
 # names are valid here too. A guessed name stands in the scopes of feature columns alone"""
 
+_ROWS = """
+# The model takes {} rows at a time, as the graph does: repeat a row where there are fewer, and drop
+# what it gives."""
+
 _FROZEN = """
 The graph was frozen: its variables are constants. The model scores, but has nothing to train.
 """
@@ -71,11 +75,13 @@ def model_source(
     tables: Mapping[str, str],
     origin: str,
     frozen: bool,
+    rows: Optional[int],
 ) -> str:
     """The file, as text; names of constants that it does not use are dropped from `constants`.
 
     Args:
         frozen: whether the graph has no variables.
+        rows: the only number that it takes; None: any.
     """
     results = [value.tensor for value in emitter.outputs]
     free = {"self." + name for name in (*constants.arrays, *tables)}
@@ -96,6 +102,7 @@ def model_source(
         origin=_in_docstring(origin),
         frozen=_FROZEN if frozen else "",
         guessed=_GUESSED if any(one.guessed for one in emitter.inputs.values()) else "",
+        rows="" if rows is None else _ROWS.format(rows),
         inputs=_mapping(_inputs(emitter.inputs.values(), emitter.rows)),
         outputs=list(outputs),
         flags=emitter.flags,

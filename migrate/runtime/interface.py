@@ -57,7 +57,7 @@ def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str,
 
     Raises:
         UsageError: one without a default is missing, or an optional one is and nothing reads some
-            key, which may be meant for it.
+            key, which may be meant for it; or one has another number of rows than the model takes.
     """
     found: Dict[str, Any] = {}
     unread = set(inputs)
@@ -74,4 +74,19 @@ def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str,
             f"{what}: it takes {', '.join(map(repr, wanted))}, and was given "
             f"{', '.join(map(repr, inputs)) or 'nothing'}"
         )
+    for name, value in found.items():
+        _check_rows(name, wanted[name], value)
     return found
+
+
+def _check_rows(name: str, wanted: Input, value: Any) -> None:
+    due = wanted.shape[0] if wanted.shape and not wanted.sparse else None
+    if due is None:
+        return
+    shape = getattr(value, "shape", None)
+    rows = len(value) if shape is None and isinstance(value, (list, tuple)) else (shape or [due])[0]
+    if rows != due:
+        raise UsageError(
+            f"the model takes {due} rows at a time, as its graph does, and {name!r} has {rows}; "
+            f"give {due}, where there are fewer the last one again, and drop what that gives"
+        )

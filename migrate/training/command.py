@@ -221,13 +221,16 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     """(the task of the checkpoint, what it reads of the files)"""
     from migrate.open import open_checkpoint
     from migrate.scoring.options import constants, pairs
-    from migrate.training.converted_task import open_converted
+    from migrate.training.converted_task import open_converted, refuse_batch_size
+    from migrate.training.distributed.processes import ranks
     from migrate.training.reading import reading_of
 
+    checkpoint, size = open_checkpoint(args.prefix), args.batch_size // ranks()
+    refuse_batch_size(checkpoint, size, ranks(), args.meta, args.train_op, args.loss)
     feeds, fills = constants(args.feed), dict(pairs(args.fill, "--fill"))
     scored = args.label is not None
     converted = open_converted(
-        open_checkpoint(args.prefix),
+        checkpoint,
         args.meta,
         args.output,
         feeds,

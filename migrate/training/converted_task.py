@@ -9,11 +9,15 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Graph
+from migrate.model.any_rows.free import free_rows
+from migrate.model.inputs import cut_at
 from migrate.model.load import read_meta_graph
 from migrate.model.outputs import find_outputs
 from migrate.model.training.build import build_training
+from migrate.model.training.recipe import read_recipe
 from migrate.training.task import Task
 from semisync.common.errors import UsageError
 from semisync.common.tensor_names import of_edge
@@ -69,6 +73,36 @@ def open_converted(
     module = training.module
     task = Task(module, training.optimizer)
     return Converted(task, module.tensorflow_inputs, training.loss, scores)
+
+
+def refuse_batch_size(
+    checkpoint: Checkpoint,
+    size: int,
+    processes: int = 1,
+    meta: Optional[str] = None,
+    train_op: Optional[str] = None,
+    loss: Optional[str] = None,
+) -> None:
+    """Raises UsageError if the graph trains on another number of rows alone.
+
+    It reads the graph, and nothing else of the checkpoint.
+
+    Args:
+        checkpoint, meta, train_op, loss: as in `migrate.build_training`.
+        size: rows of a step in each of the `processes`.
+    """
+    graph = read_meta_graph(checkpoint, meta).graph
+    name = None if loss is None else find_outputs(graph, loss)[loss]
+    edge = read_recipe(graph, train_op).loss(graph) if name is None else name
+    freed = free_rows(cut_at(graph, input_keys(graph)), [edge])
+    if freed.size is None or not freed.why or freed.size == size:
+        return
+    due = freed.size * processes
+    raise UsageError(
+        f"--batch-size {size * processes}: the graph takes {freed.size} rows at a time"
+        + (" in each process" if processes > 1 else "")
+        + f", since {freed.why}; give --batch-size {due}"
+    )
 
 
 def _logits(graph: Graph, output: Optional[str]) -> str:

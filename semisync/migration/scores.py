@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
@@ -98,8 +98,10 @@ def every_row(settings: Settings, sigmoid: bool) -> Dict[str, Any]:
     how = setting(settings, for_module(settings, read_source(settings.converted).INPUTS))
     checkpoint, converted = settings.checkpoint, settings.converted
     found = compare_scores(checkpoint, converted, settings.data, files, how)
-    text = "\n".join(map(shown, scores_lines(found)))
-    return {"report": found.to_json(), "text": text, "apart": apart_text(found)}
+    text, apart = "\n".join(map(shown, scores_lines(found))), apart_text(found)
+    if settings.column is not None:  # the others are in no file of scores
+        apart += ", in column {} of the output".format(settings.column)
+    return {"report": found.to_json(), "text": text, "apart": apart}
 
 
 def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict[str, Any]]:
@@ -177,7 +179,8 @@ def _tensorflow(settings: Settings) -> Any:
         graph = TensorFlowGraph(
             how, checkpoint, subject.raw, inputs, feeds, [tensor], fused=serving.fused
         )
-        return _OneTensor(graph, tensor, given, _origin(settings, subject.raw.path))
+        batch = written.freed.size or given.batch
+        return _OneTensor(graph, tensor, given.inputs, batch, _origin(settings, subject.raw.path))
 
 
 def _origin(settings: Settings, meta: str) -> Dict[str, Any]:
@@ -191,9 +194,11 @@ def _origin(settings: Settings, meta: str) -> Dict[str, Any]:
 class _OneTensor:
     """A tensor of a graph as a model that scores; see `migrate.scoring.model.Model`."""
 
-    def __init__(self, graph: Any, tensor: str, given: Any, origin: Dict[str, Any]) -> None:
+    def __init__(
+        self, graph: Any, tensor: str, inputs: Any, batch: Optional[int], origin: Dict[str, Any]
+    ) -> None:
         self._graph, self._origin = graph, origin
-        self.inputs, self.batch, self.output = given.inputs, given.batch, tensor
+        self.inputs, self.batch, self.output = inputs, batch, tensor
 
     def score(self, rows: int, features: List[Any]) -> Any:
         """The output for a batch."""

@@ -68,15 +68,15 @@ def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
     more = _unchecked(parts)
     if verdict is Verdict.NOT_MIGRATED:
         differs = "What differs: {}{}.".format(_in(parts, State.FAILED), more)
-        return differs + _look_first(parts) + _every_row(parts)
+        return differs + _look_first(parts) + _rows(parts)
     if verdict is Verdict.INCONCLUSIVE:
         unanswered = _in(parts, State.OPEN, State.NOT_RUN)
         return "No part failed. Not settled: {}{}.".format(unanswered, more)
     left_out = _in(parts, State.LEFT_OUT)
     sentence = "The model in torch has TensorFlow's values, outputs and AUC"
     if left_out:
-        return "{}. Left out: {}{}.{}".format(sentence, left_out, more, _every_row(parts))
-    return "{}, and takes its training steps{}.{}".format(sentence, more, _every_row(parts))
+        return "{}. Left out: {}{}.{}".format(sentence, left_out, more, _rows(parts))
+    return "{}, and takes its training steps{}.{}".format(sentence, more, _rows(parts))
 
 
 def _unchecked(parts: Sequence[Part]) -> str:
@@ -84,6 +84,14 @@ def _unchecked(parts: Sequence[Part]) -> str:
     reports = [p.found.get("report", p.found) for p in parts if p.state is State.PASSED]
     found = [one for report in reports for one in report.get("unchecked", [])]
     return "; not checked: {}".format("; ".join(found)) if found else ""
+
+
+def _rows(parts: Sequence[Part]) -> str:
+    """What is to say of rows, as further sentences."""
+    forward = next((part.found for part in parts if part.name == "forward" and part.found), {})
+    fixed = forward.get("report", {}).get("fixed")
+    at_a_time = " It takes {} rows at a time, and no other number.".format(fixed) if fixed else ""
+    return _every_row(parts) + at_a_time
 
 
 def _every_row(parts: Sequence[Part]) -> str:

@@ -45,12 +45,14 @@ class Trained(NamedTuple):
         emitters: of its parts as the conversion writes them; of model.py first.
         drawn: {tensor: dtype} of what TensorFlow draws and the module takes.
         beside: what the steps do without model.py, in words.
+        rows: that the graph takes at a time; None: any number.
     """
 
     module: Any
     emitters: List[Emitter]
     drawn: Dict[str, str]
     beside: List[str]
+    rows: Optional[int]
 
 
 def without_model(subject: Subject, converted: str, loss: Edge) -> Trained:
@@ -58,7 +60,7 @@ def without_model(subject: Subject, converted: str, loss: Edge) -> Trained:
     written, drawn = _write_rest(subject, loss, {})
     module = build_module(written, Carried(subject.checkpoint, converted))
     beside = f"model.py, which {converted} lacks: the steps are those of the graph's own formulas"
-    return Trained(module, [written.emitter], drawn, [beside])
+    return Trained(module, [written.emitter], drawn, [beside], written.freed.size)
 
 
 def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
@@ -96,7 +98,8 @@ def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
     )
     through = {edge for edge in taps if of_edge(edge) in used}
     beside = _beside(subject, model, nodes, rest, through)
-    return Trained(module, [written.emitter, rest.emitter], {**drawn, **draws}, beside)
+    rows = written.freed.size or rest.freed.size
+    return Trained(module, [written.emitter, rest.emitter], {**drawn, **draws}, beside, rows)
 
 
 def _write_rest(
@@ -166,7 +169,8 @@ def _draws(
 ) -> List[Tuple[str, Optional[str]]]:
     """What the model draws outside of branches and loops, in its order."""
     nodes = subject.found.graph.nodes
-    drawn = [edge for edge in written.emitter.computed() if nodes[edge[0]].op in RANDOM]
+    computed = (edge for edge in written.emitter.computed() if edge[0] in nodes)
+    drawn = [edge for edge in computed if nodes[edge[0]].op in RANDOM]
     for edge in drawn:
         if of_edge(edge) in told and nodes[edge[0]].op not in DRAWS:
             raise BadInput(

@@ -103,7 +103,7 @@ def name_taps(graph: Graph, written: Written, model: Converted) -> Dict[Edge, Ta
     known = model.names()
     found: Dict[Edge, Tap] = {}
     for edge, value in written.emitter.computed().items():
-        if value.kind == TENSOR and value.text in known:
+        if value.kind == TENSOR and value.text in known and edge[0] in graph.nodes:
             for one, shape in _handed_on(graph, edge):
                 found.setdefault(one, Tap(None, value.text, shape=shape))
     return found
