@@ -1,27 +1,37 @@
 """The numbers in a graph: what a tensor holds that nothing computes at run time."""
 
+import functools
+import operator
+from typing import Dict, Optional
+
 import numpy as np
 
 from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, back
 from semisync.common.compat import tf
 from semisync.common.tensor_names import split
+from semisync.common.walks import along, in_order
 
 _STRAIGHT = CARRY | CAST
+_MOST_VALUES = 1 << 20
 
 
 def array(nodes, tensor):
     """The value of a tensor that is a Const, or handed on from one; None of any other."""
-    while True:
-        name, output = split(tensor)
-        if name not in nodes:
-            return None
-        node = nodes[name]
-        if node.op == "Const" and output == 0:
-            return tf.make_ndarray(node.attr["value"].tensor)
-        behind = back(nodes, tensor, _STRAIGHT)
-        if not behind:
-            return None
-        tensor = behind[0]
+    name, output = split(_origin(nodes, tensor))
+    node = nodes.get(name)
+    if node is None or node.op != "Const" or output != 0:
+        return None
+    told = node.attr["value"].tensor
+    sizes = [dim.size for dim in told.tensor_shape.dim]
+    # One value may stand for more than there is memory for.
+    few = functools.reduce(operator.mul, sizes, 1) <= _MOST_VALUES
+    return tf.make_ndarray(told) if few else None
+
+
+def _origin(nodes, tensor):
+    """The tensor whose very value a tensor hands on, possibly cast."""
+    *_, end = along(tensor, lambda one: next(iter(back(nodes, one, _STRAIGHT)), None))
+    return end
 
 
 def number(nodes, tensor, allowed=None):
@@ -34,22 +44,36 @@ def number(nodes, tensor, allowed=None):
         tensor: a name.
         allowed: function of a tensor's name: whether a condition may choose it; None: any of them.
     """
-    behind = back(nodes, tensor, JOIN)
-    if behind:
-        choices = [choice for choice in behind if not allowed or allowed(choice)]
-        values = {number(nodes, choice, allowed) for choice in choices}
-        return values.pop() if len(values) == 1 else None
-    for hop in back(nodes, tensor, _STRAIGHT):
-        return number(nodes, hop, allowed)
-    value = array(nodes, tensor)
-    if value is not None:
-        return _shortest(value) if value.size == 1 else None
+    numbers: Dict[str, Optional[float]] = {}
+
+    def before(one):
+        chosen = back(nodes, one, JOIN)
+        if chosen:
+            return [choice for choice in chosen if not allowed or allowed(choice)]
+        return back(nodes, one, _STRAIGHT)[:1] or _operands(nodes, one)
+
+    for one in in_order([tensor], before):
+        given = [numbers.get(source) for source in before(one)]
+        if _operands(nodes, one):
+            numbers[one] = _difference(*given)
+        elif given:
+            numbers[one] = given[0] if len(set(given)) == 1 else None
+        else:
+            value = array(nodes, one)
+            numbers[one] = _shortest(value) if value is not None and value.size == 1 else None
+    return numbers.get(tensor)
+
+
+def _operands(nodes, tensor):
+    """The two tensors of a subtraction; none of another op."""
     node = nodes.get(split(tensor)[0])
-    if node is not None and node.op == "Sub":
-        left, right = (number(nodes, operand, allowed) for operand in node.input[:2])
-        if left is not None and right is not None:
-            return complement(right) if left == 1 else left - right
-    return None
+    return list(node.input[:2]) if node is not None and node.op == "Sub" else []
+
+
+def _difference(left, right):
+    if left is None or right is None:
+        return None
+    return complement(right) if left == 1 else left - right
 
 
 def complement(value):

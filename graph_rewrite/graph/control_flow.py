@@ -17,7 +17,7 @@ from graph_rewrite.graph.functions import LOOPS, home
 from graph_rewrite.graph.index import attribute
 from graph_rewrite.graph.passthrough import CARRY, ENTER, EXIT, MERGE, SWITCH, back
 from semisync.common.tensor_names import split
-from semisync.common.walks import reachable
+from semisync.common.walks import along, reachable
 
 # A branch: the predicate's tensor at the top level, and the value that it has here (a number where
 # a Case chooses). A loop: its name, and LOOP.
@@ -80,24 +80,20 @@ class Guards:
 
     def root(self, tensor):
         """The tensor of the top level whose very value this one has, as far up as that goes."""
-        while True:
-            behind = back(self._nodes, tensor, CARRY)
-            if not behind:
-                return tensor
-            tensor = behind[0]
+        *_, root = along(tensor, self._carried)
+        return root
+
+    def _carried(self, tensor):
+        return next(iter(back(self._nodes, tensor, CARRY)), None)
 
     def lift(self, tensor):
         """The same value outside of all branches and functions: the nearest tensor upstream.
 
         Where it is made inside, what that hands to the outside; where nothing does, itself.
         """
-        up = tensor
-        while self.inside(up):
-            behind = back(self._nodes, up, CARRY)
-            if not behind:
-                return self._out(tensor)
-            up = behind[0]
-        return up
+        way = along(tensor, self._carried)
+        outside = next((up for up in way if not self.inside(up)), None)
+        return self._out(tensor) if outside is None else outside
 
     def _out(self, tensor):
         """The tensor outside of all branches and functions that is made of this one, or itself."""

@@ -16,6 +16,7 @@ opened once.
 from typing import Any, Dict, List, Tuple
 
 from graph_rewrite.graph.index import Nodes
+from semisync.common.budget import Budget
 from semisync.common.compat import op_def, tf
 from semisync.common.tensor_names import join
 
@@ -32,6 +33,10 @@ CALLS = {
     "PartitionedCall": (0, ("f",)),
     "StatefulPartitionedCall": (0, ("f",)),
 }
+# What calls may make of a graph: each function may call the next one twice.
+_MOST_OPENED = 20000
+_MOST_TIMES = 10  # as many ops as the graph has, besides
+_MOST_BYTES = 1 << 28
 LOOPS = ("While", "StatelessWhile")
 
 
@@ -42,12 +47,19 @@ def open_functions(graph):
     library = {function.signature.name: function for function in graph.library.function}
     nodes = list(graph.node)
     results: Dict[str, List[str]] = {}
+    written = sum(len(function.node_def) for function in library.values()) + len(nodes)
+    most = _MOST_OPENED + _MOST_TIMES * written
+    calling = "the graph's functions call each other to more than {} {}"
+    room = Budget(most, calling.format(most, "ops"))
+    letters = Budget(_MOST_BYTES, calling.format(_MOST_BYTES, "bytes"))
     if library:
         waiting: List[Tuple[Any, tuple]] = [(node, ()) for node in nodes]
         while waiting:
             call, within = waiting.pop()
             for label, function in _called(call, library):
                 if function.signature.name not in within:
+                    room.take(len(function.node_def) + len(function.signature.input_arg))
+                    letters.take(function.ByteSize() + len(function.node_def) * len(call.name))
                     body = _body(call, label, function, library, results)
                     nodes += body
                     waiting += [(node, within + (function.signature.name,)) for node in body]

@@ -14,6 +14,7 @@ from graph_rewrite.graph.passthrough import ENTER, READ, SWITCH, VARIABLES
 from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import CONTROL, split
+from semisync.common.walks import along, in_order
 
 # Ops that take a gradient: the optimizers', those that add to some rows of a variable, these and
 # those that add to all of it, and those by which a SyncReplicasOptimizer collects it.
@@ -22,6 +23,7 @@ ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
 PLAIN_STEP = re.compile("{}|Assign(Add|Sub)(VariableOp)?$".format(ADDS_TO_ROWS.pattern))
 ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_MOST_OUTPUTS = 1 << 16  # of an op
 # What a variable's reference or handle may pass through on its way to the op that writes it.
 _PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
 _WRITES_RESOURCE = re.compile(
@@ -84,6 +86,12 @@ class OpTraits:
             else:
                 kind = arg.type or self._attr(node, arg.type_attr).type
                 count = self._attr(node, arg.number_attr).i if arg.number_attr else 1
+                if count > _MOST_OUTPUTS:
+                    raise BadInput(
+                        "{} ({}) has {} outputs, expected at most {}: the graph is damaged".format(
+                            node.name, node.op, count, _MOST_OUTPUTS
+                        )
+                    )
                 types += [kind] * count
         return types
 
@@ -170,12 +178,12 @@ class OpTraits:
 
     def _way(self, node):
         """The nodes from the one that writes to its variable."""
-        way = [node]
-        tensor = self._first_state(node)
-        while tensor is not None:
-            way.append(self._nodes.maker(tensor))
-            tensor = self._first_state(way[-1])
-        return way
+
+        def before(name):
+            tensor = self._first_state(self._nodes[name])
+            return None if tensor is None else split(tensor)[0]
+
+        return [self._nodes[name] for name in along(node.name, before)]
 
     def _first_state(self, node):
         """What a node that writes, or passes on, takes as the variable; None where it does not."""
@@ -202,8 +210,15 @@ class OpTraits:
 
     def _any_inside(self, test, name):
         """Whether a node of a function passes a test, a method."""
-        key = test.__name__, name
-        if key not in self._inside:
-            self._inside[key] = False  # where the function calls itself
-            self._inside[key] = any(map(test, self._functions[name].node_def))
-        return self._inside[key]
+        asked = test.__name__
+        if (asked, name) not in self._inside:
+            # Those that it calls are asked before it, so that no question waits for another.
+            for inner in in_order([name], self._called_inside):
+                if (asked, inner) not in self._inside:
+                    self._inside[asked, inner] = False  # where the function calls itself
+                    nodes = self._functions[inner].node_def
+                    self._inside[asked, inner] = any(map(test, nodes))
+        return self._inside[asked, name]
+
+    def _called_inside(self, name):
+        return [called for node in self._functions[name].node_def for called in self._called(node)]

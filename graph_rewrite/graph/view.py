@@ -6,11 +6,13 @@ from graph_rewrite.graph.control_flow import Guards
 from graph_rewrite.graph.functions import home, open_functions, top
 from graph_rewrite.graph.op_traits import TRAINING_OP
 from graph_rewrite.graph.passthrough import CARRY, JOIN, READ, back
+from semisync.common.budget import Budget
 from semisync.common.tensor_names import split
 from semisync.common.walks import reachable
 
 UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
 
+_MOST_STEPS = 1 << 18  # of all ways upstream from a tensor: each condition doubles them
 _PASSING = CARRY | READ | JOIN
 
 
@@ -73,9 +75,15 @@ class View:
 
 
 def _paths(nodes, tensor, hops):
+    room = Budget(
+        _MOST_STEPS,
+        "{} may be one of so many tensors, in conditions one after the other, that they cannot all "
+        "be followed: export a graph with fewer".format(tensor),
+    )
     waiting: List[Tuple[str, tuple]] = [(tensor, (tensor,))]
     while waiting:
         end, path = waiting.pop(0)
+        room.take(len(path))
         behind = [step for step in back(nodes, end, hops) if step not in path]
         if not behind:
             yield end, path

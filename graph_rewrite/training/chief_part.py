@@ -27,6 +27,7 @@ from graph_rewrite.patterns.variables import initialises
 from graph_rewrite.training.gradient_inputs import gradients
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import split
+from semisync.common.walks import in_order
 
 
 class ChiefPart(NamedTuple):
@@ -184,19 +185,31 @@ class _Split:
 
     def _waits_for_batch(self, name):
         """True for what needs a batch, and for groups of such ops."""
-        if name in self._fed or name in self._sync.unused or name in self._each_batch:
-            return True
-        if self._nodes[name].op != "NoOp":
-            return False
-        if name not in self._waits:
-            self._waits[name] = False
-            controls = self._nodes.control_inputs(self._nodes[name])
-            if name in self._downstream:
-                after = [control for control in controls if control in self._downstream]
-                self._waits[name] = all(map(self._waits_for_batch, after))
-            else:
-                self._waits[name] = any(map(self._waits_for_batch, controls))
+        if not self._is_group(name):
+            return self._needs_batch(name)
+        for group in in_order([name], self._groups_before, self._waits):
+            both = all if group in self._downstream else any
+            self._waits[group] = both(
+                self._waits.get(one, False) if self._is_group(one) else self._needs_batch(one)
+                for one in self._waited_for(group)
+            )
         return self._waits[name]
+
+    def _needs_batch(self, name):
+        return name in self._fed or name in self._sync.unused or name in self._each_batch
+
+    def _is_group(self, name):
+        return self._nodes[name].op == "NoOp" and not self._needs_batch(name)
+
+    def _groups_before(self, name):
+        return filter(self._is_group, self._waited_for(name))
+
+    def _waited_for(self, name):
+        """What says of a group whether it waits for a batch: after the gradients, what is too."""
+        controls = self._nodes.control_inputs(self._nodes[name])
+        if name not in self._downstream:
+            return controls
+        return [control for control in controls if control in self._downstream]
 
     def _above(self, node):
         """The names of what a node of the chief's needs, as it will be, a list."""

@@ -20,6 +20,7 @@ from graph_rewrite.training import unknown_rules
 from graph_rewrite.training.batch_flow import BatchFlow
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import split
+from semisync.common.walks import along
 
 VALUES, INDICES = "values", "indices"
 
@@ -156,16 +157,9 @@ class _Finder:
 
     def by_step(self, name):
         """The `TrainedVariable` of a plain step: the gradient, before it is scaled."""
-        reached, node = self._flow.reached, self._nodes[name]
-        taken, before = GradientInput(name, self._flow.step_input(name), VALUES), None
-        while taken != before:
-            before = taken
-            maker = self._nodes.maker(self._nodes[taken.node].input[taken.number])
-            data = enumerate(self._nodes.makers(maker))
-            numbers = [number for number, above in data if above in reached]
-            alone = len(self._nodes.uses(maker.name)) == 1
-            if maker.op in _LINEAR and len(numbers) == 1 and alone:
-                taken = GradientInput(maker.name, numbers[0], VALUES)
+        node = self._nodes[name]
+        step = GradientInput(name, self._flow.step_input(name), VALUES)
+        *_, taken = along(step, self._before_scaled)
         number = self._flow.traits.position(node, "indices")
         return TrainedVariable(
             node=self._nodes[self._written[name]],
@@ -174,6 +168,15 @@ class _Finder:
             indices=None if number is None else node.input[number],
             inputs=[taken] + ([] if number is None else [GradientInput(name, number, INDICES)]),
         )
+
+    def _before_scaled(self, taken):
+        """The input of the op that scales what an input takes; None where none does."""
+        maker = self._nodes.maker(self._nodes[taken.node].input[taken.number])
+        data = enumerate(self._nodes.makers(maker))
+        numbers = [number for number, above in data if above in self._flow.reached]
+        alone = len(self._nodes.uses(maker.name)) == 1
+        scales = maker.op in _LINEAR and len(numbers) == 1 and alone
+        return GradientInput(maker.name, numbers[0], VALUES) if scales else None
 
     def _sum_by_id(self, tensor):
         """The `_SumById` that a tensor is, or None."""

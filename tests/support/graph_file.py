@@ -8,19 +8,22 @@ class GraphFile:
 
     Args:
         path: where `save` writes it.
+
+    Attributes:
+        graph_def: what there is of it.
     """
 
-    def __init__(self, path):
+    def __init__(self, path=None):
         import tensorflow
 
         self._tf = tensorflow.compat.v1
-        self._graph = self._tf.GraphDef()
+        self.graph_def = self._tf.GraphDef()
         self._path = path
         self.add("x", "Placeholder", dtype=np.float32, shape=[None, 3])
 
     def add(self, name, op, *inputs, **attributes):
         """Adds a node; returns its name."""
-        _fill(self._tf, self._graph.node.add(name=name, op=op), inputs, attributes)
+        _fill(self._tf, self.graph_def.node.add(name=name, op=op), inputs, attributes)
         return name
 
     def constant(self, name, value):
@@ -31,7 +34,7 @@ class GraphFile:
         """Adds a Const of which the file has `given` values, the last for all others."""
         kind = np.asarray(value).dtype
         self.add(name, "Const", dtype=kind)
-        tensor = self._graph.node[-1].attr["value"].tensor
+        tensor = self.graph_def.node[-1].attr["value"].tensor
         tensor.dtype = self._tf.as_dtype(kind).as_datatype_enum
         values = {"f": tensor.float_val, "i": tensor.int_val, "S": tensor.string_val}
         values[kind.kind].extend([value] * given)
@@ -41,7 +44,7 @@ class GraphFile:
 
     def function(self, name, result, *nodes):
         """Adds a function of a float `a`; nodes: (name, op, inputs, attributes)."""
-        added = self._graph.library.function.add()
+        added = self.graph_def.library.function.add()
         added.signature.name = name
         added.signature.input_arg.add(name="a", type=1)
         added.signature.output_arg.add(name="o", type=1)
@@ -56,7 +59,7 @@ class GraphFile:
     def save(self):
         """Writes the file; returns its path."""
         with open(self._path, "wb") as file:
-            file.write(self._graph.SerializeToString())
+            file.write(self.graph_def.SerializeToString())
         return str(self._path)
 
 
