@@ -21,7 +21,7 @@ from migrate.model.ops.registry import DYNAMIC_OPS
 from migrate.model.ops.values import STRINGS, Call
 
 MOST = 1 << 24  # values of one result on the way
-_MOST_OF_ALL = 1 << 28
+_MOST_OF_ALL = 1 << 26
 _MOST_GUESSED = 1 << 20
 # The sizes and numbers that an op is given, multiplied, of which none makes more than MOST values:
 # the square of that, as where a vector becomes a diagonal.

@@ -134,6 +134,44 @@ def identity_of_itself(graph):
     graph.add("score", "Add", "x", "one", T=FLOAT)
 
 
+def conditions(graph, deep=200):
+    """Branches within branches."""
+    graph.add("flag", "Placeholder", dtype=np.bool_, shape=[])
+    inside, ends = "x", []
+    for k in range(deep):
+        graph.add(f"c{k}/pred_id", "Identity", "flag", T=np.bool_)
+        graph.add(f"c{k}/Switch", "Switch", inside, f"c{k}/pred_id", T=FLOAT)
+        ends.append(graph.add(f"c{k}/Neg", "Neg", f"c{k}/Switch", T=FLOAT))
+        inside = f"c{k}/Switch:1"
+    last = graph.add("inside", "Relu", inside, T=FLOAT)
+    for k in reversed(range(deep)):
+        last = graph.add(f"c{k}/Merge", "Merge", ends[k], last, N=2, T=FLOAT)
+    graph.add("score", "Sigmoid", last, T=FLOAT)
+
+
+def some_conditions(graph):
+    conditions(graph, deep=50)
+
+
+def loops(graph):
+    """Loops within loops."""
+    graph.add("flag", "Placeholder", dtype=np.bool_, shape=[])
+    inside, flag = "x", "flag"
+    for k in range(30):
+        frame = {"frame_name": f"loop {k}".encode()}
+        graph.add(f"l{k}/Enter", "Enter", inside, T=FLOAT, **frame)
+        flag = graph.add(f"l{k}/flag", "Enter", flag, T=np.bool_, is_constant=True, **frame)
+        graph.add(f"l{k}/Merge", "Merge", f"l{k}/Enter", f"l{k}/Next", N=2, T=FLOAT)
+        graph.add(f"l{k}/LoopCond", "LoopCond", flag)
+        graph.add(f"l{k}/Switch", "Switch", f"l{k}/Merge", f"l{k}/LoopCond", T=FLOAT)
+        inside = graph.add(f"l{k}/body", "Identity", f"l{k}/Switch:1", T=FLOAT)
+    last = graph.add("inside", "Relu", inside, T=FLOAT)
+    for k in reversed(range(30)):
+        graph.add(f"l{k}/Next", "NextIteration", last, T=FLOAT)
+        last = graph.add(f"l{k}/Exit", "Exit", f"l{k}/Switch", T=FLOAT)
+    graph.add("score", "Sigmoid", last, T=FLOAT)
+
+
 CIRCLE = "is computed from itself; the graph is damaged"
 COMPUTED = "values of constants alone, expected at most 268,435,456"
 LETTERS = "the source of the model has more than 8,388,608 letters"
@@ -157,6 +195,8 @@ ATTACKS = {
     call_of_its_result: CIRCLE,
     sum_of_itself: CIRCLE,
     identity_of_itself: CIRCLE,
+    conditions: "lies in 65 branches and loops, one in the other, expected at most 64",
+    loops: "lies in 17 branches and loops, one in the other, expected at most 64, of which 16",
 }
 
 
@@ -199,6 +239,13 @@ def squares_of_a_size(graph):
     graph.add("score", "Add", "x", "float", T=FLOAT)
 
 
+def one_input_of_thousands(graph):
+    last = "x"
+    for k in range(300):
+        last = graph.add(f"sum_{k}", "Add", last, "x", T=FLOAT)
+    graph.add("score", "Sigmoid", last, T=FLOAT)
+
+
 def _sigmoids(x):
     for _ in range(2000):
         x = 1 / (1 + np.exp(-x))
@@ -209,6 +256,7 @@ HONEST = {
     sigmoids: _sigmoids,
     identities: lambda x: 1 / (1 + np.exp(-1 / (1 + np.exp(-x)))),
     sum_of_thousands: lambda x: 5000 * x,
+    one_input_of_thousands: lambda x: 1 / (1 + np.exp(-301 * x.astype(float))),
     power_of_a_size: lambda x: x,  # of two rows: all powers of 2 from 2 ** 32 on are 0 in 32 bits
 }
 
@@ -218,7 +266,7 @@ def converted(tmp_path_factory):
     """By name, (exit code, what was said) of each graph, converted one after the other."""
     folder = tmp_path_factory.mktemp("bombs")
     paths = {}
-    for build in (*ATTACKS, *HONEST, squares_of_a_size):
+    for build in (*ATTACKS, *HONEST, squares_of_a_size, some_conditions):
         graph = GraphFile(folder / f"{build.__name__}.pb")
         build(graph)
         paths[build.__name__] = graph.save()
@@ -244,7 +292,7 @@ def test_what_is_merely_long_converts_and_computes_the_same(build, converted):
     assert code == 0, said
     x = np.array([[0.5, -1, 2], [0, 3, 1]], FLOAT)
     found = _model(folder, build)({"x": torch.tensor(x)})
-    np.testing.assert_allclose(found.numpy(), HONEST[build](x), rtol=1e-4)
+    np.testing.assert_allclose(found.numpy(), HONEST[build](x), rtol=1e-4, atol=1e-6)
 
 
 def test_numbers_of_a_size_do_not_grow_without_end(converted):
@@ -253,6 +301,10 @@ def test_numbers_of_a_size_do_not_grow_without_end(converted):
     assert model({"x": torch.zeros(1, 3)}).tolist() == [[1, 1, 1]]
     with pytest.raises(ValueError, match="[Oo]verflow"):  # 2 ** 2 ** 60, of which torch has 32 bits
         model({"x": torch.zeros(2, 3)})
+
+
+def test_conditions_within_conditions_are_written_once_each(converted):
+    assert converted[1][some_conditions.__name__][0] == 0
 
 
 def _model(folder, build):

@@ -33,6 +33,9 @@ ENTERS = {"Enter", "RefEnter"}
 NEXTS = {"NextIteration", "RefNextIteration"}
 EXITS = {"Exit", "RefExit"}
 
+# One in the other, in Python's own source.
+_DEEPEST, _MOST_LOOPS = 64, 16
+
 # How many inputs they have at least.
 _INPUTS = {
     **dict.fromkeys(["Identity", "LoopCond", *ENTERS, *EXITS, *NEXTS], 1),
@@ -70,7 +73,13 @@ class Guards:
     def add(self, names: Iterable[str]) -> None:
         """Says where these nodes run."""
         for node in sort(self._graph, names, self._waits_for, self.of):
-            self.of[node.name] = self._region(node)
+            region = self.of[node.name] = self._region(node)
+            if len(region) > _DEEPEST or len(loops_of(region)) > _MOST_LOOPS:
+                raise BadInput(
+                    f"{self._graph.path}: node {node.name!r} lies in {len(region)} branches and "
+                    f"loops, one in the other, expected at most {_DEEPEST}, of which {_MOST_LOOPS} "
+                    "are loops: Python allows no more"
+                )
 
     def along(self, edge: Edge) -> Region:
         """The guards of a value: those of its node, and the branch of a Switch."""

@@ -306,14 +306,15 @@ def _branches(statement: If, margin: str) -> Iterator[str]:
         then, orelse, condition = orelse, then, f"not {condition}"
     if not then.statements:
         return
-    if _is_dropout(statement) or [*_lines(then, margin)] == [*_lines(orelse, margin)]:
-        yield from _lines(then, margin)
+    sides = [[*_lines(side, margin)] for side in (then, orelse)]  # once: branches may be nested
+    if _is_dropout(statement) or sides[0] == sides[1]:
+        yield from sides[0]
         return
     yield f"{margin}if {condition}:"
-    yield from _lines(then, margin + "    ")
+    yield from (f"    {line}" for line in sides[0])
     if orelse.statements:
         yield f"{margin}else:"
-        yield from _lines(orelse, margin + "    ")
+        yield from (f"    {line}" for line in sides[1])
 
 
 def _is_dropout(statement: If) -> bool:
