@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import Iterator, List, Mapping
+from typing import Iterator, List, Mapping, Tuple
 
 import numpy as np
 
@@ -67,20 +67,23 @@ def compare_forward(
         return _compare(both, _of_several_sizes(batches), drawn, onnx)
 
 
-def _of_several_sizes(batches: Iterator[Rows]) -> Iterator[Rows]:
-    """The same rows, of which the first batch comes in three: the last of it, seven and one."""
+def _of_several_sizes(batches: Iterator[Rows]) -> Iterator[Tuple[Rows, Rows]]:
+    """The same rows, each with the batch that they are of: the first comes in three, the last of
+    it, seven and one."""
     for batch in itertools.islice(batches, 1):
         ends = [0, *(end for end in _FIRST if end < batch.rows), batch.rows]
-        yield from reversed([batch.part(*both) for both in zip(ends, ends[1:])])
-    yield from batches
+        yield from reversed([(batch.part(*both), batch) for both in zip(ends, ends[1:])])
+    yield from ((batch, batch) for batch in batches)
 
 
-def _compare(both: Both, batches: Iterator[Rows], drawn: Drawn, onnx: bool) -> ForwardReport:
+def _compare(
+    both: Both, batches: Iterator[Tuple[Rows, Rows]], drawn: Drawn, onnx: bool
+) -> ForwardReport:
     names = list(both.chosen)
     tensors = [of_edge(edge) for edge in both.chosen.values()]
     largest = {name: Largest(name, TORCH) for name in names}
     done, failing, legs = 0, None, Legs([], {})
-    for batch in batches:
+    for batch, whole in batches:
         theirs = both.tensorflow.fetch(batch.size, batch.features, tensors)
         given = both.given_of(batch)
         ours = dict(zip(both.model.outputs, both.model.run(given)))
@@ -92,7 +95,7 @@ def _compare(both: Both, batches: Iterator[Rows], drawn: Drawn, onnx: bool) -> F
             for name, tensor, value in zip(names, tensors, theirs)
         ]
         if failing is None and any(beyond):
-            failing = batch
+            failing = whole
         done += batch.rows
     first = None if failing is None else both.first_node(failing)
     told = [one.told() for one in largest.values()] + legs.outputs
