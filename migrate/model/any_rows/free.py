@@ -38,7 +38,7 @@ _MERGES = {"Merge", "RefMerge"}
 _HANDED = {"RefSwitch", "Switch", *_MERGES}
 _DIVIDING = {"Div", "DivNoNan", "RealDiv"}
 _ROUNDING = 1e-6  # of one over a number of rows
-_MOST = 500  # dimensions that turn out to be rows
+_MOST = 2_000_000  # nodes that are looked at, again after each dimension that turns out to be rows
 
 
 class Freed(NamedTuple):
@@ -82,7 +82,7 @@ class Freed(NamedTuple):
 
 
 def free_rows(graph: Graph, outputs: Sequence[Edge]) -> Freed:
-    """A graph whose outputs have as many rows as its inputs."""
+    """A graph whose outputs have as many rows as its inputs, where that can be told."""
     needed = {node.name for node in cut_at_inputs(graph).behind([name for name, _ in outputs])}
     entering = _entering(graph, needed)
     sizes = {shape[0] for shape in entering.values() if shape}
@@ -98,9 +98,7 @@ def free_rows(graph: Graph, outputs: Sequence[Edge]) -> Freed:
     try:
         freeing = _Freeing(graph, needed, entering, size, outputs)
         return Freed(freeing.graph(), size, mixing=freeing.mixing(outputs))
-    except Fixed as error:
-        return Freed(graph, size, str(error))
-    except BadInput as error:
+    except (BadInput, Fixed) as error:
         return Freed(graph, size, str(error))
 
 
@@ -136,7 +134,7 @@ class _Freeing:
         self._summed: Set[str] = set()  # nodes that depend on values of all rows
         self._mixing: Set[str] = set()  # those that make one value of all rows
         self._means: Set[str] = set()  # those that divide such a sum by the number of rows
-        for _ in range(_MOST):
+        for _ in range(max(_MOST // max(len(self._order), 1), 1)):
             if self._pass():
                 break
         else:
@@ -157,7 +155,9 @@ class _Freeing:
             try:
                 found = dims_of(at)
             except Demand as demand:
-                self._make_rows(node.inputs[demand.place], demand.axis)
+                waiting = [(node.inputs[demand.place], demand.axis)]
+                while waiting:
+                    waiting += self._make_rows(*waiting.pop())
                 return False
             for output, dims in enumerate(found):
                 if sum(isinstance(dim, Rows) for dim in dims or ()) > 1:
@@ -212,44 +212,47 @@ class _Freeing:
             for axis, dim in enumerate(dims)
         )
 
-    def _make_rows(self, edge: Edge, axis: int) -> None:
-        """Changes what a dimension of `edge` comes from."""
+    def _make_rows(self, edge: Edge, axis: int) -> List[Tuple[Edge, int]]:
+        """Changes what a dimension of `edge` comes from; returns what must be changed for that."""
         node = self._graph.nodes[edge[0]]
         value = self._known.value(edge)
         if value is not None:
             self._spread[edge] = self._checked(edge, value, axis)
-        elif node.op in _SIZES and self._known.value(node.inputs[_SIZES[node.op]]) is not None:
+            return []
+        if node.op in _DECLARED or self._takes_sizes(node):
             decided = self._decided.setdefault(node.name, set())
             if axis in decided:
                 raise Fixed(f"the size of {node.name!r} ({node.op}) is not the batch's alone")
             decided.add(axis)
-        elif node.op in _DECLARED:
-            self._decided.setdefault(node.name, set()).add(axis)
-        elif node.op in SAME or node.op in _HANDED:
-            for given in node.inputs[:1] if node.op not in _MERGES else self._entered(node):
-                self._make_rows(given, axis)
-        elif node.op == "ExpandDims":
-            place, rank = self._known.value(node.inputs[1]), len(self._dims[edge] or ())
-            if place is None or not rank:
-                raise Fixed(f"the size of {node.name!r} ({node.op}) is the batch's")
-            self._make_rows(node.inputs[0], axis - (int(place) % rank < axis))
-        elif node.op in ELEMENTWISE:
-            self._make_some_rows(node, axis)
-        else:
+            return []
+        if node.op in _MERGES:
+            return [(one, axis) for one in self._entered(node)]
+        if node.op in SAME or node.op in _HANDED:
+            return [(node.inputs[0], axis)]
+        if node.op in ELEMENTWISE:
+            return self._aligned(node, axis)
+        place = self._known.value(node.inputs[1]) if node.op == "ExpandDims" else None
+        rank = len(self._dims.get(edge) or ())
+        if place is None or not rank:
             raise Fixed(f"the size of {node.name!r} ({node.op}) is the batch's")
+        return [(node.inputs[0], axis - (int(place) % rank < axis))]
+
+    def _takes_sizes(self, node: Node) -> bool:
+        """Whether the sizes of a node's output are a constant."""
+        return node.op in _SIZES and self._known.value(node.inputs[_SIZES[node.op]]) is not None
 
     def _entered(self, merge: Node) -> List[Edge]:
         """What a Merge brings, but for a loop's next round, that is not rows yet."""
         given = [edge for edge in merge.inputs if self._graph.nodes[edge[0]].op not in BACK]
         return [edge for edge in given if not has_rows(self._given(merge, edge))]
 
-    def _make_some_rows(self, node: Node, axis: int) -> None:
+    def _aligned(self, node: Node, axis: int) -> List[Tuple[Edge, int]]:
+        """The dimensions of an op's inputs that make one of its output."""
         given = [self._given(node, edge) or () for edge in node.inputs]
         rank = max(map(len, given))
-        for edge, dims in zip(node.inputs, given):
-            own = axis - rank + len(dims)
-            if own >= 0 and dims[own] == self._size:
-                self._make_rows(edge, own)
+        found = [(edge, axis - rank + len(dims)) for edge, dims in zip(node.inputs, given)]
+        sizes = zip(found, given)
+        return [one for one, dims in sizes if one[1] >= 0 and dims[one[1]] == self._size]
 
     def _checked(self, edge: Edge, value: np.ndarray, axis: int) -> int:
         if edge in self._spread or value.shape[axis] != self._size or value.dtype == object:
@@ -300,10 +303,9 @@ class _Freeing:
                 spread[key] = made.numbers(value.dtype.name)
             else:
                 one = made.constant(value.take([0], axis), edge[0] + "/one_row")
-                tiled = made.tiled if not key[1] else None
-                spread[key] = (
-                    one if tiled is None else tiled(one, value.ndim, axis, value.dtype.name)
-                )
+                if not key[1]:
+                    one = made.tiled(one, value.ndim, axis, value.dtype.name)
+                spread[key] = one
         return spread[key]
 
     def _sized(self, node: Node, edge: Edge, made: Made) -> Edge:
