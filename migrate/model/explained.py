@@ -8,7 +8,7 @@ that fails. Handlers, finders of layers and folding do not ask for each; all of 
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator
+from typing import Iterator, Optional
 
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
@@ -17,8 +17,8 @@ _UNFIT = (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 @contextlib.contextmanager
-def explained(graph: Graph, node: Node) -> Iterator[None]:
-    """Runs what reads `node`.
+def explained(graph: Graph, node: Optional[Node] = None) -> Iterator[None]:
+    """Runs what reads `node`, or many of them.
 
     Raises:
         BadInput: in place of what Python or torch raises of values that do not fit.
@@ -27,7 +27,8 @@ def explained(graph: Graph, node: Node) -> Iterator[None]:
         yield
     except _UNFIT as error:
         told = " ".join(str(error).split())[:200]
-        raise BadInput(
-            f"{graph.path}: the op {node.op} of node {node.name!r} cannot be converted: its "
-            f"attributes or constants do not fit it ({type(error).__name__}: {told})"
-        ) from error
+        what = "its nodes cannot be converted: they do not fit together"
+        if node is not None:
+            what = f"the op {node.op} of node {node.name!r} cannot be converted: its attributes or "
+            what += "constants do not fit it"
+        raise BadInput(f"{graph.path}: {what} ({type(error).__name__}: {told})") from error

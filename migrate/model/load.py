@@ -21,6 +21,7 @@ from migrate.model.any_rows.free import Freed, free_rows
 from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
+from migrate.model.explained import explained
 from migrate.model.features.description import describe
 from migrate.model.inputs import cut_at
 from migrate.model.layers.batch_norm import batch_statistics
@@ -107,7 +108,8 @@ def read_meta_graph(
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
-    found = lowered(found, assets)
+    with explained(found.graph):
+        found = lowered(found, assets)
     return found._replace(graph=begin_at(found.graph, inputs))
 
 
@@ -178,12 +180,13 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
     """
     checkpoint = with_tables(checkpoint)
     edges = list(outputs.values())
-    graph = cut_at(found.graph, input_keys(found.graph))
-    refuse_unknown(graph, edges, found.saved)
-    freed = free_rows(graph, edges)
-    written = _write(found, checkpoint, outputs, freed)
-    apart = freed.unless_mixed(graph, written.emitter.computed())
-    return written if apart is freed else _write(found, checkpoint, outputs, apart)
+    with explained(found.graph):
+        graph = cut_at(found.graph, input_keys(found.graph))
+        refuse_unknown(graph, edges, found.saved)
+        freed = free_rows(graph, edges)
+        written = _write(found, checkpoint, outputs, freed)
+        apart = freed.unless_mixed(graph, written.emitter.computed())
+        return written if apart is freed else _write(found, checkpoint, outputs, apart)
 
 
 def _write(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs, freed: Freed) -> Written:

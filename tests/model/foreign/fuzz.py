@@ -4,8 +4,8 @@
     python -m tests.model.foreign.fuzz convert FOLDER               what torch gives for each
     python -m tests.model.foreign.fuzz score FOLDER                 what TensorFlow gives
 
-`convert` runs within `MEMORY` and `SECONDS` per graph; it and `score` note what they have done in
-FOLDER, and go on there when they are started again.
+`convert` runs within `MEMORY` and `SECONDS` per graph, or ends. `score` ends where TensorFlow does,
+or takes as long; it goes on with the next graph when it is started again.
 """
 
 import json
@@ -18,6 +18,7 @@ import sys
 import numpy as np
 
 MEMORY, SECONDS = 4_000_000 << 10, 60
+_IN_ITS_RUN = (LookupError, MemoryError, RuntimeError, TypeError, ValueError)
 _NUMBERS = [0, 1, -1, 2, 3, 7, 1 << 20, 1 << 31, -(1 << 31), (1 << 62) + 1]
 _OTHERS = [
     "Identity",
@@ -239,7 +240,7 @@ def convert(folder):
             given = features_of({name: feeds[name] for name in feeds})
         try:
             found = module(given)
-        except (SemisyncError, KeyError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        except (SemisyncError, *_IN_ITS_RUN) as error:
             done[1].write_text(f"in its run: {type(error).__name__}: {error}")
             continue
         found = found if isinstance(found, tuple) else (found,)
@@ -257,12 +258,14 @@ def score(folder):
     import tensorflow
 
     tf = tensorflow.compat.v1
+    resource.setrlimit(resource.RLIMIT_AS, (3 * MEMORY, 3 * MEMORY))
     for path in sorted(folder.glob("*.torch.npz")):
         number = path.name.partition(".")[0]
         begun = folder / f"{number}.begun"
         if begun.exists():  # it has ended TensorFlow's process, or is done
             continue
         begun.touch()
+        signal.alarm(SECONDS)
         definition = tf.GraphDef()
         definition.ParseFromString((folder / f"{number}.pb").read_bytes())
         outputs = json.loads((folder / f"{number}.json").read_text())
@@ -279,6 +282,7 @@ def score(folder):
         if all(map(same, values, again)):
             named = {f"output_{k}": one for k, one in enumerate(values)}
             np.savez(folder / f"{number}.tensorflow.npz", **named)
+    signal.alarm(0)
 
 
 def same(one, other):
