@@ -25,6 +25,7 @@ Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/
 
 from __future__ import annotations
 
+import contextlib
 from typing import Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.paths import refuse_keras_file
@@ -39,6 +40,9 @@ from semisync.common.walks import along, reachable
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 
 Edge = Tuple[str, int]
+
+
+_UNFIT = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 class Node(NamedTuple):
@@ -319,3 +323,24 @@ def _saver_scope(data: memoryview, path: str) -> Optional[str]:
         if field == 2:
             return text(value, path).rpartition("/")[0] + "/"
     return None
+
+
+@contextlib.contextmanager
+def explained(graph: Graph, node: Optional[Node] = None) -> Iterator[None]:
+    """Runs what reads `node`, or many of them.
+
+    A foreign graph may have a string where a number belongs, a list that is too short, a constant
+    op that fails. Handlers, finders of layers, folding and lowering do not ask for each.
+
+    Raises:
+        BadInput: in place of what Python or torch raises of values that do not fit.
+    """
+    try:
+        yield
+    except _UNFIT as error:
+        told = " ".join(str(error).split())[:200]
+        what = "its nodes cannot be converted: they do not fit together"
+        if node is not None:
+            what = f"the op {node.op} of node {node.name!r} cannot be converted: its attributes or "
+            what += "constants do not fit it"
+        raise BadInput(f"{graph.path}: {what} ({type(error).__name__}: {told})") from error

@@ -22,7 +22,7 @@ from migrate.graph.attributes import output_shape
 from migrate.graph.interface.inputs import Input, Inputs
 from migrate.graph.interface.rows import fixed_rows
 from migrate.graph.lookups import VARIABLES, readers_of
-from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.metagraph import Edge, Graph, Node, explained
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
 from migrate.model.control.guards import (
@@ -36,7 +36,6 @@ from migrate.model.control.guards import (
 )
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups, names_of_ids
-from migrate.model.explained import explained
 from migrate.model.folding import RANDOM, Known, fold
 from migrate.model.inputs import cut_at_inputs, is_training_flag
 from migrate.model.layers.finders import find_layers

@@ -8,11 +8,10 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import numpy
 
-from migrate.graph.metagraph import Edge, Graph, Node
+from migrate.graph.metagraph import Edge, Graph, Node, explained
 from migrate.graph.tensors import constant_array, is_spread
 from migrate.model.control.order import sort
-from migrate.model.explained import explained
-from migrate.model.ops import random
+from migrate.model.ops import random, tensor_arrays
 from migrate.model.ops.registry import OPS, write
 from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal
 from migrate.model.sizes import Room, TooMuch
@@ -32,6 +31,8 @@ def fold(call: Call, room: Room, most: int = _MAX_VALUES) -> Optional[List[numpy
     Raises:
         TooMuch: there is no room for what it makes.
     """
+    if call.node.op in tensor_arrays.OPS:  # a list is no constant, however long it would be
+        return None
     if not call.args or any(arg.constant is None or arg.kind not in _RESULTS for arg in call.args):
         return None
     names = [f"x{number}" for number in range(len(call.args))]

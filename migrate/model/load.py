@@ -16,12 +16,12 @@ from migrate.graph.find import MetaGraph, find_meta_graph, lowered
 from migrate.graph.interface.inputs import Input
 from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import VARIABLES
+from migrate.graph.metagraph import explained
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.any_rows.free import Freed, free_rows
 from migrate.model.constants import Constants
 from migrate.model.coverage import refuse_unknown
 from migrate.model.emitter import Emitter
-from migrate.model.explained import explained
 from migrate.model.features.description import describe
 from migrate.model.inputs import cut_at
 from migrate.model.layers.batch_norm import batch_statistics
@@ -108,8 +108,7 @@ def read_meta_graph(
     found = find_meta_graph(checkpoint, meta)
     if found is None:
         raise BadInput(f"there is no graph beside {checkpoint.prefix}; name one with --meta")
-    with explained(found.graph):
-        found = lowered(found, assets)
+    found = lowered(found, assets)
     return found._replace(graph=begin_at(found.graph, inputs))
 
 

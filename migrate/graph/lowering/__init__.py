@@ -4,7 +4,7 @@ from migrate.graph.lowering.by_id import with_tables_by_id
 from migrate.graph.lowering.by_server import with_servers
 from migrate.graph.lowering.calls import without_calls
 from migrate.graph.lowering.constant_conds import without_constant_conds
-from migrate.graph.metagraph import Graph
+from migrate.graph.metagraph import Graph, explained
 
 
 def lower(graph: Graph) -> Graph:
@@ -12,6 +12,7 @@ def lower(graph: Graph) -> Graph:
     as variables; itself if it has none of these.
 
     Raises:
-        BadInput: a function that is not there.
+        BadInput: a function that is not there, or damage.
     """
-    return with_servers(with_tables_by_id(without_constant_conds(without_calls(graph))))
+    with explained(graph):
+        return with_servers(with_tables_by_id(without_constant_conds(without_calls(graph))))

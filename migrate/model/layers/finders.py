@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Dict, List, Optional
 
-from migrate.graph.metagraph import Node
-from migrate.model.explained import explained
+from migrate.graph.metagraph import Node, explained
 from migrate.model.layers.batch_norm import find_batch_norm
 from migrate.model.layers.by_id import find_by_id
 from migrate.model.layers.choices import find_default

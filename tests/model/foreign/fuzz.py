@@ -18,7 +18,10 @@ import sys
 import numpy as np
 
 MEMORY, SECONDS = 4_000_000 << 10, 60
-_IN_ITS_RUN = (LookupError, MemoryError, RuntimeError, TypeError, ValueError)
+_IN_ITS_RUN = (
+    *(ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError),
+    *(TimeoutError, TypeError, ValueError),
+)
 _NUMBERS = [0, 1, -1, 2, 3, 7, 1 << 20, 1 << 31, -(1 << 31), (1 << 62) + 1]
 _OTHERS = [
     "Identity",
@@ -238,15 +241,23 @@ def convert(folder):
             continue
         with np.load(path.with_suffix(".npz"), allow_pickle=True) as feeds:
             given = features_of({name: feeds[name] for name in feeds})
+        signal.signal(signal.SIGALRM, _too_long)  # a loop of the graph's own may have no end
+        signal.alarm(SECONDS)
         try:
             found = module(given)
         except (SemisyncError, *_IN_ITS_RUN) as error:
             done[1].write_text(f"in its run: {type(error).__name__}: {error}")
             continue
+        finally:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
         found = found if isinstance(found, tuple) else (found,)
         values = [one.numpy() if hasattr(one, "numpy") else one for one in map(_detached, found)]
         np.savez(done[0], **{f"output_{number}": one for number, one in enumerate(values)})
     signal.alarm(0)
+
+
+def _too_long(signum, frame):
+    raise TimeoutError(f"more than {SECONDS} s")
 
 
 def _detached(value):
