@@ -34,7 +34,8 @@ def test_a_converted_model_scores_as_tensorflow_does(converted, which, name, not
     assert (code, found["equal"], found["first"], found["rows"]) == (0, True, None, 48)
     assert {output["leg"] for output in found["outputs"]} == {"torch"}
     assert len(found["outputs"]) == len(converted(which, name).model.said["outputs"])
-    assert max(output["absolute"] for output in found["outputs"]) <= 2e-6
+    # of sums whose order a processor decides: 2.9e-6 for the images on an EPYC with oneDNN
+    assert max(output["absolute"] for output in found["outputs"]) <= 4e-6
     assert len(found["notes"]) == len(notes)
     assert all(words in note for words, note in zip(notes, found["notes"]))
 
