@@ -44,7 +44,7 @@ def open_functions(graph):
     """The `Nodes` of a GraphDef, MetaGraphDef or tf.Graph with every called function laid open."""
     graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
     graph = getattr(graph, "graph_def", graph)
-    library = {function.signature.name: function for function in graph.library.function}
+    library = library_of(graph)
     nodes = list(graph.node)
     results: Dict[str, List[str]] = {}
     written = sum(len(function.node_def) for function in library.values()) + len(nodes)
@@ -81,6 +81,16 @@ def home(name):
 def top(name):
     """The node of the top level that runs a node: its outermost call, or itself."""
     return name.partition("[")[0]
+
+
+def library_of(graph_def):
+    """{name: FunctionDef} of a GraphDef."""
+    return {function.signature.name: function for function in graph_def.library.function}
+
+
+def called_by(node, library):
+    """The names of the functions that a NodeDef calls, a list."""
+    return [function.signature.name for _, function in _called(node, library)]
 
 
 def _called(call, library):

@@ -72,6 +72,6 @@ def imported(meta):
         except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
             raise BadInput(
                 "TensorFlow {} cannot import the MetaGraph; rewrite it with the job's own "
-                "TensorFlow: {}".format(tf.__version__, str(error).strip().splitlines()[0])
+                "TensorFlow: {:.300}".format(tf.__version__, str(error).strip().splitlines()[0])
             ) from error
     return graph

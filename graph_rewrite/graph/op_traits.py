@@ -23,7 +23,6 @@ ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
 PLAIN_STEP = re.compile("{}|Assign(Add|Sub)(VariableOp)?$".format(ADDS_TO_ROWS.pattern))
 ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
 PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-_MOST_OUTPUTS = 1 << 16  # of an op
 # What a variable's reference or handle may pass through on its way to the op that writes it.
 _PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
 _WRITES_RESOURCE = re.compile(
@@ -86,12 +85,6 @@ class OpTraits:
             else:
                 kind = arg.type or self._attr(node, arg.type_attr).type
                 count = self._attr(node, arg.number_attr).i if arg.number_attr else 1
-                if count > _MOST_OUTPUTS:
-                    raise BadInput(
-                        "{} ({}) has {} outputs, expected at most {}: the graph is damaged".format(
-                            node.name, node.op, count, _MOST_OUTPUTS
-                        )
-                    )
                 types += [kind] * count
         return types
 

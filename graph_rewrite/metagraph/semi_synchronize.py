@@ -15,6 +15,7 @@ from graph_rewrite.batch_norm.find import of_view
 from graph_rewrite.edit import devices
 from graph_rewrite.edit.detach import detach
 from graph_rewrite.edit.editor import Editor, forget_shapes
+from graph_rewrite.graph.importable import refuse_deadly
 from graph_rewrite.graph.meta_graph import add_to_collection
 from graph_rewrite.graph.view import View
 from graph_rewrite.metagraph import placement, sentences
@@ -94,6 +95,7 @@ def semi_synchronize(
             "semi-synchronously already: export the job without it"
         )
     _refuse_hash_tables(meta_graph_def.graph_def)
+    refuse_deadly(meta_graph_def.graph_def)
     checked = optimizer_options.checked(
         batches_per_step,
         staleness=staleness,

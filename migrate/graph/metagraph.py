@@ -35,7 +35,7 @@ from migrate.storage.files import open_file
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.plain_step import COLLECTION
 from semisync.common.tensor_names import CONTROL, split
-from semisync.common.walks import along, reachable
+from semisync.common.walks import Ends, along, reachable
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 
@@ -111,6 +111,10 @@ class Graph(NamedTuple):
         """
         *_, end = along(edge, lambda one: self.handed(one, through), self.path)
         return end
+
+    def ends(self, through: Container[str]) -> Ends[Edge]:
+        """`beyond`, to ask of many tensors: a way is walked once."""
+        return Ends(lambda one: self.handed(one, through), self.path)
 
     def handed(self, edge: Edge, through: Container[str]) -> Optional[Edge]:
         """The first input of the node that makes `edge`, if its op is in `through`."""

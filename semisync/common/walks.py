@@ -45,11 +45,11 @@ def reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> Ite
             waiting.extend(following(one))
 
 
-def along(start: T, following: Callable[[T], Optional[T]], where: str = "the graph") -> Iterator[T]:
+def along(start: T, following: Callable[[T], Optional[T]], where: str = "") -> Iterator[T]:
     """`start`, what follows it, what follows that, until `following` gives None.
 
     Args:
-        where: the file that the error names.
+        where: the file that the error names, if it is known.
 
     Raises:
         BadInput: one is followed by itself.
@@ -99,7 +99,7 @@ def in_order(
 class Ends(Generic[T]):
     """Where the ways of `along` end: each is walked once, whatever it is that starts on it."""
 
-    def __init__(self, following: Callable[[T], Optional[T]], where: str = "the graph") -> None:
+    def __init__(self, following: Callable[[T], Optional[T]], where: str = "") -> None:
         self._following, self._where = following, where
         self._known: Dict[T, T] = {}
 
@@ -118,4 +118,5 @@ class Ends(Generic[T]):
 def circle(one: Any, where: str) -> BadInput:
     """The error of a graph in which something is computed from itself; a tensor may be an edge."""
     name = one[0] if isinstance(one, tuple) else one
-    return BadInput(f"{where}: {name!r} is computed from itself; the graph is damaged")
+    place = f"{where}: " if where else ""
+    return BadInput(f"{place}{name!r} is computed from itself; the graph is damaged")

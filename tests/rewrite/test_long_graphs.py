@@ -1,5 +1,7 @@
 """Graphs that are long, circular, or of functions that call each other, end; see tests/model's."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,45 @@ def test_one_value_for_all_is_no_array_of_terabytes():
     graph = GraphFile()
     graph.spread("big", FLOAT(1), 1 << 40)
     assert array(Nodes.of(graph.graph_def), "big") is None
+
+
+def calls_itself(graph):
+    graph.function("f", "again:output:0", ("again", "PartitionedCall", ["a"], called("f")))
+    graph.call("call", "f", "x")
+
+
+def call_each_other(graph):
+    graph.function("f2000", "end:y:0", ("end", "Sigmoid", ["a"], {"T": FLOAT}))
+    for k in range(2000):
+        one = ("one", "PartitionedCall", ["a"], called("f{}".format(k + 1)))
+        graph.function("f{}".format(k), "one:output:0", one)
+    graph.call("call", "f0", "x")
+
+
+def unpack(graph):
+    graph.add("big", "Unpack", "x", T=FLOAT, num=10**9, axis=1)
+
+
+def split(graph):
+    graph.constant("axis", np.int32(1))
+    graph.add("big", "Split", "axis", "x", T=FLOAT, num_split=10**9)
+
+
+DEADLY = {
+    calls_itself: "the graph's functions: 'f' is computed from itself; the graph is damaged",
+    call_each_other: "calls another, which calls another, 257 deep: expected at most 256",
+    unpack: "big (Unpack) has 1000000000 outputs, expected at most 65536",
+    split: "big (Split) has 1000000000 outputs, expected at most 65536",
+}
+
+
+@pytest.mark.parametrize("build", DEADLY, ids=lambda build: build.__name__)
+def test_what_tensorflow_does_not_survive_is_refused_before_it_is_asked(build):
+    graph = GraphFile()
+    build(graph)
+    meta = tf.MetaGraphDef(graph_def=graph.graph_def)
+    with pytest.raises(BadInput, match=re.escape(DEADLY[build])):
+        graph_rewrite.semi_synchronize(meta, batches_per_step=2)
 
 
 def test_a_train_op_may_be_a_group_of_a_group_of_a_group():

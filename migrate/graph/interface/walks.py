@@ -28,6 +28,7 @@ class Walks:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self._named, self._origin = graph.ends(("Cast", "Reshape")), graph.ends(_RESHAPED)
         scope = graph.saver_scope or "save/"
         self.nodes = {
             name: node
@@ -81,9 +82,9 @@ class Walks:
 
     def named(self, edge: Edge) -> Edge:
         """The model's own tensor, if a loss casts or reshapes it for itself."""
-        return self.graph.beyond(edge, ("Cast", "Reshape"))
+        return self._named(edge)
 
     def origin(self, edge: Edge) -> Tuple[Optional[Node], Edge]:
         """Where a tensor's values come from, beyond nodes that only reshape or cast them."""
-        edge = self.graph.beyond(edge, _RESHAPED)
+        edge = self._origin(edge)
         return self.graph.nodes.get(edge[0]), edge

@@ -22,9 +22,10 @@ _ENTERS = {"Enter", "RefEnter"}
 def without_constant_conds(graph: Graph) -> Graph:
     """The graph with the branches that run in the place of such conds; itself if it has none."""
     taken = {}
+    origin = graph.ends({"Identity"})
     for node in graph.nodes.values():
         whole = node.op in _SWITCHES and len(node.inputs) == 2  # else the graph is damaged
-        branch = _branch(graph, node) if whole else None
+        branch = _branch(graph, origin(node.inputs[1])) if whole else None
         if branch is not None:
             taken[node.name] = branch
     if not taken:
@@ -44,9 +45,9 @@ def without_constant_conds(graph: Graph) -> Graph:
     return graph._replace(nodes=nodes)
 
 
-def _branch(graph: Graph, switch: Node) -> Optional[int]:
-    """The output of a Switch that there always is; None where its predicate is no constant."""
-    predicate = graph.nodes.get(graph.beyond(switch.inputs[1], {"Identity"})[0])
+def _branch(graph: Graph, edge: Edge) -> Optional[int]:
+    """The output of a Switch by `edge` that there always is; None where that is no constant."""
+    predicate = graph.nodes.get(edge[0])
     if predicate is None or predicate.op != "Const":
         return None
     value = constant_array(graph, predicate)
