@@ -20,7 +20,6 @@ import numpy
 
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.inputs import Input, Inputs
-from migrate.graph.interface.rows import fixed_rows
 from migrate.graph.lookups import VARIABLES, readers_of
 from migrate.graph.metagraph import Edge, Graph, Node, explained
 from migrate.graph.tensors import constant_array
@@ -91,7 +90,6 @@ class Emitter:
     Attributes:
         block: its statements.
         inputs: the features that it reads, by the edge.
-        rows: that the graph takes at a time where no input says so, see `fixed_rows`.
         layers: those that are recognised, by the node that each ends at.
         modules: theirs.
         tables: the lookup tables.
@@ -148,7 +146,6 @@ class Emitter:
         self._first: Dict[Any, str] = {}
         self._blocks: Dict[Region, Block] = {NOWHERE: Block()}
         self.inputs: Dict[Edge, Input] = {}
-        self.rows = fixed_rows(graph, outputs)
         self.modules: Modules = {}
         for node in self.regions.order:
             with explained(graph, node):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from migrate.graph.interface.inputs import Input
 from migrate.model.constants import Constants
@@ -103,7 +103,7 @@ def model_source(
         frozen=_FROZEN if frozen else "",
         guessed=_GUESSED if any(one.guessed for one in emitter.inputs.values()) else "",
         rows="" if rows is None else _ROWS.format(rows),
-        inputs=_mapping(_inputs(emitter.inputs.values(), emitter.rows)),
+        inputs=_mapping(_inputs(list(emitter.inputs.values()), rows)),
         outputs=list(outputs),
         flags=emitter.flags,
         variables=_mapping([_variable(parameter) for parameter in parameters]),
@@ -188,8 +188,11 @@ def _variable(parameter: Parameter) -> str:
     return f"{parameter.attribute!r}: runtime.Variable({parameter.variable!r}{more})"
 
 
-def _inputs(features: Iterable[Input], rows: Optional[int]) -> List[str]:
-    """The entries of INPUTS, one per feature, of a graph with a batch of `rows`."""
+def _inputs(features: Sequence[Input], rows: Optional[int]) -> List[str]:
+    """The entries of INPUTS, one per feature. Where none says how many rows the graph takes, each
+    has `rows`."""
+    if any(one.shape and one.shape[0] for one in features if one.part is None):
+        rows = None
     parts: Dict[str, List[Input]] = {}
     for feature in features:
         parts.setdefault(feature.name, []).append(feature)

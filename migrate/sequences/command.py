@@ -14,7 +14,7 @@ from typing import Any, Dict, List
 
 from migrate.training.command import add_device, add_processes, positive, quieten
 from semisync.common.files import check_writable, write_text
-from semisync.common.terminal import quoted, say
+from semisync.common.terminal import say
 
 _DEADLINE = 600  # seconds that a process of `evaluate` waits for the others
 
@@ -143,7 +143,7 @@ def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):
         figures: Dict[str, Any] = found[name]
         known = [f"{one} {value:.4f}" for one, value in figures.items() if value is not None]
-        say(f"{quoted(name)}: {', '.join(known)}")
+        say(f"{name}: {', '.join(known)}")
     if args.out is not None:
         write_text(args.out, json.dumps(found, indent=1) + "\n")
 

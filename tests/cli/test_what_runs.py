@@ -42,7 +42,10 @@ COMMANDS = {
         ("verify {}/model.ckpt {}/out --no-onnx --forward {}/rows.parquet", "graph model"),
     ],
     "verify --steps": [
-        ("verify {}/model.ckpt {}/out --steps 1 --data {}/rows.parquet --batch-size 9", "graph"),
+        (
+            "verify {}/model.ckpt {}/out --steps 1 --data {}/rows.parquet --batch-size 9",
+            "graph model",
+        ),
     ],
     "score --checkpoint": [
         (

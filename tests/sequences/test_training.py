@@ -17,6 +17,7 @@ from migrate.sequences import Packed
 from migrate.sequences.training.run import open_trained
 from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
 from semisync.cli import main
+from semisync.common import exit_codes
 from tests.migrate.raw_tables import write_tfra
 from tests.support.conversions import convert
 from tests.support.require import ROOT, environment
@@ -63,8 +64,6 @@ def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
     close(lines(tmp_path / "two"), wanted)
     assert main(arguments(settings(training=", accumulate: 3"), log, tmp_path / "parts")) == 0
     close(lines(tmp_path / "parts"), wanted)
-    assert main(arguments(settings(training=", precision: bfloat16"), log, tmp_path / "low")) == 0
-    close(lines(tmp_path / "low")[:10], wanted[:10], 0.02)
     measured = [tmp_path / "in two.json", tmp_path / "in one.json"]
     given = ["sequence", "evaluate", str(tmp_path / "two"), "--data", str(log), "--out"]
     in_two(interpreters, [*given, str(measured[0])])
@@ -74,6 +73,19 @@ def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
     back_to_first(tmp_path / "two")
     assert main(arguments(one, log, tmp_path / "two", "--resume")) == 0
     close(lines(tmp_path / "two"), wanted)
+
+
+def test_in_bfloat16_it_takes_the_steps_about_where_the_processor_can(
+    log, settings, tmp_path, capsys
+):
+    low = arguments(settings(training=", precision: bfloat16"), log, tmp_path / "low")
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        assert main(low) == exit_codes.BAD_INPUT
+        assert "this processor has no bfloat16" in capsys.readouterr().err
+        return
+    assert main(low) == 0
+    assert main(arguments(settings(), log, tmp_path / "whole")) == 0
+    close(lines(tmp_path / "low")[:10], lines(tmp_path / "whole")[:10], 0.02)
 
 
 @pytest.mark.long

@@ -251,8 +251,11 @@ class _Freeing:
         given = [self._given(node, edge) or () for edge in node.inputs]
         rank = max(map(len, given))
         found = [(edge, axis - rank + len(dims)) for edge, dims in zip(node.inputs, given)]
-        sizes = zip(found, given)
-        return [one for one, dims in sizes if one[1] >= 0 and dims[one[1]] == self._size]
+        sizes = [(one, dict(enumerate(dims)).get(one[1])) for one, dims in zip(found, given)]
+        made = [one for one, size in sizes if size == self._size]
+        if not made:
+            raise Fixed(f"the size of {node.name!r} ({node.op}) is the batch's")
+        return made
 
     def _checked(self, edge: Edge, value: np.ndarray, axis: int) -> int:
         if edge in self._spread or value.shape[axis] != self._size or value.dtype == object:
