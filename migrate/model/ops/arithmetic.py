@@ -7,7 +7,9 @@ functions that end in NoNan give 0 where a divisor, or a factor, is 0.
 
 from __future__ import annotations
 
-from typing import Tuple
+from typing import Optional, Tuple
+
+import numpy
 
 from migrate.encoding.dtypes import number_type
 from migrate.model.ops.values import HOST, Call, Ops, torch_type
@@ -85,11 +87,16 @@ def bitcast(call: Call) -> str:
 
 
 def clip(call: Call) -> str:
-    """`x.clamp(0.0, 1.0)`"""
-    low, high = call[1], call[2]
-    if low.is_literal != high.is_literal:
-        return f"torch.clamp({call[0].tensor}, {low.tensor}, {high.tensor})"
-    return f"{call[0].tensor}.clamp({low}, {high})"
+    """`x.clamp(0.0, 1.0)`; `x.clamp(max=high).clamp(min=low)` where low may be above high, which
+    TensorFlow gives then, and torch's `clamp` does not"""
+    x, low, high = call[0].tensor, call[1], call[2]
+    if low.is_literal == high.is_literal and _ordered(low.constant, high.constant):
+        return f"{x}.clamp({low}, {high})"
+    return f"{x}.clamp(max={high}).clamp(min={low})"
+
+
+def _ordered(low: Optional[numpy.ndarray], high: Optional[numpy.ndarray]) -> bool:
+    return low is not None and high is not None and bool((low <= high).all())
 
 
 def approximate_equal(call: Call) -> str:

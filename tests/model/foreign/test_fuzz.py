@@ -20,7 +20,8 @@ def run(step, folder, *numbers):
     return subprocess.run(command, env=env, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("batch", range(1))
+@pytest.mark.few(1)
+@pytest.mark.parametrize("batch", range(20))
 def test_a_mutated_graph_is_refused_or_right(batch, tmp_path):
     written = run("write", tmp_path, str(batch * BATCH), str(BATCH))
     assert written.returncode == 0, written.stderr[-2000:]

@@ -129,6 +129,15 @@ CASES = [
         gradient=False,
     ),
     *(
+        Case(
+            "ClipByValue",
+            lambda x, low=low: raw.ClipByValue(t=x, clip_value_min=low, clip_value_max=0.5),
+            [_X],
+            gradient=False,
+        )
+        for low in (1.0, _X / 2)  # above the other bound
+    ),
+    *(
         Case("Bitcast", lambda x, t=t: raw.Bitcast(input=x, type=t), [x], gradient=False)
         for x, t in [
             (_X, "int32"),
