@@ -19,7 +19,7 @@ import sys
 from typing import Any, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 
 from semisync.common import exit_codes
-from semisync.common.errors import MissingExtra, SemisyncError
+from semisync.common.errors import MissingExtra, SemisyncError, Several
 from semisync.common.extras import not_installed
 from semisync.common.sentences import words_of
 from semisync.common.terminal import say, say_traceback, shown
@@ -221,7 +221,8 @@ def _drop_output() -> None:
 
 
 def _fail(name: str, error: SemisyncError) -> int:
-    _say(name, str(error))
+    for one in error.errors if isinstance(error, Several) else [error]:
+        _say(name, str(one))
     return exit_codes.BAD_INPUT
 
 

@@ -16,7 +16,7 @@ from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted
 from migrate.behaviour.report import NodeDifference
 from migrate.behaviour.rows.reading import Rows
-from migrate.behaviour.serving import serving_form
+from migrate.behaviour.serving import as_it_serves
 from migrate.behaviour.setting import Setting
 from migrate.behaviour.subject import Subject, open_subject
 from migrate.behaviour.tables_by_id import begin_with_zeros, zeros_fed
@@ -78,27 +78,16 @@ class Both:
         every = find_outputs(subject.found.graph, list(model.outputs))
         self.written = subject.write(every)
         self.chosen = _chosen(subject, model, every, outputs)
-        self._serving = serving_form(subject, self.written, every.values())
+        self._serving = as_it_serves(subject, self.written, setting, model.inputs, every.values())
         constants = subjects.told_feeds(setting, model.inputs)
         self.given = ModuleInputs(model.path, model.inputs, setting.named, constants)
         self.fixed = self.written.freed.size or self.given.batch
-        self._zeros = zeros_fed(subject)
-        begin_with_zeros(self._zeros, model.module)
-        self.tensorflow = self._open(setting, constants)
+        begin_with_zeros(zeros_fed(subject), model.module)
+        self.tensorflow = self._open(setting)
 
-    def _open(self, setting: Setting, constants: Dict[str, Any]) -> TensorFlowGraph:
-        emitter = self.written.emitter
-        told = subjects.training_feeds(emitter, setting, training=False)
-        if any(told.values()):
-            raise UsageError("--forward compares how both score; feed False to what says training")
+    def _open(self, setting: Setting) -> TensorFlowGraph:
         inputs = [(one, self.model.inputs[one.name].tensors) for one in self.given.inputs]
-        feeds = {
-            **subjects.session_feeds(setting, self.model.inputs, constants),
-            **subjects.no_dropout(self.subject, emitter),
-            **told,
-            **self._serving.feeds,
-            **self._zeros,
-        }
+        feeds = self._serving.feeds
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in fed]
         subjects.refuse_unfed(self.subject, self.chosen.values(), self._fed)

@@ -18,9 +18,12 @@ makes of BatchNorm has no part in it.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
+from migrate.behaviour import subject as subjects
+from migrate.behaviour.setting import Setting
 from migrate.behaviour.subject import Subject, upstream
+from migrate.behaviour.tables_by_id import zeros_fed
 from migrate.graph.attributes import flag
 from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -28,7 +31,7 @@ from migrate.model.control.guards import NOWHERE
 from migrate.model.layers.batch_norm import FUSED
 from migrate.model.layers.moves import find_moves
 from migrate.model.load import Written
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import join
 
 
@@ -38,17 +41,49 @@ class Serving(NamedTuple):
     Values are lists of numbers.
 
     Attributes:
-        feeds: {tensor: value}.
+        feeds: {tensor: value}; those of `as_it_serves` are all beside the rows.
         fused: {node: (mean, variance)}, of FusedBatchNorms.
+        changes: whether there is any statistic of a batch.
     """
 
     feeds: Dict[str, Any]
     fused: Dict[str, List[Any]]
+    changes: bool
 
-    @property
-    def changes(self) -> bool:
-        """Whether there is any."""
-        return bool(self.feeds or self.fused)
+
+def as_it_serves(
+    subject: Subject,
+    written: Written,
+    setting: Setting,
+    taken: Mapping[str, Any],
+    outputs: Iterable[Edge],
+) -> Serving:
+    """The serving form of `outputs`, with all that TensorFlow is fed beside the rows: the caller's
+    constants, what says that the model does not train, and what has dropouts drop nothing.
+
+    Args:
+        taken: what the module takes.
+
+    Raises:
+        UsageError: a constant says that the model trains.
+        BadInput: as `serving_form`.
+    """
+    emitter = written.emitter
+    told = subjects.training_feeds(emitter, setting, training=False)
+    for switch in filter(told.get, told):
+        raise UsageError(
+            f"what is compared is how both sides score, and --feed {switch} says that the model "
+            "trains; feed False"
+        )
+    serving = serving_form(subject, written, outputs)
+    feeds = {
+        **subjects.session_feeds(setting, taken, subjects.told_feeds(setting, taken)),
+        **subjects.no_dropout(subject, emitter),
+        **told,
+        **serving.feeds,
+        **zeros_fed(subject),
+    }
+    return serving._replace(feeds=feeds)
 
 
 def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) -> Serving:
@@ -81,7 +116,8 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
                 feeds[join(*edge)] = value
             elif flag(graph, node, "is_training") and edge[1] in (1, 2):
                 fused.setdefault(node.name, [None, None])[edge[1] - 1] = value
-    return Serving(feeds, {name: both for name, both in fused.items() if None not in both})
+    fused = {name: both for name, both in fused.items() if None not in both}
+    return Serving(feeds, fused, bool(feeds or fused))
 
 
 def _without_merges(graph: Graph) -> Graph:

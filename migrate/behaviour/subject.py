@@ -26,7 +26,7 @@ from migrate.model.load import Written, write_source
 from migrate.model.named_inputs import as_converted
 from migrate.model.outputs import Outputs
 from migrate.scoring.module_inputs import input_called
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, Findings, UsageError
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
@@ -111,16 +111,20 @@ def drawn_by(subject: Subject, emitter: Emitter) -> Dict[str, str]:
 
 
 def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> None:
-    """Raises UsageError if an output depends on a placeholder without a value."""
+    """Raises UsageError, or Several, if an output depends on a placeholder without a value."""
+    findings = Findings()
     for name in sorted(upstream(subject.raw, outputs, fed)):
         node = subject.raw.nodes[name]
         if node.op in _PLACEHOLDERS and node.op != "PlaceholderWithDefault":
             kind = (dtypes(subject.raw, node, "dtype") or ["a value"])[0]
-            raise UsageError(
-                f"{subject.raw.path}: what is compared depends on the placeholder {name!r} "
-                f"({kind}), which the converted model does not take; give TensorFlow a value with "
-                f"--feed {name}=VALUE"
+            findings.note(
+                UsageError(
+                    f"{subject.raw.path}: what is compared depends on the placeholder {name!r} "
+                    f"({kind}), which the converted model does not take; give TensorFlow a value "
+                    f"with --feed {name}=VALUE"
+                )
             )
+    findings.end()
 
 
 def drawing(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> str:

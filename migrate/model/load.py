@@ -25,6 +25,7 @@ from migrate.model.emitter import Emitter
 from migrate.model.features.description import describe
 from migrate.model.inputs import cut_at
 from migrate.model.layers.batch_norm import batch_statistics
+from migrate.model.layers.dropout import fed_shares
 from migrate.model.lookup_tables import Tables
 from migrate.model.model_file import model_source
 from migrate.model.named_inputs import Named, begin_at
@@ -34,6 +35,7 @@ from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.guard import checked_module
 from migrate.model.source.names import Names
 from migrate.open import open_model
+from migrate.runtime.source import run_source
 from semisync.common.errors import BadInput
 from semisync.common.files import write_text
 from semisync.common.sentences import some_of
@@ -115,7 +117,8 @@ def read_meta_graph(
 class Written(NamedTuple):
     """A model as source: its text, its parameters by variable node, its constants by attribute, the
     features that it reads, the values of its outputs, what wrote it, and what becomes of the
-    features, see `migrate.model.features.description`, and whether its rows are any number."""
+    features, see `migrate.model.features.description`, whether its rows are any number, and of the
+    inputs that say how much a dropout drops the value at which it drops nothing."""
 
     text: str
     by_node: Dict[str, Parameter]
@@ -125,11 +128,17 @@ class Written(NamedTuple):
     emitter: Emitter
     features: Dict[str, Any]
     freed: Freed
+    off: Dict[str, float]
 
     @property
     def parameters(self) -> List[Parameter]:
         """Each once: a table has as many nodes as partitions."""
         return list(dict.fromkeys(self.by_node.values()))
+
+    @property
+    def wanted(self) -> Dict[str, Any]:
+        """What the module takes, by name (migrate.runtime.interface.Input)."""
+        return run_source(self.text.encode(), SOURCE).INPUTS
 
     @property
     def digest(self) -> str:
@@ -195,6 +204,8 @@ def _write(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs, freed: Fr
     constants = Constants(names, graph.path)
     tables = Tables(graph, names, constants)
     emitter = Emitter(graph, edges, parameters, constants, tables)
+    shares = fed_shares(emitter.subject, emitter.layers.values())
+    emitter.inputs = {e: _scalar(one, e in shares) for e, one in emitter.inputs.items()}
     kept = list(dict.fromkeys(parameters.by_node.values()))
     origin = os.path.basename(graph.path)
     features = describe(emitter, parameters, tables)  # before the statements are rendered
@@ -207,7 +218,13 @@ def _write(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs, freed: Fr
     inputs = list(emitter.inputs.values())
     values = emitter.outputs
     by_node = parameters.by_node
-    return Written(text, by_node, constants, inputs, values, emitter, features, freed)
+    off = {one.name: shares[edge] for edge, one in emitter.inputs.items() if edge in shares}
+    return Written(text, by_node, constants, inputs, values, emitter, features, freed, off)
+
+
+def _scalar(one: Input, known: bool) -> Input:
+    """An input that is `known` to be a scalar, though its placeholder may not say so."""
+    return one._replace(shape=()) if known and one.shape is None else one
 
 
 def _own_names() -> Set[str]:

@@ -24,12 +24,18 @@ def read_source(directory: str) -> ModuleType:
             f"{directory} has no {SOURCE}; `semisync convert --model` writes one, or give your own "
             "code with --torch-model"
         )
-    module = ModuleType("model")
-    module.__file__ = path
     with open(path, "rb") as file:
-        # Not by an import, whose bytecode is taken for that of a file changed in the same second.
-        exec(compile(file.read(), path, "exec"), module.__dict__)
+        module = run_source(file.read(), path)
     for name in ("INPUTS", "OUTPUTS", "TRAINING", "load"):
         if not hasattr(module, name):
             raise BadInput(f"{path} has no {name}; convert the model again with this version")
+    return module
+
+
+def run_source(text: bytes, path: str) -> ModuleType:
+    """The module of a text: not by an import, whose bytecode is taken for that of a file changed in
+    the same second."""
+    module = ModuleType("model")
+    module.__file__ = path
+    exec(compile(text, path, "exec"), module.__dict__)
     return module

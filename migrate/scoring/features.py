@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from migrate.scoring.model import TYPES, Feature, Input
 from parity.inputs.checks import Column
 from parity.io.columns import At, cast, first_null, in_dtype, is_list, is_text, opened, plain
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, MissingValue, UsageError
 from semisync.common.shapes import fitted
 
 _ARROW = {
@@ -224,7 +224,5 @@ def _missing(at: At, values: _Values, index: int, in_list: bool = False) -> BadI
     if in_list:
         return BadInput(f"{at.value(index)} has an empty value in its list")
     what = "nan" if isinstance(values, np.ndarray) else "empty"
-    return BadInput(
-        f"{at.value(index)} is {what}; every row needs a value: --fill, or a Column's default, "
-        "gives one"
-    )
+    remedy = f"--fill {at.column.name}=VALUE, or a Column's default, gives one"
+    return MissingValue.of(at.value(index), what, remedy)

@@ -26,6 +26,7 @@ class ModuleInputs:
         wanted: what it takes, by name: INPUTS of its model.py.
         named: of each --input and --sparse.
         feeds: {input: value} of constants.
+        off: {input: value}, the likely one of an input that --feed must give, for the message.
 
     Raises:
         UsageError: a name is not the module's or a value is missing.
@@ -38,11 +39,16 @@ class ModuleInputs:
     """
 
     def __init__(
-        self, path: str, wanted: Mapping[str, Any], named: Named, feeds: Mapping[str, Any]
+        self,
+        path: str,
+        wanted: Mapping[str, Any],
+        named: Named,
+        feeds: Mapping[str, Any],
+        off: Mapping[str, Any] = {},
     ) -> None:
         from migrate.runtime import columns
 
-        self._path, self._wanted = path, wanted
+        self._path, self._wanted, self._off = path, wanted, off
         self.constants = {
             name: columns.constant(name, wanted[name], value)
             for name, value in self._by_name(feeds, "--feed").items()
@@ -82,7 +88,7 @@ class ModuleInputs:
             if wanted.shape is not None and not len(wanted.shape):
                 raise UsageError(
                     f"{self._path}: the input {name!r} is one value for all rows; give it with "
-                    f"--feed {name}=VALUE"
+                    f"--feed {name}={self._off.get(name, 'VALUE')}"
                 )
             found.append(taking(column_of.get(name, name), name, wanted))
         return found

@@ -61,10 +61,9 @@ class ScoreFile:
         if self._key is None:
             columns[ROW] = pa.array(np.arange(self.rows, self.rows + rows))
         else:
-            columns[self._key] = to_names(_text(batch.table[self._key]), batch.column(self._key))
+            columns[self._key] = keys_of(batch, self._key)
         if self._label is not None:
-            at = batch.column(self._label)
-            positive = self._labels.positive(to_numbers(_text(batch.table[self._label]), at), at)
+            positive = positive_rows(batch, self._label, self._labels)
             columns[self._label] = pa.array(positive.astype(np.int8))
             self.positives += int(positive.sum())
         for name in self._kept:
@@ -98,6 +97,21 @@ class ScoreFile:
             whole = pa.concat_tables(self._waiting)
             self._writer.write_table(whole, row_group_size=whole.num_rows)
         self._waiting = []
+
+
+def keys_of(batch: Batch, key: str) -> pa.ChunkedArray:
+    """The names of the rows; raises BadInput for a missing one."""
+    return to_names(_text(batch.table[key]), batch.column(key))
+
+
+def positive_rows(batch: Batch, label: str, labels: LabelValues) -> np.ndarray:
+    """bool (n,): which rows are positive; raises BadInput for what is not a label.
+
+    Args:
+        labels: those of the batches before, which this one's are added to.
+    """
+    at = batch.column(label)
+    return labels.positive(to_numbers(_text(batch.table[label]), at), at)
 
 
 def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:

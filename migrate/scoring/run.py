@@ -93,32 +93,41 @@ def batches(
     Raises:
         BadInput: a row cannot be read or does not suit an input; the message has its number.
     """
+    columns = columns_for(inputs, others, reading)
+    with naming_inputs(columns_of(inputs)):
+        for batch in rows_of(path, columns, reading.size, reading.text):
+            yield batch, features_of(batch, inputs, reading)
+
+
+def columns_for(inputs: Sequence[Input], others: Sequence[str], reading: Reading) -> Columns:
+    """The columns that are read for `inputs`, and `others`."""
     names = dict.fromkeys([*others, *(taken.column for taken in inputs)])
     inferred = {
         taken.column for taken in inputs if not (taken.dtype or reading.type_of(taken.column))
     }
-    columns = Columns(
+    return Columns(
         list(names),
         types={name: pa.string() for name in names if name in others or name not in inferred},
         several=True,
         lists=reading.lists,
     )
-    for batch in _naming(inputs, rows_of(path, columns, reading.size, reading.text)):
-        yield batch, features_of(batch, inputs, reading)
 
 
 def features_of(batch: Batch, inputs: Sequence[Input], reading: Reading) -> List[Feature]:
     """The features of `inputs`, in their order."""
-    return [
-        feature(
-            _values(batch, taken),
-            batch.column(taken.column),
-            taken,
-            reading.type_of(taken.column),
-            reading.fill_of(taken.column),
-        )
-        for taken in inputs
-    ]
+    return [feature_of(batch, taken, reading) for taken in inputs]
+
+
+def feature_of(batch: Batch, taken: Input, reading: Reading, fill: Optional[str] = None) -> Feature:
+    """The feature of one input; `fill` stands for what is missing where `reading` has no fill."""
+    told = reading.fill_of(taken.column)
+    return feature(
+        _values(batch, taken),
+        batch.column(taken.column),
+        taken,
+        reading.type_of(taken.column),
+        fill if told is None else told,
+    )
 
 
 def rows_of(
@@ -137,12 +146,6 @@ def rows_of(
             empty = False
     if empty:
         raise BadInput(f"{path} has no rows to score")
-
-
-def _naming(inputs: Sequence[Input], found: Iterator[Batch]) -> Iterator[Batch]:
-    """The same batches; a column that an input lacks is named with its option."""
-    with naming_inputs(columns_of(inputs)):
-        yield from found
 
 
 def _values(batch: Batch, taken: Input) -> pa.ChunkedArray:

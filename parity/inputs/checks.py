@@ -78,13 +78,17 @@ class LabelValues:
 def check_labels(values: Any, column: Column) -> np.ndarray:
     """bool (n,): which rows are positive. Refuses other values and one class only."""
     labels = LabelValues().positive(values, column)
-    positives = int(np.count_nonzero(labels))
-    if positives in (0, labels.size):
+    refuse_one_class(int(np.count_nonzero(labels)), labels.size, column)
+    return labels
+
+
+def refuse_one_class(positives: int, rows: int, column: Column) -> None:
+    """Raises BadInput where all rows are positive, or none is."""
+    if positives in (0, rows):
         raise BadInput(
-            f"{column}: all {labels.size} labels are {int(positives > 0)}; "
+            f"{column}: all {rows} labels are {int(positives > 0)}; "
             "an AUC needs rows of both classes"
         )
-    return labels
 
 
 def check_scores(values: Any, column: Column) -> np.ndarray:

@@ -2,14 +2,18 @@
 
     SemisyncError
     ├── BadInput        a file, a row or a value that cannot be trusted or used
-    │   └── MissingColumn   a data set without a column that was asked for
+    │   ├── MissingColumn   a data set without a column that was asked for
+    │   └── MissingValue    a row without a value that is needed, where another can stand for it
     ├── UsageError      the call itself is wrong: an option, an argument, an order of steps
-    └── MissingExtra    an optional dependency is not installed
+    ├── MissingExtra    an optional dependency is not installed
+    └── Several         more than one of these, found at once
 
 Each message is one sentence that says what is wrong, where, what was expected and what to do.
 The command line prints it without a traceback and ends with exit code 3. Any other exception is
 a defect, and ends with exit code 4.
 """
+
+import contextlib
 
 
 class SemisyncError(Exception):
@@ -34,9 +38,67 @@ class MissingColumn(BadInput):
         return error
 
 
+class MissingValue(BadInput):
+    """The row at `place` lacks a value that every row needs, and for which another can stand."""
+
+    place = None
+
+    @classmethod
+    def of(cls, place, what, remedy):
+        """The error of a value that is `what`, such as "empty"."""
+        error = cls("{} is {}; every row needs a value: {}".format(place, what, remedy))
+        error.place = place
+        return error
+
+
 class UsageError(SemisyncError):
     """The caller asked for something that has no meaning or came at the wrong time."""
 
 
 class MissingExtra(SemisyncError):
     """A dependency of one subcommand is not installed; the message names the extra."""
+
+
+class Several(SemisyncError):
+    """More than one thing is wrong, each an error of `errors`."""
+
+    def __init__(self, errors):
+        super().__init__("; ".join(map(str, errors)))
+        self.errors = list(errors)
+
+
+class Findings:
+    """What is wrong with an input, all of it, rather than the first thing alone.
+
+    Attributes:
+        errors: those so far, each once.
+    """
+
+    """Errors that are noted, and raised together.
+
+    Attributes:
+        errors: those so far, each once.
+    """
+
+    def __init__(self):
+        self.errors = []
+
+    def note(self, error):
+        """Adds an error, or what is in one of several."""
+        known = set(map(str, self.errors))
+        self.errors += [one for one in getattr(error, "errors", [error]) if str(one) not in known]
+
+    @contextlib.contextmanager
+    def noting(self, kind=SemisyncError):
+        """Ends the block where it raises an error of a kind, and notes that."""
+        try:
+            yield
+        except kind as error:
+            self.note(error)
+
+    def end(self):
+        """Raises what was found: the error itself if it is one, else `Several`."""
+        if len(self.errors) == 1:
+            raise self.errors[0]
+        if self.errors:
+            raise Several(self.errors)

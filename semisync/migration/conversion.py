@@ -3,24 +3,34 @@
 import hashlib
 import os
 import shutil
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from semisync.common.errors import BadInput, UsageError
+from semisync.common.errors import BadInput, Findings, UsageError
 from semisync.common.tensor_names import node_of, of_edge, split
 from semisync.migration import scores
 from semisync.migration.settings import Settings
 
 
-def convert(
-    settings: Settings, resume: bool, progress: Callable[[int, int], None]
-) -> Dict[str, Any]:
-    """Writes the values and model.py; returns what they carry.
+class Prepared(NamedTuple):
+    """A conversion before any value is read.
 
-    Args:
-        resume: continue the same conversion if it was interrupted.
-        progress: called with the bytes done and the total.
+    Attributes:
+        plan: of the values; None for a frozen graph.
+        found: the graph as it is converted, a `migrate.graph.find.MetaGraph`.
+        outputs: {name: edge}, the one that scores.
+        written: model.py, a `migrate.model.load.Written`.
+    """
+
+    plan: Any
+    found: Any
+    outputs: Dict[str, Any]
+    written: Any
+
+
+def prepare(settings: Settings, checkpoint: Any) -> Prepared:
+    """Reads the graph of an open checkpoint, and writes the source of its model.
 
     Raises:
         BadInput, UsageError: what cannot be converted.
@@ -29,21 +39,43 @@ def convert(
     from migrate.graph.find import frozen_file
     from migrate.model.load import read_meta_graph, write_source
     from migrate.model.outputs import find_outputs
+
+    frozen = frozen_file(checkpoint) is not None
+    plan = None if frozen else migrate.plan(checkpoint, settings.meta)
+    found = read_meta_graph(checkpoint, settings.meta, settings.inputs, settings.assets)
+    outputs = find_outputs(found.graph, settings.output)
+    if len(outputs) > 1:
+        raise UsageError(
+            "{} gives several outputs; name the one that scores with --output: {}".format(
+                found.graph.path, ", ".join(outputs)
+            )
+        )
+    return Prepared(plan, found, outputs, write_source(found, checkpoint, outputs))
+
+
+def convert(
+    settings: Settings,
+    resume: bool,
+    progress: Callable[[int, int], None],
+    prepared: Optional[Prepared] = None,
+) -> Dict[str, Any]:
+    """Writes the values and model.py; returns what they carry.
+
+    Args:
+        prepared: what `prepare` has of it, if that was done before.
+        resume: continue the same conversion if it was interrupted.
+        progress: called with the bytes done and the total.
+
+    Raises:
+        BadInput, UsageError: what cannot be converted.
+    """
     from migrate.open import open_model
     from migrate.targets.work_directory import partial_path
 
-    with open_model(settings.checkpoint) as checkpoint:
-        frozen = frozen_file(checkpoint) is not None
-        plan = None if frozen else migrate.plan(checkpoint, settings.meta)
-        found = read_meta_graph(checkpoint, settings.meta, settings.inputs, settings.assets)
-        outputs = find_outputs(found.graph, settings.output)
-        if len(outputs) > 1:
-            raise UsageError(
-                "{} gives several outputs; name the one that scores with --output: {}".format(
-                    found.graph.path, ", ".join(outputs)
-                )
-            )
-        written = write_source(found, checkpoint, outputs)
+    if prepared is None:
+        with open_model(settings.checkpoint) as checkpoint:
+            prepared = prepare(settings, checkpoint)
+    plan, found, outputs, written = prepared
     shutil.rmtree(settings.converted, ignore_errors=True)
     if not resume:
         shutil.rmtree(partial_path(settings.converted), ignore_errors=True)
@@ -117,9 +149,7 @@ def _values(manifest: Any, written: Any) -> Dict[str, Any]:
 
 def features(settings: Settings) -> List[Dict[str, Any]]:
     """The inputs of model.py, with the column that each takes; None: a constant, or its default."""
-    from migrate.runtime.source import read_source
-
-    wanted = read_source(settings.converted).INPUTS
+    wanted = model_inputs(settings)
     column_of = {one.name: one.column for one in scores.module_inputs(settings, wanted).inputs}
     return [
         {
@@ -134,19 +164,22 @@ def features(settings: Settings) -> List[Dict[str, Any]]:
     ]
 
 
-def refuse_unknown_inputs(settings: Settings) -> None:
-    """Raises UsageError if --input or --sparse names what neither model.py nor the graph has."""
+def refuse_unknown_inputs(settings: Settings, wanted: Mapping[str, Any]) -> None:
+    """Raises UsageError, or Several, if --input or --sparse names what neither model.py, which
+    takes `wanted`, nor the graph has."""
     from migrate.graph.metagraph import read_graph
-    from migrate.runtime.source import read_source
 
     assert settings.meta is not None
-    wanted, nodes = read_source(settings.converted).INPUTS, read_graph(settings.meta).nodes
+    nodes, findings = read_graph(settings.meta).nodes, Findings()
     for _, name, _ in settings.named:
         node = node_of(name.split(",")[0])
         if name not in wanted and node not in nodes and node + "/values" not in nodes:
-            raise UsageError(
-                "there is no input {!r}; model.py takes {}".format(name, ", ".join(wanted))
+            findings.note(
+                UsageError(
+                    "there is no input {!r}; model.py takes {}".format(name, ", ".join(wanted))
+                )
             )
+    findings.end()
 
 
 def all_inputs(meta: str, named: Sequence[Tuple[str, str, bool]]) -> Dict[str, str]:
@@ -203,6 +236,20 @@ def _training(graph: Any) -> Dict[str, Any]:
         )
         rule["variables"] += 1
     return {"optimizers": list(found.values()), "reason": None}
+
+
+def model_inputs(settings: Settings) -> Mapping[str, Any]:
+    """INPUTS of the model.py that is there; raises BadInput where its code fails."""
+    from migrate.runtime.source import read_source
+    from migrate.scoring import torch_code
+
+    with torch_code.explained(settings.converted + "/model.py"):
+        return dict(read_source(settings.converted).INPUTS)
+
+
+def edited(settings: Settings, written: Any) -> bool:
+    """Whether model.py is another than what a conversion has `written`."""
+    return source_hash(settings) not in (None, written.get("source", source_hash(settings)))
 
 
 def source_hash(settings: Settings) -> Optional[str]:

@@ -8,6 +8,7 @@ from typing import List
 
 import parity
 from parity.report.html import page as whole_page
+from semisync.common.errors import MissingExtra
 from semisync.common.markup import in_html
 from semisync.migration.run import Migration
 from semisync.migration.verdict import Part, State, Verdict
@@ -59,11 +60,14 @@ def section(migration: Migration, heading_level: int = 1) -> str:
     if migration.comparison is not None:
         provenance = {**migration.provenance, "made from": migration.identities._asdict()}
         title = "Is the AUC the same?"
-        blocks.append(
-            parity.report_section(
-                migration.comparison, title, provenance, heading_level=heading_level + 1
+        try:
+            blocks.append(
+                parity.report_section(
+                    migration.comparison, title, provenance, heading_level=heading_level + 1
+                )
             )
-        )
+        except MissingExtra as error:  # the verdict is reached
+            blocks.append("<p>The figures of the AUC are left out: {}.</p>".format(in_html(error)))
     return "\n".join(blocks)
 
 

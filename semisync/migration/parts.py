@@ -5,14 +5,21 @@ became of it, in a sentence.
 """
 
 import json
-from typing import Any, Callable, Dict, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import write_text
 from semisync.common.progress import Progress
 from semisync.common.terminal import shown
 from semisync.migration import scores
-from semisync.migration.conversion import convert, source_hash
+from semisync.migration.conversion import (
+    Prepared,
+    convert,
+    edited,
+    model_inputs,
+    source_hash,
+)
+from semisync.migration.look import look, refuse_missing_packages
 from semisync.migration.results import Results
 from semisync.migration.settings import ROWS, STEP_ROWS, Settings
 from semisync.migration.verdict import Part, State
@@ -51,24 +58,50 @@ class Parts:
     def __init__(self, settings: Settings, results: Results, progress: Progress) -> None:
         self._settings, self._results, self._progress = settings, results, progress
 
-    def convert(self, identities: Identities) -> Dict[str, Any]:
-        """What was carried. Raises: SemisyncError, where there is nothing to go on with."""
+    def look(self, identities: Identities) -> Optional[Prepared]:
+        """What a first look has prepared; None if it has been taken before.
+
+        Raises:
+            SemisyncError: what was found, see `look`.
+        """
+        settings = self._settings
+        taken = model_inputs(settings) if self._edited() else None
+        made_from = [*self._of_rows(identities._replace(converted="")), settings.key]
+        made_from += [settings.output, *sorted(settings.inputs), *sorted(settings.assets)]
+        made_from += [settings.sigmoid, settings.steps > 0]
+        refuse_missing_packages()
+        kept = self._results.find("look", made_from)
+        if kept is not None and (taken is None or kept["inputs"] == repr(taken)):
+            return None
+        self._progress.show("looking at the graph and the data")
+        looked = look(settings, taken, self._looked_at)
+        self._results.keep("look", made_from, {"rows": looked.rows, "inputs": looked.inputs})
+        self._progress.end("looked at: the graph, the checkpoint and {:,} rows".format(looked.rows))
+        return looked.prepared
+
+    def convert(
+        self, identities: Identities, prepared: Optional[Prepared] = None
+    ) -> Dict[str, Any]:
+        """What was carried. Raises: SemisyncError, where there is nothing to go on with.
+
+        Args:
+            prepared: from `look`.
+        """
         settings = self._settings
         made_from = [identities.checkpoint, identities.version, settings.output]
         made_from += [*sorted(settings.inputs), *sorted(settings.assets)]
         found = self._results.find("convert", made_from)
-        source = source_hash(settings)
-        if found is not None and source is not None:
+        if found is not None and source_hash(settings) is not None:
             self._progress.end("converted before: {}".format(settings.converted))
             return found
-        if source not in (None, self._results.last("convert").get("source", source)):
+        if self._edited():
             raise UsageError(
                 "{}/model.py was edited, and is of another checkpoint or output than this one; "
                 "name a new folder with --out, or move it away".format(settings.converted)
             )
         self._progress.show("converting {}".format(settings.checkpoint))
         began = self._results.begin("convert", made_from)
-        found = convert(settings, began, self._bytes)
+        found = convert(settings, began, self._bytes, prepared)
         self._results.keep("convert", made_from, found)
         self._progress.end("converted: {}".format(settings.converted))
         return found
@@ -194,6 +227,13 @@ class Parts:
         state, finding = judged(found)
         self._progress.end("{}: {}: {}".format(name, state.value, finding.splitlines()[-1]))
         return Part(name, compared, state, finding, found)
+
+    def _edited(self) -> bool:
+        return edited(self._settings, self._results.last("convert"))
+
+    def _looked_at(self, rows: int, file: str) -> None:
+        if self._progress.live:
+            self._progress.show("{:,} rows looked at, {}".format(rows, file))
 
     def _bytes(self, done: int, total: int) -> None:
         text = "converting: {:,.0f} of {:,.0f} MB".format(done / 1e6, total / 1e6)

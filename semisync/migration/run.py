@@ -9,12 +9,7 @@ from semisync.common.files import check_writable
 from semisync.common.progress import Progress
 from semisync.common.tensor_names import in_session
 from semisync.migration import scores
-from semisync.migration.conversion import (
-    all_inputs,
-    features,
-    label_input,
-    refuse_unknown_inputs,
-)
+from semisync.migration.conversion import all_inputs, features, label_input
 from semisync.migration.parts import COMPARED, VERIFIED, Identities, Parts
 from semisync.migration.results import Results
 from semisync.migration.settings import Settings
@@ -57,8 +52,7 @@ def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
     settings = _found(settings)
     before = _identities(settings)
     parts = Parts(settings, Results(settings.out), Progress(stream or sys.stdout))
-    carried = parts.convert(before)
-    refuse_unknown_inputs(settings)
+    carried = parts.convert(before, parts.look(before))
     now = before._replace(converted=_converted(settings))
     sigmoid = settings.sigmoid or carried["logit"]
     done = [parts.values(now), parts.forward(now), parts.training(now)]

@@ -151,33 +151,31 @@ def _torch(settings: Settings) -> Any:
 
 def _tensorflow(settings: Settings) -> Any:
     """The graph in TensorFlow, fed what model.py takes, not training, without dropout."""
-    from migrate.behaviour import subject as subjects
     from migrate.behaviour.in_tensorflow import TensorFlowGraph
-    from migrate.behaviour.serving import serving_form
-    from migrate.behaviour.tables_by_id import zeros_fed
+    from migrate.behaviour.serving import as_it_serves
+    from migrate.behaviour.subject import open_subject
     from migrate.model.outputs import find_outputs
     from migrate.open import open_model
     from migrate.runtime.source import read_source
 
     source, how = read_source(settings.converted), setting(settings)
     wanted = source.INPUTS
-    constants, given = subjects.told_feeds(how, wanted), module_inputs(settings, wanted)
+    given = module_inputs(settings, wanted)
     with open_model(settings.checkpoint) as checkpoint:
-        subject = subjects.open_subject(checkpoint, settings.converted, how, wanted)
+        subject = open_subject(checkpoint, settings.converted, how, wanted)
         outputs = find_outputs(subject.found.graph, list(source.OUTPUTS))
         written = subject.write(outputs)
-        serving = serving_form(subject, written, outputs.values())
-        feeds = {
-            **subjects.session_feeds(how, wanted, constants),
-            **subjects.no_dropout(subject, written.emitter),
-            **subjects.training_feeds(written.emitter, how, training=False),
-            **serving.feeds,
-            **zeros_fed(subject),
-        }
+        serving = as_it_serves(subject, written, how, wanted, outputs.values())
         inputs = [(one, wanted[one.name].tensors) for one in given.inputs]
         (tensor,) = map(of_edge, outputs.values())
         graph = TensorFlowGraph(
-            how, checkpoint, subject.raw, inputs, feeds, [tensor], fused=serving.fused
+            how,
+            checkpoint,
+            subject.raw,
+            inputs,
+            serving.feeds,
+            [tensor],
+            fused=serving.fused,
         )
         batch = written.freed.size or given.batch
         return _OneTensor(graph, tensor, given.inputs, batch, _origin(settings, subject.raw.path))

@@ -157,6 +157,7 @@ def test_what_was_done_is_not_done_again(job, again, monkeypatch):
     def boom(*_, **__):
         raise AssertionError("it was done")
 
+    monkeypatch.setattr("semisync.migration.parts.look", boom)
     monkeypatch.setattr("semisync.migration.parts.convert", boom)
     monkeypatch.setattr("migrate.scoring.run.score", boom)
     monkeypatch.setattr("migrate.behaviour.forward.compare_forward", boom)
@@ -165,6 +166,18 @@ def test_what_was_done_is_not_done_again(job, again, monkeypatch):
     assert migrate(job, again) == 0
     assert (again / "torch.parquet").stat().st_mtime_ns == before
     assert report(again)["verdict"] == "MIGRATED"
+
+
+def test_a_package_for_figures_that_went_missing_costs_no_verdict(job, again, monkeypatch):
+    monkeypatch.setattr("semisync.migration.parts.refuse_missing_packages", lambda: None)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "parity.plot.svg", raising=False)
+    assert migrate(job, again) == 0
+    assert report(again)["verdict"] == "MIGRATED"
+    page = (again / "report.html").read_text()
+    assert "The figures of the AUC are left out: " in page
+    assert "is not installed; run: " in page
 
 
 def test_an_edit_of_model_py_is_compared_and_named(job, again):

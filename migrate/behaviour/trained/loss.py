@@ -57,7 +57,7 @@ class Trained(NamedTuple):
 
 def without_model(subject: Subject, converted: str, loss: Edge) -> Trained:
     """The loss as the graph has it, for a conversion that has no model.py."""
-    written, drawn = _write_rest(subject, loss, {})
+    written, drawn = write_loss(subject, loss)
     module = build_module(written, Carried(subject.checkpoint, converted))
     beside = f"model.py, which {converted} lacks: the steps are those of the graph's own formulas"
     return Trained(module, [written.emitter], drawn, [beside], written.freed.size)
@@ -100,6 +100,11 @@ def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
     beside = _beside(subject, model, nodes, rest, through)
     rows = written.freed.size or rest.freed.size
     return Trained(module, [written.emitter, rest.emitter], {**drawn, **draws}, beside, rows)
+
+
+def write_loss(subject: Subject, loss: Edge) -> Tuple[Written, Dict[str, str]]:
+    """The source of the loss with its whole model, and {tensor: dtype} of what is drawn."""
+    return _write_rest(subject, loss, {})
 
 
 def _write_rest(

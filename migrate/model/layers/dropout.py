@@ -18,7 +18,7 @@ Source: tensorflow/python/ops/nn_ops.py
 from __future__ import annotations
 
 import math
-from typing import List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
@@ -70,6 +70,21 @@ def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
     return None
 
 
+def fed_shares(subject: Subject, layers: Iterable[Layer]) -> Dict[Edge, float]:
+    """The tensors that say how much dropouts at fed rates drop, with what each is where nothing is
+    dropped. tf.nn.dropout takes a scalar."""
+    found: Dict[Edge, float] = {}
+    for layer in layers:
+        if layer.share is None:
+            continue
+        edge, off = subject.beyond(layer.share[0]), layer.share[1]
+        node = subject.node(edge)
+        if node.op == "Sub" and _is_number(subject, node.inputs[0], 1):  # rate = 1 - keep_prob
+            edge, off = subject.beyond(node.inputs[1]), 1 - off
+        found[edge] = off
+    return found
+
+
 def _is_zero(subject: Subject, edge: Edge) -> bool:
     value = subject.constant(edge)
     return value is not None and not value.any()
@@ -92,7 +107,8 @@ def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge
         return f"runtime.dropout_where({x}, {drawn}, {rate})"
 
     if mask.rate is None:
-        return Layer((source, mask.drawn, mask.share), at_fed, again=False)
+        share = mask.share, float(mask.kept)
+        return Layer((source, mask.drawn, mask.share), at_fed, share=share, again=False)
     off, drops = {mask.share: float(mask.kept), factor: 1.0}, Drops(mask.rate, mask.drawn)
     inputs: Tuple[Edge, ...] = (source,)
     if once:

@@ -59,6 +59,8 @@ class Layer(NamedTuple):
         flag: the placeholder that switches training on, where the layer shows it.
         off: tensors that disable the layer if they are fed these values.
         drops: what it drops, where it is a dropout at a constant rate.
+        share: of a dropout at a rate that is fed or computed, that rate or the share of values that
+            are kept, and what it is where nothing is dropped.
         kernel: the variable node of its matrix, which is no table then, whatever else reads it.
         same: it returns its first input unchanged.
         static: it has as many values as its inputs, whatever op it ends with.
@@ -73,6 +75,7 @@ class Layer(NamedTuple):
     flag: Optional[str] = None
     off: Mapping[Edge, float] = {}
     drops: Optional[Drops] = None
+    share: Optional[Tuple[Edge, float]] = None
     kernel: Optional[str] = None
     same: bool = False
     static: bool = False

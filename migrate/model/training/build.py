@@ -4,7 +4,18 @@ it as the graph does."""
 from __future__ import annotations
 
 import os
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
+from typing import (
+    Any,
+    Collection,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+    Union,
+)
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.changes import described
@@ -16,9 +27,9 @@ from migrate.model.load import build_module, opened, read_meta_graph, write_sour
 from migrate.model.outputs import find_outputs, tensor_edge
 from migrate.model.training.begun import begin_anew
 from migrate.model.training.cutting import Given, cut
-from migrate.model.training.formulas import write_formula
+from migrate.model.training.formulas import Formula, write_formula
 from migrate.model.training.recipe import Recipe, read_recipe
-from migrate.model.training.rules import one_rule
+from migrate.model.training.rules import Rule, one_rule, rule_of
 from migrate.model.training.stored_slots import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
 from semisync.common.errors import BadInput
@@ -159,12 +170,8 @@ def optimizer_of(
         target.attribute: one_rule(found.graph, target.name, list(target.updates.values()))
         for target in targets
     }
-    trained = dict.fromkeys(recipe.updates, "an optimizer")
     counters = {k: v for k, v in recipe.changes.counters.items() if k in found.saved}
-    edges = [edge for rule in rules.values() for _, edge in rule.edges]
-    edges += [counter.edge for counter in counters.values()]
-    kinds = {**moving, **trained}
-    rates = write_formula(found, checkpoint, edges, feeds, kinds, "a hyperparameter")
+    rates = _write_rates(found, checkpoint, recipe, rules.values(), feeds)
     transformation = Transformation(found, checkpoint, recipe, targets, feeds, moving, module)
     modules = [(module, {n: p.attribute for n, p in module.tensorflow_nodes.items()})]
     for formula in (rates, transformation.formula):
@@ -195,6 +202,36 @@ def optimizer_of(
     _set_batch_norms(module, found, recipe)
     _fill(optimizer, checkpoint)
     return optimizer
+
+
+def refuse_unfed_rates(
+    found: MetaGraph,
+    checkpoint: Checkpoint,
+    recipe: Recipe,
+    nodes: Collection[str],
+    feeds: Mapping[str, Any],
+) -> None:
+    """Raises UsageError if a hyperparameter of what trains the variables `nodes` is fed, and is not
+    in `feeds`; other errors as `optimizer_of`."""
+    updates = [update for node, update in recipe.updates.items() if node in nodes]
+    found, checkpoint, _ = begin_anew(found, with_tables(checkpoint), updates, recipe.changes)
+    rules = [rule_of(found.graph, update) for update in updates]
+    _write_rates(found, checkpoint, recipe, rules, feeds)
+
+
+def _write_rates(
+    found: MetaGraph,
+    checkpoint: Checkpoint,
+    recipe: Recipe,
+    rules: Iterable[Rule],
+    feeds: Mapping[str, Any],
+) -> Formula:
+    """The hyperparameters of the rules, and the counters."""
+    edges = [edge for rule in rules for _, edge in rule.edges]
+    edges += [one.edge for node, one in recipe.changes.counters.items() if node in found.saved]
+    moving = {node: described(recipe.changes.written[node]) for node in sorted(recipe.others())}
+    kinds = {**moving, **dict.fromkeys(recipe.updates, "an optimizer")}
+    return write_formula(found, checkpoint, edges, feeds, kinds, "a hyperparameter")
 
 
 def _fill(optimizer: Any, checkpoint: Checkpoint) -> None:

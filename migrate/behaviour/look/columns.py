@@ -1,0 +1,190 @@
+"""All rows of the columns that a comparison reads, each column by itself.
+
+1. A column that is not there is a finding, and so is the first value that its input does not take.
+2. Missing values are counted, and so are ids that are no row of their table.
+3. Labels and keys are looked at as they are when scores are written.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+
+import numpy as np
+
+from migrate.behaviour.look.table_rows import TableRows
+from migrate.scoring.model import Feature, Input, columns_of, naming_inputs
+from migrate.scoring.output import keys_of, positive_rows
+from migrate.scoring.run import Reading, columns_for, feature_of, rows_of
+from parity.inputs.checks import Column, LabelValues, refuse_one_class
+from parity.io.batches import Batch
+from parity.io.columns import At
+from semisync.common.errors import BadInput, Findings, MissingColumn, MissingValue, SemisyncError
+
+_STAND_IN = "0"  # for a missing value, so that the others of its batch are looked at
+
+
+def look_at_columns(
+    data: str,
+    inputs: Sequence[Input],
+    label: str,
+    key: Optional[str],
+    reading: Reading,
+    tables: Mapping[str, Sequence[TableRows]],
+    findings: Findings,
+    progress: Callable[[int, str], None],
+) -> int:
+    """Reads the whole data set once; returns its rows.
+
+    Args:
+        inputs: what is read; several may take one column.
+        tables: by an input's name.
+        progress: called after each batch with the rows so far and the file they are from.
+    """
+    others = [label] if key is None else [label, key]
+    seen = [_Seen(one, tables.get(one.name, ())) for one in inputs if one.column != label]
+    labels = _Labels(label, data)
+    rows = 0
+    with findings.noting():
+        for batch in _batches(data, [one.taken for one in seen], others, reading, findings):
+            rows += batch.table.num_rows
+            for one in seen:
+                one.add(batch, reading)
+            labels.add(batch)
+            if key is not None and key in batch.table.column_names:
+                try:
+                    keys_of(batch, key)
+                except BadInput as error:
+                    findings.note(error)
+                    key = None
+            progress(rows, batch.file)
+    for fault in [*(one.found(rows) for one in seen), labels.found(rows)]:
+        for each in fault:
+            findings.note(each)
+    return rows
+
+
+def _batches(
+    data: str, inputs: List[Input], others: List[str], reading: Reading, findings: Findings
+) -> Iterator[Batch]:
+    """Those of the columns that are there; the others are findings."""
+    options = columns_of(inputs)
+    while True:
+        try:
+            for batch in rows_of(
+                data, columns_for(inputs, others, reading), reading.size, reading.text
+            ):
+                yield batch
+            return
+        except MissingColumn as error:
+            missing = error.column
+            with findings.noting(), naming_inputs(options):
+                raise
+        inputs = [one for one in inputs if one.column != missing]
+        others = [one for one in others if one != missing]
+        if not inputs and not others:
+            return
+
+
+class _Seen:
+    """What the rows held so far for one input.
+
+    Args:
+        tables: those whose rows the values number.
+
+    Attributes:
+        taken: the input.
+    """
+
+    def __init__(self, taken: Input, tables: Sequence[TableRows]) -> None:
+        self.taken, self._tables = taken, tables
+        self._first: Optional[MissingValue] = None
+        self._missing = 0
+        self._fault: Optional[SemisyncError] = None
+        self._outside: Dict[TableRows, List[str]] = {}
+        self._strays: Dict[TableRows, int] = {}
+
+    def add(self, batch: Batch, reading: Reading) -> None:
+        """The next rows."""
+        if self._fault is not None or self.taken.column not in batch.table.column_names:
+            return
+        try:
+            feature = self._feature(batch, reading)
+        except SemisyncError as error:
+            self._fault = error
+            return
+        if self._first is not None:
+            self._missing += batch.table[self.taken.column].null_count
+        for table in self._tables:
+            self._stray(batch, feature, table)
+
+    def _feature(self, batch: Batch, reading: Reading) -> Feature:
+        if self._first is None:
+            try:
+                return feature_of(batch, self.taken, reading)
+            except MissingValue as error:
+                self._first = error
+        return feature_of(batch, self.taken, reading, _STAND_IN)
+
+    def _stray(self, batch: Batch, feature: Feature, table: TableRows) -> None:
+        values = feature.values
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+            return
+        flat = values.reshape(-1)
+        strays = np.flatnonzero((flat < table.least) | (flat >= table.rows))
+        if len(strays) and table not in self._strays:
+            at = At(batch.column(self.taken.column))
+            many = np.prod(values.shape[1:], dtype=int)
+            lengths = np.full(len(values), many) if feature.lengths is None else feature.lengths
+            self._outside[table] = [at.inside(lengths).value(strays[0]), str(flat[strays[0]])]
+        self._strays[table] = self._strays.get(table, 0) + len(strays)
+
+    def found(self, rows: int) -> Iterator[SemisyncError]:
+        """What is wrong."""
+        if self._first is not None:
+            option = shlex.quote("{}=0".format(self.taken.column))
+            yield MissingValue.of(
+                self._first.place,
+                f"empty ({self._missing:,} of {rows:,} rows)",
+                f"add --fill {option}, or what the job takes in its place",
+            )
+        if self._fault is not None:
+            yield self._fault
+        for table, (place, value) in self._outside.items():
+            count = self._strays[table]
+            yield BadInput(
+                f"{place} is {value}, no row of the table {table.table!r}, which has the rows 0 to "
+                f"{table.rows - 1:,} ({count:,} such in all): TensorFlow ends there; leave those "
+                "rows out, or give the data that the job reads"
+            )
+
+
+class _Labels:
+    """The labels so far."""
+
+    def __init__(self, label: str, data: str) -> None:
+        self._label, self._data = label, data
+        self._values = LabelValues()
+        self._positives: Optional[int] = None
+        self._fault: Optional[SemisyncError] = None
+
+    def add(self, batch: Batch) -> None:
+        """The next rows."""
+        if self._fault is not None or self._label not in batch.table.column_names:
+            return
+        try:
+            positive = positive_rows(batch, self._label, self._values)
+        except SemisyncError as error:
+            self._fault = error
+            return
+        self._positives = (self._positives or 0) + int(positive.sum())
+
+    def found(self, rows: int) -> Iterator[SemisyncError]:
+        """What is wrong."""
+        if self._fault is not None:
+            yield self._fault
+        elif self._positives is not None:
+            try:
+                refuse_one_class(self._positives, rows, Column(self._label, self._data))
+            except BadInput as error:
+                yield error

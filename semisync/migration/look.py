@@ -1,0 +1,96 @@
+"""A first look at graph, checkpoint and all rows of the data, before anything is converted or run.
+
+Every finding is told at once, each with the words to add to the command. Most are the errors that
+a later part would end with, raised by the same functions; see `migrate.behaviour.look`.
+"""
+
+import importlib.util
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional
+
+from semisync.common.errors import Findings, MissingExtra
+from semisync.common.extras import not_installed
+from semisync.migration import scores
+from semisync.migration.conversion import Prepared, prepare, refuse_unknown_inputs
+from semisync.migration.settings import Settings
+
+_PACKAGES = {  # {package: (extras, what it is for)}
+    "matplotlib": ("report", "to draw the report's figures"),
+    "numba": ("report,torch", "to read text and lists"),
+}
+
+
+class Looked(NamedTuple):
+    """What a look that found nothing wrong has seen."""
+
+    prepared: Prepared
+    rows: int
+    inputs: str  # of model.py
+
+
+def refuse_missing_packages() -> None:
+    """Raises MissingExtra, or Several, for packages that a part, or the report, would lack."""
+    findings = Findings()
+    for package, (extras, purpose) in _PACKAGES.items():
+        if importlib.util.find_spec(package) is None:
+            findings.note(MissingExtra(not_installed(package, extras, purpose)))
+    findings.end()
+
+
+def look(
+    settings: Settings,
+    taken: Optional[Mapping[str, Any]],
+    progress: Callable[[int, str], None],
+) -> Looked:
+    """Looks at everything.
+
+    Args:
+        taken: INPUTS of the model.py that is there; None: those that the conversion will write.
+        progress: called with the rows so far and the file they are from.
+
+    Raises:
+        SemisyncError: what was found; `Several` where that is more than one thing.
+    """
+    from migrate.behaviour.look.columns import look_at_columns
+    from migrate.behaviour.look.table_rows import table_rows
+    from migrate.behaviour.rows.reading import reading_of
+    from migrate.open import open_model
+
+    findings, how = Findings(), scores.setting(settings)
+    inputs: List[Any] = []
+    tables: Any = {}
+    wanted = taken or {}
+    with open_model(settings.checkpoint) as checkpoint, findings.noting():
+        prepared = prepare(settings, checkpoint)
+        wanted = prepared.written.wanted if taken is None else taken
+        inputs = _inputs(settings, wanted, prepared, checkpoint, findings)
+        tables = table_rows(prepared.written)
+    reading = reading_of(how, inputs, how.reading.size)
+    rows = look_at_columns(
+        settings.data, inputs, settings.label, settings.key, reading, tables, findings, progress
+    )
+    findings.end()
+    return Looked(prepared, rows, repr(wanted))
+
+
+def _inputs(
+    settings: Settings,
+    wanted: Mapping[str, Any],
+    prepared: Prepared,
+    checkpoint: Any,
+    findings: Findings,
+) -> List[Any]:
+    """What the parts read of each row, a `migrate.scoring.model.Input` each."""
+    from migrate.behaviour.look.fed import fed_to_score, fed_to_train
+    from migrate.behaviour.subject import Subject
+    from migrate.graph.metagraph import read_graph
+
+    assert settings.meta is not None
+    written, how = prepared.written, scores.setting(settings)
+    with findings.noting():
+        refuse_unknown_inputs(settings, wanted)
+    subject = Subject(checkpoint, read_graph(settings.meta), prepared.found)
+    outputs = prepared.outputs.values()
+    found = fed_to_score(subject, written, wanted, outputs, how, findings)
+    if settings.steps:
+        found += fed_to_train(subject, wanted, how, findings)
+    return found
