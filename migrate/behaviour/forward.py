@@ -59,7 +59,7 @@ def compare_forward(
         BadInput, UsageError: what cannot be compared.
     """
     if rows < 1:
-        raise UsageError(f"--rows is 1 or more, not {rows}")
+        raise UsageError(f"the rows to compare are 1 or more, not {rows}")
     with open_both(prefix, converted, setting, outputs) as both:
         inputs = both.given.inputs
         drawn = draw_rows(data, inputs, setting, rows)

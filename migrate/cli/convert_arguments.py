@@ -7,11 +7,11 @@ import dataclasses
 from typing import Dict, Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.cli.tensors import add_tensors, tensors
 from migrate.launcher.environment import DEADLINE
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.model.vocabulary_files import add_assets
-from migrate.planning.choosing import NO_TABLES
-from migrate.planning.plan import CASTS, STATICS, STRATEGIES, Plan
+from migrate.planning.plan import CASTS, STATICS, Plan
 from migrate.planning.planner import plan
 from migrate.servers import add_plugins
 from migrate.targets import TARGETS
@@ -65,29 +65,7 @@ def _configure_plan(group: argparse._ArgumentGroup) -> None:
         "--plan", metavar="FILE", help="convert by this plan, in the form that --dry-run prints"
     )
     group.add_argument("--dry-run", action="store_true", help="print the plan, write nothing")
-    tables = group.add_mutually_exclusive_group()
-    tables.add_argument(
-        "--tables", metavar="REGEX", help="variables that are tables; default: those looked up"
-    )
-    tables.add_argument(
-        "--no-tables",
-        dest="tables",
-        action="store_const",
-        const=NO_TABLES,
-        help="no variable is a table: the model is dense",
-    )
-    group.add_argument(
-        "--partition-strategy",
-        choices=STRATEGIES,
-        help="how ids were assigned to partitions, if the MetaGraph does not tell",
-    )
-    group.add_argument(
-        "--rename",
-        metavar="REGEX=NAME",
-        action="append",
-        default=[],
-        help="rename tables and dense variables, as re.sub does; may be repeated",
-    )
+    add_tensors(group)
     group.add_argument("--cast", choices=CASTS, help="data type of the tables in the target")
     group.add_argument(
         "--static",
@@ -97,7 +75,6 @@ def _configure_plan(group: argparse._ArgumentGroup) -> None:
         help="tables that are no longer trained: frozen, in fp16 (the default), int8 or float32, "
         "without optimizer state; may be repeated",
     )
-    group.add_argument("--drop", metavar="REGEX", help="tensors to leave out")
 
 
 def _configure_ids(group: argparse._ArgumentGroup) -> None:
@@ -219,11 +196,8 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
         return plan(
             checkpoint,
             args.meta,
-            args.tables,
-            args.partition_strategy,
-            rename=[_substitution(text) for text in args.rename],
+            **tensors(args),
             cast=args.cast,
-            drop=args.drop,
             static=[_mark(text) for text in args.static],
             ids=args.ids or "rows",
             duplicates=args.duplicates or "error",
@@ -237,14 +211,6 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
     edited = Plan.from_yaml(read_text(args.plan), args.plan)
     newer = checkpoint.newer.prefix if checkpoint.newer is not None else edited.newer
     return dataclasses.replace(edited, source=checkpoint.prefix, newer=newer)
-
-
-def _substitution(text: str) -> Tuple[str, str]:
-    """REGEX and NAME, around the last =."""
-    pattern, equals, name = text.rpartition("=")
-    if not equals:
-        raise UsageError(f"--rename {text}: expected REGEX=NAME")
-    return pattern, name
 
 
 def _mark(text: str) -> Tuple[str, str]:

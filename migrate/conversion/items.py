@@ -84,7 +84,7 @@ def check_names(every: Sequence[Item]) -> None:
         if item.fqn in sources:
             raise BadInput(
                 f"{sources[item.fqn]!r} and {item.source!r} would both become {item.fqn!r}; rename "
-                "one, or its slot, in a plan (--dry-run prints it, --plan reads it back)"
+                "one with --rename REGEX=NAME, or its slot in the plan"
             )
         sources[item.fqn] = item.source
 

@@ -89,7 +89,7 @@ def _refuse_twice(manifest: Manifest) -> None:
         if one.name in fqns:
             raise BadInput(
                 f"{one.name!r} is what model.py calls {one.fqn!r}, and what the conversion calls "
-                "another tensor; rename that in a plan (--rename REGEX=NAME)"
+                "another tensor; rename that with --rename REGEX=NAME"
             )
 
 

@@ -109,8 +109,8 @@ class WithTables(Checkpoint):
         twice = keys[1:][keys[1:] == keys[:-1]]
         if len(twice):
             raise BadInput(
-                f"{where} has the id {twice[0]} twice; convert takes such a table with "
-                "--duplicates newest, if its rows have versions"
+                f"{where} has the id {twice[0]} twice; `semisync convert --duplicates "
+                "newest` takes such a table without a model, if its rows have versions"
             )
         return keys, values[order]
 

@@ -164,8 +164,8 @@ def _without_duplicates(
     twice = f"{where} has id {batch.ids[at]} twice, {both}"
     if not newest:
         raise BadInput(
-            f"{twice}; --duplicates newest takes the row that was updated last, where the source "
-            "has versions"
+            f"{twice}; `semisync convert --duplicates newest` takes the row that was updated last, "
+            "where the source has versions"
         )
     if "versions" not in table.columns:
         raise BadInput(f"{twice}, and the source has no versions that tell which is newer")

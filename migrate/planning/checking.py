@@ -73,7 +73,7 @@ def _check_name(table: Table, names: Dict[str, str]) -> None:
     if names.setdefault(table.name, table.variable) != table.variable:
         raise BadInput(
             f"variables {names[table.name]!r} and {table.variable!r} would both become table "
-            f"{table.name!r}; rename one in a plan (--dry-run prints it, --plan reads it back)"
+            f"{table.name!r}; rename one with --rename REGEX=NAME"
         )
 
 

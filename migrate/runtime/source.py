@@ -21,8 +21,8 @@ def read_source(directory: str) -> ModuleType:
     path = os.path.join(directory, SOURCE)
     if not os.path.isfile(path):
         raise BadInput(
-            f"{directory} has no {SOURCE}; `semisync convert --model` writes one, or give your own "
-            "code with --torch-model"
+            f"{directory} has no {SOURCE}; `semisync convert --model` writes one, and `semisync "
+            "score --torch-model` takes your own code"
         )
     with open(path, "rb") as file:
         module = run_source(file.read(), path)

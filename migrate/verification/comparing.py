@@ -85,7 +85,8 @@ def verify(
     if manifest.newer is not None and not reachable(manifest.newer, os.fspath(prefix), directory):
         raise BadInput(
             f"the manifest of {directory} names the increment {manifest.newer}, and no server is "
-            "asked that PREFIX or OUT does not name; copy it, and convert again with --newer"
+            "asked that PREFIX or OUT does not name; copy it, and run `semisync convert --newer` "
+            "again"
         )
     with open_checkpoint(prefix, newer=manifest.newer) as checkpoint:
         return compare(checkpoint, manifest, directory, sample, workers)

@@ -51,7 +51,8 @@ def compare_constants(
             result.differs(f"{ASSETS}/{name} is not {source}, which the graph names")
     if not result.source_agrees:
         result.unchecked.append(
-            f"{SOURCE}, whose text is not what this version writes of the graph: --forward runs it"
+            f"{SOURCE}, whose text is not what this version writes of the graph: "
+            "`semisync verify --forward` runs it"
         )
     if not result.tensors and not result.source_agrees:
         result.differs(f"there is nothing to compare: no constant is beside {SOURCE}")

@@ -8,11 +8,12 @@ The exit code is the verdict's.
 import argparse
 import sys
 
+from migrate.cli.tensors import add_tensors, tensors
 from migrate.model.vocabulary_files import add_assets
 from migrate.scoring.options import add_inputs, add_tensorflow, given
 from migrate.servers import add_plugins
 from semisync.common.terminal import say
-from semisync.migration.settings import MARGIN, STEPS, Settings
+from semisync.migration.settings import MARGIN, ROWS_AT_A_TIME, STEP_ROWS, STEPS, Settings
 
 _EXAMPLES = """The data hold what the graph is fed: each input takes the column of its name, and the
 one that its loss compares with the labels. COL in --type and --fill may be a pattern such as 'C*'.
@@ -55,7 +56,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="of training to compare; 0 for a model that is no longer trained "
         "(default: %(default)s)",
     )
+    add(
+        "--batch-size",
+        metavar="N",
+        type=int,
+        help=f"rows at a time, for a graph that says so inside (default: {ROWS_AT_A_TIME:,}; "
+        f"{STEP_ROWS} of a step of training)",
+    )
+    add(
+        "--resume",
+        action="store_true",
+        help="go on with what an interruption left in DIR, as is done without it too",
+    )
     _add_inputs(parser.add_argument_group("the model's inputs and its output"))
+    add_tensors(parser.add_argument_group("what each tensor becomes"))
     add_tensorflow(parser.add_argument_group("TensorFlow's side"))
 
 
@@ -77,6 +91,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.steps < 0 or not args.timeout > 0:
         raise UsageError("--steps is 0 or more, --timeout more than 0")
+    if args.batch_size is not None and args.batch_size < 1:
+        raise UsageError("--batch-size is 1 or more")
     from semisync.migration.report import write
     from semisync.migration.run import migrate
 
@@ -108,4 +124,6 @@ def _settings(args: argparse.Namespace) -> Settings:
         timeout=args.timeout,
         margin=args.margin,
         steps=args.steps,
+        batch_size=args.batch_size,
+        plan=tensors(args),
     )

@@ -41,7 +41,7 @@ def prepare(settings: Settings, checkpoint: Any) -> Prepared:
     from migrate.model.outputs import find_outputs
 
     frozen = frozen_file(checkpoint) is not None
-    plan = None if frozen else migrate.plan(checkpoint, settings.meta)
+    plan = None if frozen else migrate.plan(checkpoint, settings.meta, **settings.plan)
     found = read_meta_graph(checkpoint, settings.meta, settings.inputs, settings.assets)
     outputs = find_outputs(found.graph, settings.output)
     if len(outputs) > 1:

@@ -67,8 +67,7 @@ class Parts:
         settings = self._settings
         taken = model_inputs(settings) if self._edited() else None
         made_from = [*self._of_rows(identities._replace(converted="")), settings.key]
-        made_from += [settings.output, *sorted(settings.inputs), *sorted(settings.assets)]
-        made_from += [settings.sigmoid, settings.steps > 0]
+        made_from += [settings.converts(), settings.sigmoid, settings.steps > 0]
         refuse_missing_packages()
         kept = self._results.find("look", made_from)
         if kept is not None and (taken is None or kept["inputs"] == repr(taken)):
@@ -88,8 +87,7 @@ class Parts:
             prepared: from `look`.
         """
         settings = self._settings
-        made_from = [identities.checkpoint, identities.version, settings.output]
-        made_from += [*sorted(settings.inputs), *sorted(settings.assets)]
+        made_from = [identities.checkpoint, identities.version, settings.converts()]
         found = self._results.find("convert", made_from)
         if found is not None and source_hash(settings) is not None:
             self._progress.end("converted before: {}".format(settings.converted))
@@ -155,12 +153,12 @@ class Parts:
             from migrate.behaviour.text import training_lines
             from migrate.behaviour.training import compare_training
 
-            how = scores.setting(settings)
+            how, size = scores.setting(settings), settings.batch_size or STEP_ROWS
             found = compare_training(
                 settings.checkpoint,
                 settings.converted,
                 settings.data,
-                how._replace(reading=how.reading._replace(size=STEP_ROWS)),
+                how._replace(reading=how.reading._replace(size=size)),
                 settings.steps,
             )
             return {"report": found.to_json(), "text": "\n".join(map(shown, training_lines(found)))}

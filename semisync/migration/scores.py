@@ -2,13 +2,13 @@
 
 import contextlib
 import os
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from semisync.common.tensor_names import of_edge
 from semisync.common.terminal import shown
-from semisync.migration.settings import Settings
+from semisync.migration.settings import ROWS_AT_A_TIME, Settings
 
 BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
 
@@ -33,13 +33,12 @@ def module_inputs(settings: Settings, wanted: Any) -> Any:
 def setting(settings: Settings, named: Any = None) -> Any:
     """How both sides are run, for `migrate.behaviour`."""
     from migrate.behaviour.setting import Setting
-    from migrate.scoring.run import Reading
 
     return Setting(
         meta=settings.meta,
         named=settings.named if named is None else named,
         feeds=settings.feeds,
-        reading=Reading(settings.types, settings.fills, text=settings.text),
+        reading=_reading(settings, ()),
         python=settings.python,
         modules=settings.modules,
         timeout=settings.timeout,
@@ -58,12 +57,12 @@ def score(
     Raises:
         BadInput, UsageError: what cannot be scored.
     """
-    from migrate.scoring.run import Reading, Writing, score
+    from migrate.scoring.run import Writing, score
 
     open_model = {BASELINE: _tensorflow, CANDIDATE: _torch}[side]
     with contextlib.closing(open_model(settings)) as model:
         lists = [taken.column for taken in model.inputs if taken.several]
-        reading = Reading(settings.types, settings.fills, lists, settings.text)
+        reading = _reading(settings, lists)
         writing = Writing(settings.key, settings.label, (), settings.column, sigmoid)
         scored = score(model, settings.data, settings.file(side), reading, writing, progress)
         versions = model.origin()["versions"]
@@ -75,6 +74,13 @@ def score(
         "unstable": None if instability is None else instability.in_words(),
         "versions": versions,
     }
+
+
+def _reading(settings: Settings, lists: Sequence[str]) -> Any:
+    from migrate.scoring.run import Reading
+
+    size = settings.batch_size or ROWS_AT_A_TIME
+    return Reading(settings.types, settings.fills, lists, settings.text, size)
 
 
 def every_row(settings: Settings, sigmoid: bool) -> Dict[str, Any]:

@@ -8,6 +8,7 @@ from parity.io.text_format import TextFormat
 MARGIN = 5e-4  # in AUC
 STEPS = 3  # of training
 ROWS = 10_000  # whose outputs are compared
+ROWS_AT_A_TIME = 4096
 STEP_ROWS = 64  # of a training step
 
 
@@ -35,6 +36,8 @@ class Settings(NamedTuple):
         timeout: seconds for each of its answers.
         margin: the largest difference in AUC that does not matter.
         steps: of training to compare; 0 leaves that out.
+        batch_size: rows at a time; None: ROWS_AT_A_TIME, and STEP_ROWS of a step.
+        plan: what each tensor becomes, arguments of `migrate.plan`.
     """
 
     checkpoint: str
@@ -58,6 +61,8 @@ class Settings(NamedTuple):
     timeout: float = 600.0
     margin: float = MARGIN
     steps: int = STEPS
+    batch_size: Optional[int] = None
+    plan: Mapping[str, Any] = {}
 
     @property
     def converted(self) -> str:
@@ -70,7 +75,11 @@ class Settings(NamedTuple):
 
     def reads(self) -> List[Any]:
         """What decides which features a row has, for `results`."""
-        return [self.named, self.feeds, self.types, self.fills, self.text]
+        return [self.named, self.feeds, self.types, self.fills, self.text, self.batch_size]
+
+    def converts(self) -> List[Any]:
+        """What decides what the conversion is, beside checkpoint and graph, for `results`."""
+        return [self.output, *sorted(self.inputs), *sorted(self.assets), sorted(self.plan.items())]
 
     def tensorflow(self) -> List[Any]:
         """What decides how TensorFlow runs, for `results`."""

@@ -133,7 +133,7 @@ def test_an_interpreter_without_tensorflow_is_named(wide_and_deep, tmp_path, mon
         (["--no-onnx"], "are for --forward"),
         (["--feed", "x=1"], "--batch-size are for --forward and --steps"),
         (["--forward", "rows", "--batch-size", "0"], "--batch-size is 1 or more"),
-        (["--forward", "rows", "--rows", "0"], "--rows is 1 or more, not 0"),
+        (["--forward", "rows", "--rows", "0"], "the rows to compare are 1 or more, not 0"),
         (["--forward", "rows", "--output", "deep/Relu"], "gives no output 'deep/Relu' but log"),
         (["--forward", "rows", "--feed", "keep_prob=1", "--feed", "training=true"], "feed False"),
     ],

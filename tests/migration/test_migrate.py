@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 import migrate as migrate_package
+from migrate.behaviour import training
 from migrate.behaviour.report import StepDifference, TrainingReport
 from semisync.cli import main
 from semisync.migration import conversion
@@ -97,6 +98,23 @@ def test_a_job_whose_saver_is_older_than_its_optimizer_is_migrated(job, tmp_path
     assert {"beta1_power", "global_step", "items/Adam", "cities/Adam_1"} < set(begun)
     assert "lacks beta1_power, beta2_power, global_step, batch" in parts["training"]["text"]
     assert parts["training"]["report"]["compared"]["slot"] == 16
+
+
+def test_options_of_the_conversion_and_of_batches_are_handed_on(job, tmp_path, monkeypatch):
+    compared, sizes = training.compare_training, []
+
+    def compare(prefix, converted, data, setting, steps):
+        sizes.append(setting.reading.size)
+        return compared(prefix, converted, data, setting, steps)
+
+    monkeypatch.setattr(training, "compare_training", compare)
+    out = tmp_path / "out"
+    more = ["--rename", "^cities$=towns", "--drop", "^cities/Adagrad$", "--batch-size", "50"]
+    assert migrate(job, out, *more, "--resume") == 1
+    carried = report(out)["carried"]
+    assert {table["name"] for table in carried["tables"]} == {"towns", "items_table"}
+    assert carried["dropped"]["cities/Adagrad"] == "--drop ^cities/Adagrad$"
+    assert sizes == [50]
 
 
 def test_few_rows_leave_nothing_open_where_the_outputs_are_tensorflows(job, tmp_path):
@@ -373,6 +391,8 @@ def test_a_graph_that_only_scores_is_migrated_for_scoring(job, tmp_path):
     ("more", "sentence"),
     [
         (["--steps", "-1"], "--steps is 0 or more"),
+        (["--batch-size", "0"], "--batch-size is 1 or more"),
+        (["--drop", "absent"], "--drop 'absent' names none of the"),
         (["--margin", "2"], "margin"),
         (["--output", "absent:0"], "has no tensor 'absent:0'"),
         (["--meta", "none.meta"], "none.meta"),
