@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from typing import Dict, Mapping, Sequence, Tuple, Union
+from typing import Dict, Iterable, Mapping, Sequence, Tuple, Union
 
 from migrate.graph.interface.inputs import DEFAULTED, Inputs
 from migrate.graph.lookups import VARIABLES
@@ -69,6 +69,24 @@ def own_inputs(graph: Graph) -> Dict[str, Tuple[str, ...]]:
     features = Inputs(graph)
     brought = (one for node in graph.nodes.values() for one in features.brought_by(node))
     return {one.name: one.tensors for one in brought}
+
+
+def with_computed(graph: Graph, names: Iterable[str]) -> Dict[str, str]:
+    """The graph's own inputs and those of `names` that it computes, by name, for `begin_at`; {}
+    where it computes none of them.
+
+    Args:
+        graph: a lowered one.
+    """
+    features = Inputs(graph)
+
+    def computes(tensor: str) -> bool:
+        edge = split(tensor)
+        return edge[0] in graph.nodes and features.of(edge) is None
+
+    computed = [name for name in names if all(map(computes, name.split(",")))]
+    own = own_inputs(graph) if computed else {}
+    return {name: name for name in [*own, *computed]} if not set(computed) <= set(own) else {}
 
 
 def _tensors(graph: Graph, what: str) -> Tuple[str, ...]:

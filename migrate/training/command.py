@@ -74,10 +74,11 @@ def _add_model(group: Any) -> None:
     )
     add(
         "--input",
-        metavar="COL=NAME",
+        metavar="COL[=NAME]",
         action="append",
         default=[],
-        help="the column of an input; by default the one of its name",
+        help="the column of an input, or of a tensor that the graph computes; by default an input "
+        "takes the one of its name",
     )
     add(
         "--feed",
@@ -103,7 +104,12 @@ def _add_files(group: Any) -> None:
     add = group.add_argument
     add("--data", metavar="PATH", nargs="+", required=True, help="files, folders or patterns")
     add("--eval-data", metavar="PATH", nargs="+", help="measure the trained model on these files")
-    add("--label", metavar="COL", help="column of labels, 0 or 1, for AUC and log loss")
+    add(
+        "--label",
+        metavar="COL",
+        help="column of labels, 0 or 1: the loss compares with it, unless --input names another, "
+        "and AUC and log loss are measured",
+    )
     add("--day", metavar="COL", help="column of days, for AUC by day")
     add(
         "--fill",
@@ -219,7 +225,11 @@ def _train(args: argparse.Namespace, device: Any) -> None:
 
 def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     """(the task of the checkpoint, what it reads of the files)"""
+    from migrate.graph.interface import label_feed
+    from migrate.model.load import read_meta_graph
+    from migrate.model.named_inputs import with_computed
     from migrate.open import open_checkpoint
+    from migrate.scoring.module_inputs import input_called
     from migrate.scoring.options import constants, pairs
     from migrate.training.converted_task import open_converted, refuse_batch_size
     from migrate.training.distributed.processes import ranks
@@ -229,6 +239,8 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     refuse_batch_size(checkpoint, size, ranks(), args.meta, args.train_op, args.loss)
     feeds, fills = constants(args.feed), dict(pairs(args.fill, "--fill"))
     scored = args.label is not None
+    named = {name or column: column for column, name in _halves(args.input)}
+    graph = read_meta_graph(checkpoint, args.meta).graph
     converted = open_converted(
         checkpoint,
         args.meta,
@@ -238,10 +250,18 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
         args.loss,
         scored,
         args.asset,
+        with_computed(graph, named) or None,
     )
-    named = {name: column for column, name in pairs(args.input, "--input", "COL=NAME")}
     inputs, label = converted.inputs, args.label
+    compared = None if label is None else input_called(label_feed(graph) or "", inputs)
+    if compared is not None and compared not in {input_called(name, inputs) for name in named}:
+        named[compared] = label
     return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key, fills)
+
+
+def _halves(texts: List[str]) -> List[Tuple[str, str]]:
+    """(column, name or "") of each --input."""
+    return [text.partition("=")[::2] for text in texts]
 
 
 def _shared_out(args: argparse.Namespace, task: Any, reading: Any, device: Any) -> Any:

@@ -15,6 +15,7 @@ from migrate.graph.metagraph import Graph
 from migrate.model.any_rows.free import free_rows
 from migrate.model.inputs import cut_at
 from migrate.model.load import read_meta_graph
+from migrate.model.named_inputs import Named
 from migrate.model.outputs import find_outputs
 from migrate.model.training.build import build_training
 from migrate.model.training.recipe import read_recipe
@@ -45,11 +46,12 @@ def open_converted(
     loss: Optional[str] = None,
     scored: bool = True,
     assets: Sequence[str] = (),
+    inputs: Named = None,
 ) -> Converted:
     """The task of a checkpoint.
 
     Args:
-        checkpoint, meta, feeds, train_op, loss, assets: as in `migrate.build_training`.
+        checkpoint, meta, feeds, train_op, loss, assets, inputs: as in `migrate.build_training`.
         output: the tensor of the scores; by default the graph's own.
         scored: whether scores are wanted.
 
@@ -69,7 +71,9 @@ def open_converted(
     if scored:
         graph = read_meta_graph(checkpoint, meta).graph
         scores = _logits(graph, output)
-    training = build_training(checkpoint, meta, train_op, loss, feeds, output=scores, assets=assets)
+    training = build_training(
+        checkpoint, meta, train_op, loss, feeds, output=scores, assets=assets, inputs=inputs
+    )
     module = training.module
     task = Task(module, training.optimizer)
     return Converted(task, module.tensorflow_inputs, training.loss, scores)

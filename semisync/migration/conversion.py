@@ -3,12 +3,12 @@
 import hashlib
 import os
 import shutil
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional
 
 import numpy as np
 
 from semisync.common.errors import BadInput, Findings, UsageError
-from semisync.common.tensor_names import node_of, of_edge, split
+from semisync.common.tensor_names import node_of, of_edge
 from semisync.migration import scores
 from semisync.migration.settings import Settings
 
@@ -180,34 +180,6 @@ def refuse_unknown_inputs(settings: Settings, wanted: Mapping[str, Any]) -> None
                 )
             )
     findings.end()
-
-
-def all_inputs(meta: str, named: Sequence[Tuple[str, str, bool]]) -> Dict[str, str]:
-    """The graph's own inputs and the computed tensors in `named`, by name; {} if there are none."""
-    from migrate.graph.interface.inputs import Inputs
-    from migrate.graph.lowering import lower
-    from migrate.graph.metagraph import read_graph
-    from migrate.model.named_inputs import own_inputs
-
-    graph = lower(read_graph(meta))
-    features = Inputs(graph)
-
-    def computes(tensor: str) -> bool:
-        edge = split(tensor)
-        return edge[0] in graph.nodes and features.of(edge) is None
-
-    computed = [name for _, name, _ in named if all(map(computes, name.split(",")))]
-    own = own_inputs(graph) if computed else {}
-    return {name: name for name in [*own, *computed]} if not set(computed) <= set(own) else {}
-
-
-def label_input(meta: str) -> Optional[str]:
-    """The tensor that is fed what the graph's losses compare with; None where it is not one."""
-    from migrate.graph.interface import find_interface
-    from migrate.graph.metagraph import read_graph
-
-    feeds = [feed for feed in find_interface(read_graph(meta)).feeds if feed.labels_of]
-    return feeds[0].name if len(feeds) == 1 else None
 
 
 def _is_logit(graph: Any, output: Any) -> bool:

@@ -9,7 +9,7 @@ from semisync.common.files import check_writable
 from semisync.common.progress import Progress
 from semisync.common.tensor_names import in_session
 from semisync.migration import scores
-from semisync.migration.conversion import all_inputs, features, label_input
+from semisync.migration.conversion import features
 from semisync.migration.parts import COMPARED, VERIFIED, Identities, Parts
 from semisync.migration.results import Results
 from semisync.migration.settings import Settings
@@ -69,17 +69,22 @@ def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
 def _found(settings: Settings) -> Settings:
     """With the checkpoint's prefix, the path of its graph, and the labels fed to its loss."""
     from migrate.graph.find import graph_file
+    from migrate.graph.interface import label_feed
+    from migrate.graph.lowering import lower
+    from migrate.graph.metagraph import read_graph
+    from migrate.model.named_inputs import with_computed
     from migrate.open import open_model
 
     with open_model(settings.checkpoint) as checkpoint:
         prefix = checkpoint.prefix
     meta = settings.meta or graph_file(settings.checkpoint)
-    takes_labels = label_input(meta)
+    graph = read_graph(meta)
+    takes_labels = label_feed(graph)
     named = list(settings.named)
     known = {name for _, name, _ in named}
     if takes_labels is not None and in_session(takes_labels) not in map(in_session, known):
         named.append((settings.label, takes_labels, False))
-    inputs = all_inputs(meta, named)
+    inputs = with_computed(lower(graph), [name for _, name, _ in named])
     return settings._replace(checkpoint=prefix, meta=meta, named=named, inputs=inputs)
 
 

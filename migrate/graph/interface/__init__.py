@@ -9,7 +9,7 @@ The training half of the graph (name scopes called "gradients") and the Saver's 
 
 from __future__ import annotations
 
-from typing import List, NamedTuple
+from typing import List, NamedTuple, Optional
 
 from migrate.graph.interface.feeds import Feed, feeds
 from migrate.graph.interface.outputs import Output, outputs
@@ -29,6 +29,12 @@ class Interface(NamedTuple):
         """The feeds that a tensor depends on."""
         node = node_of(tensor)
         return [feed for feed in self.feeds if node in self.walks.downstream(feed.edges)]
+
+
+def label_feed(graph: Graph) -> Optional[str]:
+    """The tensor that is fed what the graph's losses compare with; None where it is not one."""
+    fed = [feed for feed in find_interface(graph).feeds if feed.labels_of]
+    return fed[0].name if len(fed) == 1 else None
 
 
 def find_interface(graph: Graph) -> Interface:

@@ -24,6 +24,7 @@ from migrate.graph.metagraph import Edge
 from migrate.graph.writes import is_written
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
+from migrate.model.named_inputs import Named
 from migrate.model.outputs import find_outputs, tensor_edge
 from migrate.model.training.begun import begin_anew
 from migrate.model.training.cutting import Given, cut
@@ -61,6 +62,7 @@ def build_training(
     given: Optional[Mapping[str, str]] = None,
     output: Optional[str] = None,
     assets: Sequence[str] = (),
+    inputs: Named = None,
 ) -> Training:
     """The module and the optimizer that train on where TensorFlow stopped.
 
@@ -75,7 +77,7 @@ def build_training(
         given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as
             the negative samples of a sampled softmax.
         output: a tensor that the module returns beside the loss, as (loss, output).
-        assets: as in `load_model`.
+        assets, inputs: as in `load_model`.
 
     Returns:
         A `Training`: its `module`, `optimizer` and the name of its `loss`.
@@ -96,7 +98,7 @@ def build_training(
         >>> training.optimizer.step()
     """
     checkpoint = opened(checkpoint)
-    found = read_meta_graph(checkpoint, meta, assets=assets)
+    found = read_meta_graph(checkpoint, meta, inputs, assets)
     recipe = read_recipe(found.graph, train_op)
     edge = recipe.loss(found.graph) if loss is None else find_outputs(found.graph, loss)[loss]
     name = of_edge(edge)
