@@ -19,7 +19,9 @@ import fcntl
 import hashlib
 import os
 import shutil
-from contextlib import contextmanager
+import socket
+import time
+from contextlib import contextmanager, suppress
 from typing import Iterator, Optional
 
 from migrate.manifest.manifest import FILE
@@ -131,8 +133,10 @@ def _move(work: str, out: str) -> None:
 def locked(work: str, written: str) -> Iterator[None]:
     """Makes the directory `work` and locks it, by LOCK in it, until the block ends.
 
+    LOCK says who has it.
+
     Raises:
-        UsageError: another process has it.
+        UsageError: another process has it; the message says which.
         SemisyncError: it cannot be made; the message names `written`.
     """
     try:
@@ -144,14 +148,31 @@ def locked(work: str, written: str) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise UsageError(f"another process is at work in {work}; wait for it to end") from error
+            raise UsageError(
+                f"another process is at work in {work}{_holder(lock)}; wait for it to end"
+            ) from error
         if not os.fstat(lock).st_nlink:  # its holder removed it
             raise UsageError(
                 f"another process has just ended its work in {work}; see what it has left"
             )
+        _sign(lock)
         yield
     finally:
         os.close(lock)
+
+
+def _sign(lock: int) -> None:
+    since = time.strftime("%Y-%m-%d %H:%M:%S %z")
+    text = f"process {os.getpid()} on {socket.gethostname()}, since {since}"
+    with suppress(OSError):  # of a full disk, which the work itself will tell
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, text.encode(), 0)
+
+
+def _holder(lock: int) -> str:
+    """Who has a lock, in brackets; "" where that has not been written yet."""
+    text = os.pread(lock, 200, 0).decode(errors="replace")
+    return f" ({text})" if text else ""
 
 
 def check_room(parent: str, needed: int, what: str = "conversion") -> None:

@@ -24,17 +24,20 @@ class Results:
     Args:
         out: the folder; a new or an empty one, or that of an earlier migration.
 
+    Attributes:
+        folder: where they are.
+
     Raises:
         UsageError: it holds something else.
     """
 
     def __init__(self, out: str) -> None:
-        self._folder = os.path.join(out, FOLDER)
+        self.folder = os.path.join(out, FOLDER)
         if os.path.isfile(out) or (os.path.isdir(out) and os.listdir(out) and not self._is_ours()):
             raise UsageError(
                 "{} holds something other than a migration's output; name a new folder".format(out)
             )
-        os.makedirs(self._folder, exist_ok=True)
+        os.makedirs(self.folder, exist_ok=True)
 
     def find(self, name: str, made_from: Any) -> Optional[Dict[str, Any]]:
         """The result of a part that was made from the same; None if there is none."""
@@ -56,10 +59,10 @@ class Results:
         return began
 
     def _is_ours(self) -> bool:
-        return os.path.isdir(self._folder)
+        return os.path.isdir(self.folder)
 
     def _path(self, name: str) -> str:
-        return os.path.join(self._folder, name + ".json")
+        return os.path.join(self.folder, name + ".json")
 
     def _read(self, name: str) -> Dict[str, Any]:
         try:

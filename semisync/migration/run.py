@@ -45,13 +45,20 @@ def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
     """Goes the whole way, as far as it has not been gone before.
 
     Raises:
-        SemisyncError: a checkpoint, a graph or a data set that is not what it should be; no report
-            is written then.
+        SemisyncError: a checkpoint, a graph or a data set that is not what it should be, or another
+            process is at work in the folder; no report is written then.
     """
+    from migrate.targets.work_directory import locked
+
     check_writable(settings.out)
-    settings = _found(settings)
+    results = Results(settings.out)
+    with locked(results.folder, settings.out):
+        return _migrate(_found(settings), results, Progress(stream or sys.stdout))
+
+
+def _migrate(settings: Settings, results: Results, progress: Progress) -> Migration:
     before = _identities(settings)
-    parts = Parts(settings, Results(settings.out), Progress(stream or sys.stdout))
+    parts = Parts(settings, results, progress)
     carried = parts.convert(before, parts.look(before))
     now = before._replace(converted=_converted(settings))
     sigmoid = settings.sigmoid or carried["logit"]

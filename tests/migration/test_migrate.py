@@ -1,6 +1,7 @@
 """`semisync migrate`: one command, one report, a verdict that does not pretend."""
 
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -14,6 +15,7 @@ import pytest
 import migrate as migrate_package
 from migrate.behaviour import training
 from migrate.behaviour.report import StepDifference, TrainingReport
+from migrate.targets.work_directory import locked
 from semisync.cli import main
 from semisync.migration import conversion
 from semisync.migration.settings import Settings
@@ -408,6 +410,16 @@ def test_a_call_without_meaning_is_one_sentence_and_no_report(
     assert sentence in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out" / "report.json").exists()
+
+
+def test_a_second_run_is_told_who_is_at_work(job, tmp_path, capsys):
+    out = tmp_path / "out"
+    with locked(str(out / "parts"), str(out)):
+        assert migrate(job, out) == 3
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"another process is at work in {out}/parts (process {os.getpid()} on " in said
+    assert re.search(r", since \d{4}-\d\d-\d\d [\d:]{8} [+-]\d{4}\); wait for it to end$", said)
+    assert [path.name for path in (out / "parts").iterdir()] == ["lock"]
 
 
 def test_a_foreign_folder_is_left_alone(job, tmp_path, capsys):

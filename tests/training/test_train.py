@@ -197,10 +197,13 @@ def test_the_label_is_what_the_loss_compares_with_and_inputs_are_named_as_in_mig
     pq.write_table(rows, path, row_group_size=500)
     assert main(arguments(job, path, tmp_path / "out", *inputs, "--label", "bought")) == 0
     found, expected = (
-        json.loads((folder / "report.json").read_text())["evaluation"]
+        [json.loads(line) for line in (folder / "log.jsonl").open()][:4]
         for folder in (tmp_path / "out", trained)
     )
-    assert found == pytest.approx(expected, rel=1e-4)
+    assert [line["step"] for line in found] == [8, 16, 24, 32]
+    for figure in ("loss", "auc"):
+        values = [[line[figure] for line in lines] for lines in (found, expected)]
+        np.testing.assert_allclose(*values, rtol=1e-5)
 
 
 def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsys):
