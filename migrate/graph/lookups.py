@@ -70,6 +70,15 @@ class Lookup(NamedTuple):
     shared: bool
 
 
+_RULES = {
+    Lookup("mod", False): "by 'mod'",
+    Lookup("div", False): "by 'div'",
+    Lookup("unknown", False): "by a rule that is not known",
+    Lookup(None, False): "by the number of a row",
+    Lookup(None, True): "as one of several tables that share their ids",
+}
+
+
 def saved_variables(graph: Graph) -> Dict[str, Saved]:
     """Variable nodes by name, with where the graph's Saver stores them."""
     saves = [node for node in graph.nodes.values() if node.op in SAVES]
@@ -95,18 +104,45 @@ def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
     rows: Dict[str, Set[int]] = {}
     for where in saved.values():
         rows.setdefault(where.name, set()).add(where.row)
-    lookups: Dict[str, Lookup] = {}
+    found: Dict[str, Tuple[Lookup, str]] = {}
     for node, where in saved.items():
         parts = sorted(rows[where.name])
         for gather in gathers(graph, node, consumers):
             lookup = _lookup(graph, gather, parts.index(where.row), len(parts))
-            if lookups.setdefault(where.name, lookup) != lookup:
-                raise BadInput(
-                    f"{graph.path}: variable {where.name!r} is looked up in two ways, as "
-                    f"{lookups[where.name]} and, in {gather.name!r}, as {lookup}; such a table "
-                    "cannot be converted"
-                )
-    return lookups
+            first = found.setdefault(where.name, (lookup, gather.name))
+            _check_one_rule(graph, where.name, first, (lookup, gather.name))
+    for name, reader in _read_whole(graph, saved, consumers):
+        if name in found and found[name][0].strategy == "mod":
+            _check_one_rule(graph, name, found[name], (Lookup(None, False), reader))
+    return {name: lookup for name, (lookup, _) in found.items()}
+
+
+def _check_one_rule(
+    graph: Graph, table: str, first: Tuple[Lookup, str], other: Tuple[Lookup, str]
+) -> None:
+    if first[0] != other[0]:
+        ways = " and ".join(f"{_RULES[lookup]} in {node!r}" for lookup, node in (first, other))
+        raise BadInput(
+            f"{graph.path}: table {table!r} is looked up by two rules, {ways}; a converted table "
+            "has its rows in one order: look it up by one rule"
+        )
+
+
+def _read_whole(
+    graph: Graph, saved: Dict[str, Saved], consumers: Consumers
+) -> Iterator[Tuple[str, str]]:
+    """(name in the checkpoint, node) of each partitioned variable of which a node takes rows as
+    they are stored, partition after partition."""
+    for node in graph.nodes.values():
+        if node.op != "ConcatV2":
+            continue
+        parts = [origin(graph, edge) for edge in node.inputs[:-1]]
+        names = {saved[part].name if part in saved else None for part in parts}
+        name = names.pop() if len(names) == 1 else None
+        if name is not None:
+            products = (user for user, _ in reached(node.name, consumers) if user.op == "MatMul")
+            for user in (*gathers(graph, node.name, consumers), *products):
+                yield name, user.name
 
 
 def remade_lookups(graph: Graph, saved: Dict[str, Saved]) -> List[str]:

@@ -152,7 +152,7 @@ def _with_sparse_ids(subject: Subject, bags: Lookup, users: Dict[str, List[Node]
 def _only_looked_up(
     subject: Subject, regions: Regions, rows: Mapping[str, Lookup], parameters: Parameters
 ) -> FrozenSet[Table]:
-    """The tables of which nothing but look-ups at the top level is needed."""
+    """The tables of which nothing but look-ups by one rule, at the top level, is needed."""
     gathers = {_table(lookup) for lookup in rows.values()}
     readers: Dict[str, Set[str]] = {}
     for node in regions.order:
@@ -171,7 +171,8 @@ def _only_looked_up(
         top = all(regions.of[lookup.node] == NOWHERE for lookup in lookups)
         is_float = output_dtype(subject.graph, nodes[0]) == "float32"
         is_table = shape is not None and len(shape) == 2 and is_float
-        if top and is_table and uses <= ends and parameters.whole(nodes):
+        one_rule = len({lookup.dealt for lookup in lookups}) == 1
+        if top and is_table and one_rule and uses <= ends and parameters.whole(nodes):
             fit.add(table)
     return frozenset(fit)
 
