@@ -25,7 +25,6 @@ from semisync.common.sentences import words_of
 from semisync.common.terminal import say, say_traceback, shown
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
-INTERRUPTED = 130  # and of one that Ctrl-C ended
 
 
 class Subcommand(NamedTuple):
@@ -158,6 +157,9 @@ def main(argv: Optional[List[str]] = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     if sys.stdout is None:  # the parent process closed it
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    if not argv:
+        say(*_top_parser().format_help().splitlines(), error=True)
+        return exit_codes.BAD_INPUT
     name = _top_parser().parse_args(argv[:1]).command
     subcommand = SUBCOMMANDS[name]
     args = argparse.Namespace()
@@ -181,7 +183,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     except MemoryError as error:
         return _fail(name, SemisyncError(_too_large(args, error)))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return exit_codes.INTERRUPTED
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] in _OWN:
             return _crash(name, args, error)

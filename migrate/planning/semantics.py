@@ -6,7 +6,7 @@ What each optimizer computes, and what continues it in torch, its record says
 
 from __future__ import annotations
 
-from typing import List
+from typing import Dict, List
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.pooling import without_kernel
@@ -24,13 +24,15 @@ def notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
         row_wise = [table.name for table in trained if table.row_wise and table.optimizer == name]
         if row_wise and record.row_wise_note is not None:
             result.append(record.row_wise_note.format(", ".join(row_wise)))
+    pooled: Dict[str, List[str]] = {}
     for table in plan.tables:
         lacking = without_kernel(table.pooling, table.weighted)
         if lacking:
-            result.append(f"pooling of {table.name}: {lacking}")
+            pooled.setdefault(lacking, []).append(table.name)
+    result += [f"pooling of {', '.join(names)}: {lacking}" for lacking, names in pooled.items()]
     for table in trained:
         result += _setting_notes(table)
-        result += table_step_notes(plan, table, checkpoint)
+    result += table_step_notes(plan, trained, checkpoint)
     return result + dense_step_notes(plan, checkpoint)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Dict, List, NamedTuple, Optional, Union
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
@@ -49,16 +49,21 @@ def optimizer_step(plan: Plan, owner: Trained, checkpoint: Checkpoint) -> Option
     return None if count is None else _told(plan, owner, count, checkpoint).step
 
 
-def table_step_notes(plan: Plan, table: Table, checkpoint: Checkpoint) -> List[str]:
-    """The step of `table` and what tells it, or what is missing and what settles it."""
-    count = _count(table)
-    if count is None:
-        return []
-    step, reason = _told(plan, table, count, checkpoint)
-    about = f"{table.optimizer}: step of {table.name} is"
-    if step is None:
-        return [f"{about} {_unknown(plan, count, reason)}"]
-    return [f"{about} {step.value:.0f}, from {step.source}" + (f": {reason}" if reason else "")]
+def table_step_notes(plan: Plan, tables: Sequence[Table], checkpoint: Checkpoint) -> List[str]:
+    """The steps of tables and what tells them, or what is missing and what settles it; one note for
+    all that are alike."""
+    alike: Dict[Tuple[Optional[str], str], List[str]] = {}
+    for table in tables:
+        count = _count(table)
+        if count is None:
+            continue
+        step, reason = _told(plan, table, count, checkpoint)
+        if step is None:
+            said = _unknown(plan, count, reason)
+        else:
+            said = f"{step.value:.0f}, from {step.source}" + (f": {reason}" if reason else "")
+        alike.setdefault((table.optimizer, said), []).append(table.name)
+    return [f"{of}: step of {', '.join(names)} is {said}" for (of, said), names in alike.items()]
 
 
 def dense_step_notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:

@@ -152,7 +152,7 @@ def add_device(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.distributed.processes import is_to_launch, joined, launch
+    from migrate.training.distributed.processes import is_to_launch, joined, launch, rank
 
     check_writable(args.out)
     _check_scores(args)
@@ -162,7 +162,12 @@ def run(args: argparse.Namespace) -> int:
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
     with joined(args.deadline, args.device) as device:
-        _train(args, device)
+        try:
+            _train(args, device)
+        except KeyboardInterrupt:
+            if rank() == 0:
+                say("", "semisync train: interrupted; go on with --resume", error=True)
+            raise
     return 0
 
 

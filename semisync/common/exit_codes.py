@@ -5,6 +5,7 @@ NOT_EQUIVALENT = 1
 INCONCLUSIVE = 2
 BAD_INPUT = 3
 INTERNAL_ERROR = 4
+INTERRUPTED = 130  # what a shell reports of a process that Ctrl-C ended
 
 MEANINGS = {
     DONE: "done, or equivalent",
@@ -12,10 +13,11 @@ MEANINGS = {
     INCONCLUSIVE: "inconclusive",
     BAD_INPUT: "bad input or usage",
     INTERNAL_ERROR: "internal error: a defect of semisync, never an answer",
+    INTERRUPTED: "interrupted, as by Ctrl-C",
 }
 
 
 def listing():
     """The codes, for the end of a --help."""
-    lines = ["  {}  {}".format(code, meaning) for code, meaning in sorted(MEANINGS.items())]
+    lines = ["  {:<3}  {}".format(code, meaning) for code, meaning in sorted(MEANINGS.items())]
     return "\n".join(["exit codes:"] + lines)

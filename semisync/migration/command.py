@@ -93,13 +93,21 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--steps is 0 or more, --timeout more than 0")
     if args.batch_size is not None and args.batch_size < 1:
         raise UsageError("--batch-size is 1 or more")
+    from semisync.migration.following import following
     from semisync.migration.report import write
     from semisync.migration.run import migrate
+    from semisync.migration.words import guessed
 
-    migration = migrate(_settings(args))
-    page = write(migration)
+    try:
+        migration = migrate(_settings(args))
+    except KeyboardInterrupt:
+        say("", "semisync migrate: interrupted; the same command goes on from there", error=True)
+        raise
+    after = following(args, migration)
+    page = write(migration, after)
     say("{}: {}".format(migration.verdict.value.replace("_", " "), migration.sentence))
-    say("report in {}".format(page))
+    say(*filter(None, [guessed(migration)]))
+    say("report in {}".format(page), *("next, {}: {}".format(*one) for one in after))
     return migration.verdict.exit_code
 
 

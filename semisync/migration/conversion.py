@@ -84,6 +84,7 @@ def convert(
         "outputs": list(outputs),
         "logit": _is_logit(found.graph, next(iter(outputs.values()))),
         "training": _training(found.graph),
+        "off": written.off,
         "source": source_hash(settings),
     }
 
@@ -159,6 +160,7 @@ def features(settings: Settings) -> List[Dict[str, Any]]:
             "shape": None if one.shape is None else list(one.shape),
             "sparse": one.sparse,
             "tensors": list(one.tensors),
+            "guessed": one.guessed,
         }
         for name, one in wanted.items()
     ]

@@ -4,12 +4,13 @@ The styles are those of `semisync parity`'s reports, and so is the section on th
 whole in itself: no script, nothing fetched.
 """
 
-from typing import List
+from typing import List, Sequence
 
 import parity
 from parity.report.html import page as whole_page
 from semisync.common.errors import MissingExtra
 from semisync.common.markup import in_html
+from semisync.migration.following import Next
 from semisync.migration.run import Migration
 from semisync.migration.verdict import Part, State, Verdict
 from semisync.migration.words import carried, left_to_do
@@ -17,6 +18,7 @@ from semisync.migration.words import carried, left_to_do
 STYLE = """.parity .parts-of td { text-align: left; }
 .parity .parts-of p { margin: 0; font-size: .9em; }
 .parity .left li { margin: .4rem 0; max-width: 44rem; overflow-wrap: anywhere; }
+.parity .parts-of code { overflow-wrap: anywhere; }
 .parity .state { font-weight: 600; white-space: nowrap; }
 .parity .state.passed { color: var(--good); }
 .parity .state.failed { color: var(--bad); }
@@ -32,13 +34,13 @@ _MARK = {Verdict.MIGRATED: "✓", Verdict.NOT_MIGRATED: "✗", Verdict.INCONCLUS
 _STATE = {State.PASSED: "passed", State.FAILED: "failed"}
 
 
-def page(migration: Migration) -> str:
-    """The whole page."""
+def page(migration: Migration, after: Sequence[Next] = ()) -> str:
+    """The whole page, with the commands that come after the migration."""
     title = "{} - {}".format(_name(migration), migration.settings.checkpoint)
-    return whole_page(title, section(migration), STYLE)
+    return whole_page(title, section(migration, after=after), STYLE)
 
 
-def section(migration: Migration, heading_level: int = 1) -> str:
+def section(migration: Migration, heading_level: int = 1, after: Sequence[Next] = ()) -> str:
     """The report as <section>s, for a page that has parity's stylesheet and STYLE."""
     part = heading_level + 1
     blocks = [
@@ -55,6 +57,7 @@ def section(migration: Migration, heading_level: int = 1) -> str:
         '<ul class="left">',
         *("<li>{}</li>".format(in_html(text)) for text in left_to_do(migration)),
         "</ul>",
+        *_after(after, part),
         "</section>",
     ]
     if migration.comparison is not None:
@@ -69,6 +72,13 @@ def section(migration: Migration, heading_level: int = 1) -> str:
         except MissingExtra as error:  # the verdict is reached
             blocks.append("<p>The figures of the AUC are left out: {}.</p>".format(in_html(error)))
     return "\n".join(blocks)
+
+
+def _after(after: Sequence[Next], level: int) -> List[str]:
+    if not after:
+        return []
+    commands = [(one.what, "<code>{}</code>".format(in_html(one.command))) for one in after]
+    return ['<h{0} class="part">What comes next</h{0}>'.format(level), _table(commands)]
 
 
 def _name(migration: Migration) -> str:

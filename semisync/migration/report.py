@@ -8,14 +8,16 @@ carried     tables, dense, slots, scalars, parameters, dropped, not_carried (the
             notes, outputs, training
 features    the inputs of model.py: name, column, dtype, shape, sparse, tensors
 left        what is left for the reader to do
+next        of a model that is MIGRATED the commands that come after it: what, command
 parity      the comparison of the AUC, as `semisync parity` writes it, or null
 made_from   SHA-256 of the checkpoint with its graph, of the data, of the conversion
 """
 
 import json
-from typing import Any, Dict
+from typing import Any, Dict, Sequence
 
 from semisync.common.files import write_text
+from semisync.migration.following import Next
 from semisync.migration.page import page
 from semisync.migration.run import Migration
 from semisync.migration.words import left_to_do
@@ -23,17 +25,18 @@ from semisync.migration.words import left_to_do
 SCHEMA = "semisync.migration/1"
 
 
-def write(migration: Migration) -> str:
-    """Writes both files, the JSON last; returns the page's path."""
+def write(migration: Migration, after: Sequence[Next] = ()) -> str:
+    """Writes both files, the JSON last, with the commands that come after it; returns the page's
+    path."""
     settings = migration.settings
     path = settings.file("report.html")
-    write_text(path, page(migration))
-    text = json.dumps(record(migration), indent=1, allow_nan=False, ensure_ascii=False)
+    write_text(path, page(migration, after))
+    text = json.dumps(record(migration, after), indent=1, allow_nan=False, ensure_ascii=False)
     write_text(settings.file("report.json"), text + "\n")
     return path
 
 
-def record(migration: Migration) -> Dict[str, Any]:
+def record(migration: Migration, after: Sequence[Next] = ()) -> Dict[str, Any]:
     """The report as plain data."""
     from parity.provenance import stamp
 
@@ -46,6 +49,7 @@ def record(migration: Migration) -> Dict[str, Any]:
         "carried": migration.carried,
         "features": migration.features,
         "left": left_to_do(migration),
+        "next": [one._asdict() for one in after],
         "parity": None if comparison is None else comparison.to_json(),
         "settings": migration.settings._asdict(),
         "made_from": migration.identities._asdict(),

@@ -63,6 +63,7 @@ def left_to_do(migration: Migration) -> List[str]:
                 some_of("{column} as {name}".format(**one) for one in renamed)
             )
         )
+    left += [guessed(migration)]
     if found["training"]["reason"] is None:
         left.append(
             "Train on with migrate.build_training, which has the optimizer with its slots, its "
@@ -74,6 +75,17 @@ def left_to_do(migration: Migration) -> List[str]:
     )
     left += ["Note: {}".format(note) for note in found["notes"]]
     return [sentence for sentence in left if sentence]
+
+
+def guessed(migration: Migration) -> str:
+    """A sentence on inputs whose names are guesses; "" if there is none."""
+    names = [one["name"] for one in migration.features if one["guessed"]]
+    if not names:
+        return ""
+    return (
+        "Check the names of these inputs, which are guesses from the scopes of feature columns: "
+        "{}.".format(some_of(names, most=12))
+    )
 
 
 def _of_part(part: Any) -> str:

@@ -27,6 +27,13 @@ def test_every_help_lists_the_exit_codes(arguments, capsys):
     assert text.endswith(exit_codes.listing() + "\n")
 
 
+def test_the_command_alone_lists_its_commands(capsys):
+    assert main([]) == exit_codes.BAD_INPUT
+    listed = capsys.readouterr().err
+    for name, subcommand in SUBCOMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(subcommand.help)}$", listed, re.MULTILINE)
+
+
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_every_subcommand_shows_examples_that_it_takes(name, capsys):
     text = printed(capsys, name, "--help")
@@ -53,7 +60,7 @@ def test_no_help_lists_more_than_a_dozen_options_under_one_heading(name, capsys)
 
 def test_the_page_of_commands_has_the_same_exit_codes():
     page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert dict(re.findall(r"^\| (\d) \| (.*?) \|$", page, re.MULTILINE)) == {
+    assert dict(re.findall(r"^\| (\d+) \| (.*?) \|$", page, re.MULTILINE)) == {
         str(code): meaning for code, meaning in exit_codes.MEANINGS.items()
     }
 

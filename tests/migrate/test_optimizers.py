@@ -211,6 +211,23 @@ def test_the_step_of_adam_is_that_of_its_bias_correction(tf2_checkpoints, tmp_pa
     assert (step.value, step.source) == (3.0, "beta2_power")
 
 
+def test_tables_with_one_step_have_one_note(tmp_path):
+    tables = ("city", "item", "user")
+    tensors = {
+        name + slot: np.zeros((3, 4), np.float32)
+        for name in tables
+        for slot in ("", "/Adam", "/Adam_1")
+    }
+    tensors.update(global_step=np.int64(7), beta1_power=np.float32(0.9**7))
+    tensors.update(beta2_power=np.float32(0.999**7))
+    with migrate.open_checkpoint(write(tmp_path / "adam", tensors)) as checkpoint:
+        plan = migrate.plan(checkpoint, tables="^(city|item|user)$")
+        for table in plan.tables:
+            table.hyperparameters = {"beta2": 0.999}
+        said = [one for one in semantics.notes(plan, checkpoint) if "step of" in one]
+    assert said == ["Adam: step of city, item, user is 6, from beta2_power"]
+
+
 @pytest.mark.parametrize(
     ("scalars", "beta2", "expected"),
     [

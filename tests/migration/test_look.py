@@ -1,6 +1,9 @@
 """`semisync migrate` looks at everything first: every finding at once, with the words to add."""
 
+import html
+import json
 import pathlib
+import shlex
 import sys
 
 import numpy as np
@@ -9,6 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from semisync.cli import main
+from tests.support.programs import output_of
 from tests.support.require import fastest_tensorflow, forked_tensorflow
 from tests.support.written import written
 
@@ -83,10 +87,42 @@ def test_every_finding_is_told_at_once_and_nothing_is_done(job, tmp_path, capsys
     assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == ["lock", "parts"]
 
 
-def test_with_the_words_that_it_gave_the_job_is_migrated(job, capsys):
-    data = job.rows(age=job.column("age", {3: None}))
-    assert job.migrate(data, *FED, "--fill", "age=0") == 0
-    assert "looked at: the graph, the checkpoint and 400 rows" in capsys.readouterr().out
+def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_run(
+    job, tmp_path, capsys
+):
+    data = job.rows(age=job.column("age", {3: None}), id=np.arange(400))
+    more = ["--fill", "age=0", "--input", "item=item:0", "--key", "id", "--margin", "0.01"]
+    assert job.migrate(data, *FED, *more) == 0
+    said = capsys.readouterr().out
+    assert "looked at: the graph, the checkpoint and 400 rows" in said
+    after = json.loads((tmp_path / "out" / "report.json").read_text())["next"]
+    commands = {one["what"]: one["command"] for one in after}
+    page = (tmp_path / "out" / "report.html").read_text()
+    for what, command in commands.items():
+        assert f"next, {what}: {command}" in said
+        assert html.escape(command) in page
+    assert list(commands) == [
+        "train on",
+        "score new rows",
+        "pack it to serve",
+        "compare with live scores",
+    ]
+    assert " --feed keep=VALUE --feed scale=1.0 --feed rate=0.01 " in commands["train on"]
+    assert " --feed keep=1.0 --feed scale=1.0 --sigmoid" in commands["score new rows"]
+    unknown = {"NEW_ROWS": data, "keep=VALUE": "keep=0.5"}
+    unknown["LIVE"] = str(tmp_path / "out" / "tensorflow.parquet")
+    for what, more in [
+        ("train on", ["--batch-size", "100"]),
+        ("score new rows", []),
+        ("compare with live scores", ["--inconclusive", "warn"]),
+    ]:
+        words = [unknown.get(word, word) for word in shlex.split(commands[what])]
+        assert words[0] == "semisync"
+        assert main([*words[1:], *more]) == 0, what
+    words = shlex.split(commands["pack it to serve"])
+    assert words[:2] == ["python", "-c"]
+    output_of(sys.executable, *words[1:])
+    assert (tmp_path / "out" / "model-1.0-py3-none-any.whl").is_file()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from migrate.behaviour import training
 from migrate.behaviour.report import StepDifference, TrainingReport
 from migrate.targets.work_directory import locked
 from semisync.cli import main
+from semisync.common import exit_codes
 from semisync.migration import conversion
 from semisync.migration.settings import Settings
 from tests.parity import browser
@@ -218,6 +219,20 @@ def test_an_edit_of_model_py_is_compared_and_named(job, again):
     assert "NOT MIGRATED" in (again / "report.html").read_text()
 
 
+def test_names_that_are_guesses_are_told(job, again, capsys):
+    source = again / "converted" / "model.py"
+    text = source.read_text()
+    assert text.count('["price:0"])') == 1
+    source.write_text(text.replace('["price:0"])', '["price:0"], guessed=True)'))
+    assert migrate(job, again, "--steps", "0") == 0
+    sentence = (
+        "Check the names of these inputs, which are guesses from the scopes of feature columns: "
+        "price."
+    )
+    assert sentence in capsys.readouterr().out.splitlines()
+    assert sentence in report(again)["left"]
+
+
 def part_of(out, name):
     return next(part for part in report(out)["parts"] if part["name"] == name)
 
@@ -410,6 +425,19 @@ def test_a_call_without_meaning_is_one_sentence_and_no_report(
     assert sentence in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out" / "report.json").exists()
+
+
+def test_an_interruption_says_that_the_same_command_goes_on(job, tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("migrate.behaviour.forward.compare_forward", interrupt)
+    assert migrate(job, tmp_path / "out") == exit_codes.INTERRUPTED == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "semisync migrate: interrupted; the same command goes on from there"
+    monkeypatch.undo()
+    assert migrate(job, tmp_path / "out", "--steps", "0") == 0
+    assert "converted before: " in capsys.readouterr().out
 
 
 def test_a_second_run_is_told_who_is_at_work(job, tmp_path, capsys):

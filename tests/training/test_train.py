@@ -337,3 +337,13 @@ def test_a_gpu_takes_the_steps_of_the_cpu(job, clicks, tmp_path):
     ours, theirs = found["cuda"], found["cpu"]
     assert ours["steps"] == theirs["steps"]
     assert ours["training"]["log loss"] == pytest.approx(theirs["training"]["log loss"], rel=1e-3)
+
+
+def test_an_interruption_says_how_to_go_on(job, clicks, tmp_path, capsys, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("migrate.training.trainer.train", interrupt)
+    assert main(arguments(job, clicks, tmp_path / "out")) == 130
+    said = capsys.readouterr().err.splitlines()
+    assert said[-1] == "semisync train: interrupted; go on with --resume"
