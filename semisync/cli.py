@@ -97,8 +97,8 @@ _WITHOUT_CUDA = (
 
 class _Parser(argparse.ArgumentParser):
     """argparse, except that a usage error ends with BAD_INPUT like every other bad input and names
-    what was nearly written, and the help with the epilog of `configure`, verbatim, and the exit
-    codes."""
+    what was nearly written, the usage has what is required alone, and the help ends with the
+    epilog of `configure`, verbatim, and the exit codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
@@ -108,12 +108,28 @@ class _Parser(argparse.ArgumentParser):
         self._given = list(args or ())
         return super().parse_known_args(args, namespace)
 
+    def format_usage(self) -> str:
+        self.usage = self._required()
+        return super().format_usage()
+
     def format_help(self) -> str:
+        self.usage = self._required()
         return f"{super().format_help()}\n{exit_codes.listing()}\n"
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(exit_codes.BAD_INPUT, shown(f"{self.prog}: {message}{self._meant()}") + "\n")
+
+    def _required(self) -> str:
+        """The usage, with what must be given alone: the list of options has the others."""
+        groups = [group for group in self._mutually_exclusive_groups if group.required]
+        either = [action for group in groups for action in group._group_actions]
+        needed = [one for one in self._actions if one.required or not one.option_strings]
+        needed += [action for action in either if action not in needed]
+        formatter = self._get_formatter()
+        formatter.add_usage(None, needed, groups, prefix="")
+        text = formatter.format_help().strip()
+        return f"{self.prog} [options]{text[len(self.prog) :]}".replace("%", "%%")
 
     def _meant(self) -> str:
         """The option or the command that is nearest to the first given one that there is not."""

@@ -45,7 +45,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model(group: Any) -> None:
-    add = group.add_argument
+    add = group.add_mutually_exclusive_group(required=True).add_argument
     add("--saved-model", metavar="DIR", help="a TensorFlow SavedModel")
     add(
         "--checkpoint",
@@ -92,9 +92,6 @@ def _add_more(group: Any) -> None:
 
 def check(args: argparse.Namespace) -> None:
     """Refuses what has no meaning before anything is opened."""
-    chosen = [args.saved_model, args.checkpoint, args.converted]
-    if sum(one is not None for one in chosen) != 1:
-        raise UsageError("give one model: --saved-model, --checkpoint or --converted")
     if args.torch_model and not args.converted:
         raise UsageError("--torch-model is given the directory of --converted; name one")
     if args.torch_model and (args.output or args.examples or args.feed):

@@ -34,6 +34,22 @@ def test_the_command_alone_lists_its_commands(capsys):
         assert re.search(rf"^  {name} +{re.escape(subcommand.help)}$", listed, re.MULTILINE)
 
 
+@pytest.mark.parametrize(
+    ("name", "usage"),
+    [
+        ("migrate", "[options] --data DATA --label COL --out DIR CHECKPOINT"),
+        ("convert", "[options] PREFIX OUT"),
+        ("status", "[options] --zookeeper HOST:PORT,...[/PATH] --job ID"),
+    ],
+)
+def test_the_usage_is_what_must_be_given(name, usage, capsys):
+    expected = f"usage: semisync {name} {usage}"
+    assert printed(capsys, name, "--help").splitlines()[0] == expected
+    with pytest.raises(SystemExit):
+        main([name, "--absent"])
+    assert capsys.readouterr().err.splitlines()[0] == expected
+
+
 @pytest.mark.parametrize("name", SUBCOMMANDS)
 def test_every_subcommand_shows_examples_that_it_takes(name, capsys):
     text = printed(capsys, name, "--help")

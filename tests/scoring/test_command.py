@@ -22,11 +22,8 @@ TORCH = ["--torch-model", "m:build", "--converted", "c"]
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "give one model: --saved-model, --checkpoint or --converted"),
-        (["--saved-model", "s", "--checkpoint", "c"], "give one model"),
         (["--torch-model", "m:f", "--saved-model", "s"], "given the directory of --converted"),
         (["--converted", "c", "--examples", "e"], "--examples is TensorFlow's"),
-        (["--converted", "c", "--saved-model", "s"], "give one model"),
         (["--checkpoint", "c"], "--checkpoint needs --output"),
         (["--checkpoint", "c", "--output", "o"], "there is no checkpoint c"),
         (["--saved-model", "s", "--examples", "e"], "name the model's inputs"),
@@ -57,6 +54,21 @@ def test_a_call_without_meaning_is_one_sentence(tmp_path, monkeypatch, capsys, a
     assert sentence in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "one of the arguments --saved-model --checkpoint --converted is required"),
+        (["--saved-model", "s", "--checkpoint", "c"], "--checkpoint: not allowed with argument"),
+        (["--converted", "c", "--saved-model", "s"], "--saved-model: not allowed with argument"),
+    ],
+)
+def test_one_model_scores(capsys, arguments, sentence):
+    with pytest.raises(SystemExit) as end:
+        main(["score", "data.csv", "--out", "o.parquet", *arguments])
+    assert end.value.code == 3
+    assert sentence in capsys.readouterr().err
 
 
 def batch(skipped=0, **columns):
