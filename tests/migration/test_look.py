@@ -133,6 +133,7 @@ def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_r
         ("click", [0.0] * 400, "all 400 labels are 0; an AUC needs rows of both classes"),
         ("click", None, "has no column 'click'; it has: item, tags, age"),
         ("id", [None, *range(399)], "column 'id' in row 1 is empty"),
+        ("id", [0, *range(399)], "column 'id' is not a key: 1 rows repeat the key of an earlier"),
         ("age", None, "it has: item, tags, click, id; --input COLUMN=age names another"),
     ],
 )

@@ -25,6 +25,8 @@ NOT_ASKED = {
     "migrate.scoring.model_files": {"--checkpoint", "--saved-model"},  # of `semisync score`
     "migrate.targets.work_directory": {"--scratch"},  # of a URL
     "migrate.verification.comparing": {"--sample"},
+    # The commands that come after migrate.
+    "semisync.migration.following": {"--baseline-score", "--candidate-score", "--converted"},
 }
 
 

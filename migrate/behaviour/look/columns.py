@@ -11,6 +11,7 @@ import shlex
 from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from migrate.behaviour.look.table_rows import TableRows
 from migrate.scoring.model import Feature, Input, columns_of, naming_inputs
@@ -19,6 +20,7 @@ from migrate.scoring.run import Reading, columns_for, feature_of, rows_of
 from parity.inputs.checks import Column, LabelValues, refuse_one_class
 from parity.io.batches import Batch
 from parity.io.columns import At
+from parity.io.join import refuse_repeated, repeated
 from semisync.common.errors import BadInput, Findings, MissingColumn, MissingValue, SemisyncError
 
 _STAND_IN = "0"  # for a missing value, so that the others of its batch are looked at
@@ -43,7 +45,7 @@ def look_at_columns(
     """
     others = [label] if key is None else [label, key]
     seen = [_Seen(one, tables.get(one.name, ())) for one in inputs if one.column != label]
-    labels = _Labels(label, data)
+    labels, keys = _Labels(label, data), _Keys(key, data)
     rows = 0
     with findings.noting():
         for batch in _batches(data, [one.taken for one in seen], others, reading, findings):
@@ -51,14 +53,9 @@ def look_at_columns(
             for one in seen:
                 one.add(batch, reading)
             labels.add(batch)
-            if key is not None and key in batch.table.column_names:
-                try:
-                    keys_of(batch, key)
-                except BadInput as error:
-                    findings.note(error)
-                    key = None
+            keys.add(batch)
             progress(rows, batch.file)
-    for fault in [*(one.found(rows) for one in seen), labels.found(rows)]:
+    for fault in [*(one.found(rows) for one in seen), labels.found(rows), keys.found()]:
         for each in fault:
             findings.note(each)
     return rows
@@ -157,6 +154,37 @@ class _Seen:
                 f"{table.rows - 1:,} ({count:,} such in all): TensorFlow ends there; leave those "
                 "rows out, or give the data that the job reads"
             )
+
+
+class _Keys:
+    """The keys so far, all of which are remembered: none comes twice."""
+
+    def __init__(self, key: Optional[str], data: str) -> None:
+        self._key, self._data = key, data
+        self._chunks: List[pa.Array] = []
+        self._fault: Optional[SemisyncError] = None
+
+    def add(self, batch: Batch) -> None:
+        """The next rows."""
+        if self._key is None or self._fault is not None:
+            return
+        if self._key not in batch.table.column_names:
+            return
+        try:
+            self._chunks += keys_of(batch, self._key).chunks
+        except SemisyncError as error:
+            self._fault = error
+
+    def found(self) -> Iterator[SemisyncError]:
+        """What is wrong."""
+        if self._fault is not None:
+            yield self._fault
+        elif len({chunk.type for chunk in self._chunks}) == 1 and self._key is not None:
+            try:
+                keys = pa.chunked_array(self._chunks)
+                refuse_repeated(repeated(keys), Column(self._key, self._data))
+            except BadInput as error:
+                yield error
 
 
 class _Labels:
