@@ -124,7 +124,9 @@ def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[Variab
 
 
 def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
-    """ScatterSub(w, ids, g lr) and ResourceScatterAdd(w, ids, -g lr)."""
+    """ScatterSub(w, ids, g lr) and ResourceScatterAdd(w, ids, -g lr), which 1.15 gives an lr of
+    its own, for each part of a table."""
+    constants: Dict[Tuple[str, float], Edge] = {}
     for node in graph.nodes.values():
         negated = node.op == "ResourceScatterAdd"
         if node.op != "ScatterSub" and not negated:
@@ -141,9 +143,10 @@ def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
             gradient = minus.inputs[0]
         values = {"learning_rate": constant(graph, rate[0])}
         inputs = {"learning_rate": rate}
-        yield VariableUpdate(
+        update = VariableUpdate(
             GRADIENT_DESCENT, variable, (), values, node.name, inputs, gradient, indices
         )
+        yield _by_first_constants(update, constants)
 
 
 def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
@@ -167,8 +170,8 @@ def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
 def _by_first_constants(
     update: VariableUpdate, constants: Dict[Tuple[str, float], Edge]
 ) -> VariableUpdate:
-    """The update with one tensor for each number: what is written by hand makes a constant of it
-    for every variable."""
+    """The update with one tensor for each number: what is composed of several ops makes a constant
+    of it for every variable."""
     inputs = dict(update.inputs)
     for name, value in update.hyperparameters.items():
         if value is not None and name in inputs:

@@ -34,7 +34,7 @@ LONG = ["adagrad", "adam", "bert", "fed", "momentum", "nesterov", "rmsprop", "sg
 SHORT = [
     "adadelta", "adam_of_old", "adam_ref", "bert_resource", "centered_rmsprop", "ftrl",
     "ftrl_shrinkage", "lazy_adam", "lazy_adam_resource", "proximal_adagrad", "proximal_sgd",
-    "sgd_by_value",
+    "sgd_by_value", "sgd_resource",
 ]  # fmt: skip
 
 

@@ -33,6 +33,7 @@ def jobs():
     return {
         "sgd": (lambda step: train.GradientDescentOptimizer(exponential(step)), None, False),
         "sgd_by_value": (lambda step: train.GradientDescentOptimizer(0.1), by_value, True),
+        "sgd_resource": (lambda step: train.GradientDescentOptimizer(0.1), None, True),
         "proximal_sgd": (
             lambda step: train.ProximalGradientDescentOptimizer(0.1, 0.001, 0.01),
             None,
