@@ -12,7 +12,10 @@ TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow
    inputs alike (tensorflow/core/graph/control_flow.cc). A Switch's output adds the branch, a Merge
    takes the cond away.
 2. An Enter adds its loop to the guards of all Enters of that loop, an Exit gives these guards back:
-   a loop starts where the last of its variables does, and in every round of a loop around it.
+   a loop starts where the last of its variables does, and in every round of a loop around it. The
+   Enters that count are those that are needed, else those that are waited for. Gradients add a
+   counter and stacks to a loop, which wait for what the gradients wait for, such as statistics of
+   what the loop gives.
 3. A constant in a branch or a body has no input that says so: it waits for the pivot of the branch,
    the Identity of Switch(pred, pred), beside which `pred_id` stands, the pred of all other
    Switches; in a body for the Identity of the first variable's Switch.
@@ -20,12 +23,13 @@ TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow
 
 from __future__ import annotations
 
-from typing import Dict, FrozenSet, Iterable, List, Optional, Tuple
+from typing import Collection, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
 from migrate.graph.attributes import string
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.order import node_of, sort
 from semisync.common.errors import BadInput
+from semisync.common.walks import reachable
 
 SWITCHES = {"RefSwitch", "Switch"}
 MERGES = {"Merge", "RefMerge"}
@@ -62,16 +66,17 @@ class Guards:
                     f"{graph.path}: node {node.name!r} ({node.op}) has {len(node.inputs)} inputs, "
                     f"expected {_INPUTS[node.op]}; the graph is damaged"
                 )
-        self._enters: Dict[str, List[Node]] = {}
-        for node in graph.nodes.values():
-            if node.op in ENTERS:
-                self._enters.setdefault(_frame_name(graph, node), []).append(node)
+        self._needed: Dict[str, Dict[str, Node]] = {}
+        self._waited_for: Dict[str, Dict[str, Node]] = {}
         self._standing: Dict[str, Region] = {}
         self.of: Dict[str, Region] = {}
         self.predicates: Dict[str, Edge] = {}
 
     def add(self, names: Iterable[str]) -> None:
         """Says where these nodes run."""
+        names = list(names)
+        self._keep_enters(self._needed, names)
+        self._keep_enters(self._waited_for, reachable(names, self._before))
         for node in sort(self._graph, names, self._waits_for, self.of):
             region = self.of[node.name] = self._region(node)
             if len(region) > _DEEPEST or len(loops_of(region)) > _MOST_LOOPS:
@@ -122,9 +127,22 @@ class Guards:
 
     def _waits_for(self, node: Node) -> List[str]:
         """The nodes whose regions say that of `node`."""
-        nodes = self._enters[_frame_name(self._graph, node)] if node.op in ENTERS else [node]
+        nodes = self._entering(_frame_name(self._graph, node)) if node.op in ENTERS else [node]
         names = [edge[0] for one in nodes for edge in self._forward(one)]
         return [*names, *(name for one in nodes for name in self._controls(one))]
+
+    def _keep_enters(self, frames: Dict[str, Dict[str, Node]], names: Iterable[str]) -> None:
+        for node in (node_of(self._graph, name) for name in names):
+            if node.op in ENTERS:
+                frames.setdefault(_frame_name(self._graph, node), {})[node.name] = node
+
+    def _before(self, name: str) -> List[str]:
+        node = node_of(self._graph, name)
+        return [*(edge[0] for edge in node.inputs), *self._controls(node)]
+
+    def _entering(self, frame: str) -> Collection[Node]:
+        """The Enters that say where a loop runs."""
+        return (self._needed.get(frame) or self._waited_for[frame]).values()
 
     def _forward(self, node: Node) -> List[Edge]:
         if node.op not in MERGES:
@@ -153,7 +171,7 @@ class Guards:
 
     def _around(self, frame: str) -> Region:
         if frame not in self._standing:
-            self._standing[frame] = NOWHERE.union(*map(self._guards, self._enters[frame]))
+            self._standing[frame] = NOWHERE.union(*map(self._guards, self._entering(frame)))
         return self._standing[frame]
 
     def _cond(self, switch: Node) -> str:

@@ -7,8 +7,8 @@
            sqrtn by Sqrt(SegmentSum(weights ** 2))
 
 A table goes into a collection if look-ups are all that the model does with it, none of them in a
-branch or a loop, all by one rule, and it is a table of floats with two axes. Other look-ups stay as they are in the
-graph. Source: tensorflow/python/ops/embedding_ops.py
+branch or a loop, all by one rule, and it is a table of floats with two axes. Other look-ups stay as
+they are in the graph. Source: tensorflow/python/ops/embedding_ops.py
 """
 
 from __future__ import annotations

@@ -274,8 +274,8 @@ def _momentum(subject: Subject, moving: Node) -> Optional[float]:
     """The rate of a moving statistic; None if the graph does not average it by a constant."""
     for move in find_moves(subject).get(moving.name, ()):
         value = _scalar(subject, move.rate)
-        if value is not None:
-            return value
+        if value is not None and (value or not move.divides):
+            return 1 / value if move.divides else value
         # contrib's with a fed mode: 1 - cond(training, decay, 1)
         rest = subject.node(move.rate)
         kept = subject.node(rest.inputs[1]) if rest.op == "Sub" else rest

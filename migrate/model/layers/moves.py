@@ -1,10 +1,13 @@
 """The steps of moving averages: what moves BatchNorm's statistics, in the forms that people write.
 
     assign_sub(moving, (moving - value) * rate)
+    assign_add(moving, (value - moving) * rate)
     assign(moving, moving * decay + value * rate)       where decay + rate is 1
     assign(moving, moving - (moving - value) * rate)
+    assign(moving, moving + (value - moving) * rate)
 
-The first is what tf.layers, contrib and ExponentialMovingAverage write.
+or `/ count` instead of `* rate`. The first is what tf.layers, contrib and ExponentialMovingAverage
+write. They are the forms of `graph_rewrite.patterns.moving_average`, too.
 """
 
 from __future__ import annotations
@@ -15,17 +18,24 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from migrate.graph.constants import make_one
 from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
+from migrate.graph.writes import ADDS as ADDS_TO
 from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
 from migrate.model.layers.layer import VIEWS, Subject
 from semisync.common.walks import reachable
 
+_DIVIDES = {"Div", "DivNoNan", "RealDiv"}
+
 
 class Move(NamedTuple):
-    """moving += (value - moving) * rate, by the op `node`."""
+    """moving += (value - moving) * rate, or / rate where it `divides`, by the op `node`."""
 
     value: Edge
     rate: Edge
+    divides: bool
     node: str
+
+
+_Step = Tuple[Edge, Edge, bool]  # value, rate, divides
 
 
 @functools.lru_cache(maxsize=1)  # every BatchNorm of a graph asks
@@ -33,13 +43,13 @@ def find_moves(subject: Subject) -> Dict[str, List[Move]]:
     """The moves of a graph by their variable nodes."""
     moves: Dict[str, List[Move]] = {}
     for node in subject.graph.nodes.values():
-        if len(node.inputs) < 2 or node.op not in {*SETS, *SUBTRACTS}:
+        if len(node.inputs) < 2 or node.op not in {*SETS, *ADDS_TO, *SUBTRACTS}:
             continue
         moving, step = subject.node(node.inputs[0]), subject.node(node.inputs[1])
         if node.op in SETS:
             found = _set(subject, moving, step)
         else:
-            found = _subtracted(subject, moving, step)
+            found = _step(subject, moving, step, node.op in ADDS_TO)
         if found is not None:
             moves.setdefault(moving.name, []).append(Move(*found, node.name))
     return moves
@@ -75,27 +85,35 @@ def _views(subject: Subject, edge: Edge, source: Edge) -> bool:
     return source in reachable([edge], viewed)
 
 
-def _set(subject: Subject, moving: Node, step: Node) -> Optional[Tuple[Edge, Edge]]:
-    """The value and the rate of a move to a new value."""
+def _set(subject: Subject, moving: Node, step: Node) -> Optional[_Step]:
+    """A move to a new value."""
     if step.op == "Sub" and _is(subject, step.inputs[0], moving):
-        return _subtracted(subject, moving, subject.node(step.inputs[1]))
-    products = [subject.node(edge) for edge in step.inputs] if step.op in ADDS else []
-    if not products or any(product.op != "Mul" for product in products):
+        return _step(subject, moving, subject.node(step.inputs[1]), False)
+    if step.op not in ADDS or len(step.inputs) != 2:
+        return None
+    for old, added in _both_ways(step):
+        if _is(subject, old, moving):
+            return _step(subject, moving, subject.node(added), True)
+    products = [subject.node(edge) for edge in step.inputs]
+    if any(product.op != "Mul" for product in products):
         return None
     for kept, taken in (products, products[::-1]):
         decays = [other for one, other in _both_ways(kept) if _is(subject, one, moving)]
         for value, rate in _both_ways(taken):
             if decays and _make_one(subject, decays[0], rate):
-                return value, rate
+                return value, rate, False
     return None
 
 
-def _subtracted(subject: Subject, moving: Node, step: Node) -> Optional[Tuple[Edge, Edge]]:
-    """The value and the rate of a move by what is subtracted, a product."""
-    for edge, rate in _both_ways(step) if step.op == "Mul" else ():
+def _step(subject: Subject, moving: Node, step: Node, added: bool) -> Optional[_Step]:
+    """A move by what is added or subtracted, a difference times its rate."""
+    ways = _both_ways(step) if step.op == "Mul" else [step.inputs[:2]] * (step.op in _DIVIDES)
+    for edge, rate in ways:
         difference = subject.node(edge)
-        if difference.op == "Sub" and _is(subject, difference.inputs[0], moving):
-            return difference.inputs[1], rate
+        if difference.op == "Sub":
+            value, old = difference.inputs if added else difference.inputs[::-1]
+            if _is(subject, old, moving):
+                return value, rate, step.op in _DIVIDES
     return None
 
 

@@ -1,0 +1,90 @@
+"""BatchNorm's statistics move as each step of TensorFlow moves them, however that is written."""
+
+import pytest
+import tensorflow.compat.v1 as tf
+import torch
+
+import graph_rewrite
+from migrate.model.training.build import build_training
+from migrate.model.training.steps import compare_steps, recorded_step
+from tests.model.training.graphs import X, Y
+from tests.support.control_flow import control_flow
+
+_BATCHES = [(X * (k + 1) - k, Y + k) for k in range(3)]
+_MOVES = {
+    "assign_sub": lambda old, new: tf.assign_sub(old, (old - new) * 0.1),
+    "assign_add": lambda old, new: tf.assign_add(old, 0.1 * (new - old)),
+    "kept": lambda old, new: tf.assign(old, old * 0.9 + new * 0.1),
+    "from": lambda old, new: tf.assign(old, old - (old - new) * 0.1),
+    "towards": lambda old, new: tf.assign(old, old + (new - old) * 0.1),
+    "towards, last": lambda old, new: tf.assign(old, (new - old) * 0.1 + old),
+    "added / 10": lambda old, new: tf.assign_add(old, (new - old) / 10.0),
+    "subtracted / 10": lambda old, new: tf.assign_sub(old, (old - new) / 10.0),
+    "assigned / 10": lambda old, new: tf.assign(old, old + (new - old) / 10.0),
+}
+
+
+def _normalised(x, move, training):
+    """x, normalised by the batch or, where `training` is fed so, by what `move` keeps."""
+    with tf.variable_scope("norm"):
+        scale, offset = (tf.get_variable(name, [2]) for name in ("gamma", "beta"))
+        moving = [
+            tf.get_variable(f"moving_{name}", [2], initializer=start, trainable=False)
+            for name, start in (("mean", tf.zeros_initializer), ("variance", tf.ones_initializer))
+        ]
+    found = tf.nn.moments(x, [0])
+    moves = [move(old, new) for old, new in zip(moving, found)]
+    mean, variance = tf.cond(
+        training, lambda: tuple(found), lambda: tuple(map(tf.identity, moving))
+    )
+    return tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3), moves
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.parametrize("form", _MOVES)
+def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_path):
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.placeholder(tf.float32, [None], name="y")
+        training = tf.placeholder_with_default(False, [], name="is_training")
+        with tf.variable_scope("net", use_resource=resource):
+            net, moves = _normalised(x, _MOVES[form], training)
+            loss = tf.reduce_mean(tf.square(tf.layers.dense(net, 1)[:, 0] - y))
+        with tf.control_dependencies([tf.group(*moves)]):
+            train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)
+        assert [one.momentum for one in graph_rewrite.find_batch_norms(graph)] == [
+            pytest.approx(0.9)
+        ]
+        prefix, steps = _trained(session, tmp_path, loss, train_op, {training: True})
+    trained = build_training(prefix)
+    assert "self.net_norm(" in trained.module.source
+    assert compare_steps(trained, steps).exceeded is None
+
+
+def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_gives(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session, control_flow(1):
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        y = tf.placeholder(tf.float32, [None], name="y")
+        _, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(3), x[:, :, None], dtype=tf.float32)
+        net = tf.layers.batch_normalization(state, training=True, momentum=0.9)
+        loss = tf.reduce_mean(tf.square(tf.layers.dense(net, 1)[:, 0] - y))
+        optimizer = tf.train.AdagradOptimizer(0.1)
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            train_op = optimizer.minimize(loss)
+        prefix, steps = _trained(session, tmp_path, loss, train_op)
+    trained = build_training(prefix)
+    assert compare_steps(trained, steps).exceeded is None
+
+
+def _trained(session, folder, loss, train_op, feeds=None):
+    """The prefix of a checkpoint of the default graph, and the steps that follow it."""
+    session.run(tf.global_variables_initializer())
+    prefix = tf.train.Saver().save(session, str(folder / "model.ckpt"))
+    steps = []
+    for features, labels in _BATCHES:
+        fed = {"x:0": features, "y:0": labels, **(feeds or {})}
+        before, _ = session.run([loss, train_op], fed)
+        values = {one.op.name: session.run(one) for one in tf.global_variables()}
+        given = {"x": torch.tensor(features), "y": torch.tensor(labels)}
+        steps.append(recorded_step(given, float(before), values))
+    return prefix, steps
