@@ -45,10 +45,16 @@ class Input(NamedTuple):
 
 
 def columns_of(inputs: Sequence[Input]) -> Dict[str, str]:
-    """{column: the option that names another one for the input that takes it}"""
-    return {
-        one.column: f"--{'sparse' if one.sparse else 'input'} COLUMN={one.name}" for one in inputs
-    }
+    """{column: the option that names another one for the input that takes it}; an input of no known
+    shape may be one value for all rows."""
+    return {one.column: _option(one) for one in inputs}
+
+
+def _option(one: Input) -> str:
+    if one.sparse:
+        return f"--sparse COLUMN={one.name}"
+    scalar = f"--feed {one.name}=VALUE gives one value for all rows, "
+    return (scalar if one.shape is None else "") + f"--input COLUMN={one.name}"
 
 
 @contextlib.contextmanager

@@ -117,7 +117,7 @@ def _add_files(group: Any) -> None:
         action="append",
         default=[],
         help="replaces a missing value, which otherwise ends the training, or is left out in a "
-        "sparse input; COL= is empty text",
+        "sparse input; COL= is empty text, and COL may be a pattern such as 'C*'",
     )
     add_text(group)
 
@@ -188,7 +188,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
 
     from migrate.data import Shuffle
     from migrate.model.training.begun import begun_text
-    from migrate.scoring.model import naming_inputs
+    from migrate.scoring.model import columns_of, naming_inputs
     from migrate.training.distributed.processes import rank, ranks
     from migrate.training.reading import open_columns
     from migrate.training.scores import Scores
@@ -203,7 +203,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
     task, reading = _opened(args)
     shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
     text = text_format(args.text)
-    named = {column: f"--input COLUMN={name}" for name, column in reading.column.items()}
+    named = columns_of(reading.taken())
     with naming_inputs(named):
         data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
     if args.frozen is not None:

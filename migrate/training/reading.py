@@ -8,6 +8,7 @@ of a label                             0 and 1
 
 from __future__ import annotations
 
+import fnmatch
 import math
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -16,6 +17,7 @@ import torch
 from migrate.data import Column, DataSet, Rows, Shuffle, open_data
 from migrate.data.inputs import input_of
 from migrate.runtime.interface import Input
+from migrate.scoring.model import Input as Taken
 from migrate.scoring.module_inputs import ModuleInputs, input_called
 from migrate.training.task import Batch
 from semisync.common.errors import UsageError
@@ -30,7 +32,7 @@ class Reading(NamedTuple):
     column    the column of each input that has one
     constants the value of each input that is one for all rows
     label, day, key columns; None: there is none
-    fills     by column, what stands for a missing value
+    fills     by column, or pattern of columns, what stands for a missing value
     """
 
     inputs: Mapping[str, Input]
@@ -61,10 +63,21 @@ class Reading(NamedTuple):
                 )
             if named is not None:
                 found[named] = Column(named, "key")
-        for column in self.fills:
-            if column not in found:
-                raise UsageError(f"the column {column!r} has a fill, but it is not read")
-        return [_filled(one, self.fills.get(one.name)) for one in found.values()]
+        for pattern in self.fills:
+            if not any(fnmatch.fnmatchcase(column, pattern) for column in found):
+                raise UsageError(f"the column {pattern!r} has a fill, but it is not read")
+        return [_filled(one, self._fill_of(one.name)) for one in found.values()]
+
+    def _fill_of(self, column: str) -> Any:
+        fits = (fill for name, fill in self.fills.items() if fnmatch.fnmatchcase(column, name))
+        return next(fits, None)
+
+    def taken(self) -> List[Taken]:
+        """The inputs that take a column; `--input` names it for sparse ones too."""
+        return [
+            Taken(column, name, None, False, self.inputs[name].shape)
+            for name, column in self.column.items()
+        ]
 
     def batch(self, rows: Rows) -> Batch:
         """The rows as a batch; it is called in a thread of the data set."""
@@ -95,8 +108,8 @@ def reading_of(
         feeds: {input: value}; what is not an input is left to the optimizer. An input with a
             default that is not named takes no column.
         label, day, key: columns; None: there is none.
-        fills: {column: what stands for a missing value}; without one, a missing value of a dense
-            input is an error.
+        fills: {column, or pattern: what stands for a missing value}; without one, a missing value
+            of a dense input is an error.
 
     Returns:
         A `Reading`, for `open_columns`. Its `schema` raises UsageError for fills that do not fit.

@@ -69,10 +69,11 @@ def test_every_finding_is_told_at_once_and_nothing_is_done(job, tmp_path, capsys
     said = capsys.readouterr().err.splitlines()
     expected = [
         "there is no input 'years'; model.py takes item, tags, age, scale, keep",
-        "the input 'scale' is one value for all rows; give it with --feed scale=VALUE",
         "the input 'keep' is one value for all rows; give it with --feed keep=1.0",
         "a hyperparameter depends on 'rate', which each step is fed; give --feed rate=VALUE",
         "has no column 'id'; it has: item, tags, age, click",
+        "has no column 'scale'; it has: item, tags, age, click; --feed scale=VALUE gives one value "
+        "for all rows, --input COLUMN=scale names another column",
         "column 'item' in row 8 is -1, no row of the table 'items', which has the rows 0 to 19 (2 "
         "such in all): TensorFlow ends there",
         "column 'tags' in row 11 is 20, no row of the table 'items', which has the rows 0 to 19 (1 "
@@ -91,7 +92,7 @@ def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_r
     job, tmp_path, capsys
 ):
     data = job.rows(age=job.column("age", {3: None}), id=np.arange(400))
-    more = ["--fill", "age=0", "--input", "item=item:0", "--key", "id", "--margin", "0.01"]
+    more = ["--fill", "a*=0", "--input", "item=item:0", "--key", "id", "--margin", "0.01"]
     assert job.migrate(data, *FED, *more) == 0
     said = capsys.readouterr().out
     assert "looked at: the graph, the checkpoint and 400 rows" in said

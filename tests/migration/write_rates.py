@@ -1,4 +1,4 @@
-"""A job that is fed what is no column: a keep_prob of no shape, a scale, a learning rate.
+"""A job that is fed what is no column: a keep_prob and a scale of no shape, a learning rate.
 
     python write_rates.py FOLDER
 
@@ -29,7 +29,7 @@ def build():
     age = tf.placeholder(tf.float32, [None, 1], name="age")
     click = tf.placeholder(tf.float32, [None, 1], name="clicked")
     keep = tf.placeholder(tf.float32, name="keep")
-    scale = tf.placeholder(tf.float32, [], name="scale")
+    scale = tf.placeholder(tf.float32, name="scale")
     rate = tf.placeholder(tf.float32, [], name="rate")
     items = tf.get_variable("items", [20, 4])
     found = [tf.nn.embedding_lookup(items, item), tf.nn.safe_embedding_lookup_sparse(items, tags)]
