@@ -5,7 +5,8 @@ a later part would end with, raised by the same functions; see `migrate.behaviou
 """
 
 import importlib.util
-from typing import Any, Callable, List, Mapping, NamedTuple, Optional
+import sys
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence
 
 from semisync.common.errors import Findings, MissingExtra
 from semisync.common.extras import not_installed
@@ -58,18 +59,27 @@ def look(
     findings, how = Findings(), scores.setting(settings)
     inputs: List[Any] = []
     tables: Any = {}
+    prepared: Optional[Prepared] = None
     wanted = taken or {}
     with open_model(settings.checkpoint) as checkpoint, findings.noting():
         prepared = prepare(settings, checkpoint)
         wanted = prepared.written.wanted if taken is None else taken
         inputs = _inputs(settings, wanted, prepared, checkpoint, findings)
         tables = table_rows(prepared.written)
-    reading = reading_of(how, inputs, how.reading.size)
+    reading = reading_of(how, inputs, min(how.reading.size, _rows(prepared, inputs)))
     rows = look_at_columns(
         settings.data, inputs, settings.label, settings.key, reading, tables, findings, progress
     )
     findings.end()
+    assert prepared is not None
     return Looked(prepared, rows, repr(wanted))
+
+
+def _rows(prepared: Optional[Prepared], inputs: Sequence[Any]) -> int:
+    """How many rows the graph takes at a time, at most."""
+    fixed = None if prepared is None else prepared.written.freed.size
+    shapes = [one.shape for one in inputs if one.shape and one.shape[0]]
+    return fixed or min((shape[0] for shape in shapes), default=sys.maxsize)
 
 
 def _inputs(

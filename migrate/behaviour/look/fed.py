@@ -52,7 +52,7 @@ def fed_to_train(
 ) -> List[Input]:
     """The columns that a training step takes beside those of model.py, which takes `model`: labels
     and weights, or none of a graph without a training op."""
-    with contextlib.suppress(BadInput):
+    with contextlib.suppress(BadInput), findings.noting(UsageError):
         recipe = read_recipe(subject.found.graph)
         loss = recipe.loss(subject.found.graph)
         written, drawn = write_loss(subject, loss)
