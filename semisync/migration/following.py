@@ -6,6 +6,7 @@ dropout that was off.
 """
 
 import argparse
+import json
 import shlex
 from typing import Any, Dict, List, NamedTuple
 
@@ -43,7 +44,8 @@ def following(args: argparse.Namespace, migration: Migration) -> List[Next]:
     score += _of_model(args, migration.features)
     score += ["--sigmoid"] if migration.settings.sigmoid or migration.carried["logit"] else []
     found.append(Next("score new rows", shlex.join([*score, "--out", scored])))
-    pack = "import migrate; print(migrate.write_wheel({!r}, {!r}, 'model'))".format(converted, out)
+    places = ", ".join(json.dumps(one, ensure_ascii=False) for one in (converted, out, "model"))
+    pack = "import migrate; print(migrate.write_wheel({}))".format(places)
     found.append(Next("pack it to serve", shlex.join(["python", "-c", pack])))
     live = ["semisync", "parity", "LIVE", scored, "--key", key, "--label", args.label]
     live += ["--baseline-score", "score", "--candidate-score", "score", "--margin"]
