@@ -1,5 +1,6 @@
 """What the arguments of `GlobalBatchOptimizer` must be; each mistake is one sentence."""
 
+import inspect
 import numbers
 import os
 import re
@@ -75,6 +76,30 @@ def plain_optimizer(optimizer, wrappers):
             "leave out its custom getter and its hook".format(name)
         )
     return optimizer
+
+
+def of_minimize(args, kwargs):
+    """The arguments of `minimize` for `compute_gradients` and for `apply_gradients`, two dicts."""
+    known = inspect.signature(tf.train.Optimizer.minimize).parameters
+    more = {name: value for name, value in kwargs.items() if name not in known}
+    own = {name: value for name, value in kwargs.items() if name in known}
+    given = inspect.signature(tf.train.Optimizer.minimize).bind(None, *args, **own).arguments
+    del given["self"]
+    more.update((name, given.pop(name)) for name in ("global_step", "name") if name in given)
+    return given, more
+
+
+def of_apply_gradients(optimizer, more):
+    """Raises UsageError if `optimizer.apply_gradients` does not take further arguments `more`."""
+    parameters = inspect.signature(optimizer.apply_gradients).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return
+    unknown = sorted(set(more) - {one.name for one in parameters})
+    if unknown:
+        raise UsageError(
+            "{} is given {}, which its apply_gradients does not take: GlobalBatchOptimizer calls "
+            "that, and not its minimize".format(type(optimizer).__name__, ", ".join(unknown))
+        )
 
 
 def gradients(grads_and_vars):

@@ -195,7 +195,23 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         """
         self._in_graph.of().extras.add(tensors, device, update)
 
-    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+    def minimize(self, *args, **kwargs):
+        """As tf.compat.v1.train.Optimizer's: `compute_gradients`, then `apply_gradients`.
+
+        Args:
+            *args: of that class's `minimize`.
+            **kwargs: the same; others are for `apply_gradients`.
+
+        Returns:
+            The train op.
+
+        Raises:
+            UsageError: see `apply_gradients`.
+        """
+        computing, applying = arguments.of_minimize(args, kwargs)
+        return self.apply_gradients(self.compute_gradients(**computing), **applying)
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None, **more):
         """Builds the worker's train op and the chief's step.
 
         Args:
@@ -203,15 +219,19 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             global_step: counts global batches. None: the one that another GlobalBatchOptimizer of
                 the graph counts already, else the graph's own, which the job then no longer counts.
             name: of the train op.
+            **more: of the wrapped optimizer's `apply_gradients`, such as the decay_var_list of
+                tf.contrib.opt.AdamWOptimizer.
 
         Returns:
             The train op.
 
         Raises:
             UsageError: no gradient or one of another shape, no global step, a second call in one
-                graph, or no place to build a train op in.
+                graph, no place to build a train op in, or an argument that the wrapped optimizer
+                does not take.
         """
         arguments.graph_mode()
+        arguments.of_apply_gradients(self._wrapped.optimizer, more)
         pairs = hash_tables.by_shard(grads_and_vars, self.options.repeated_ids)
         pairs = arguments.gradients(pairs)
         pairs = arguments.of_their_shapes(row_table.checked(pairs))
@@ -229,7 +249,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         here.built = self._last = build(
             Request(
                 options=self.options,
-                optimizer=self._wrapped,
+                optimizer=self._wrapped.with_arguments(more),
                 pairs=pairs,
                 extras=here.extras,
                 add_updates=self._add_updates,

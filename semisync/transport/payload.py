@@ -10,8 +10,9 @@ their shapes in a batch that adds nothing, how a weight changes them, and what M
     StackedTensors    any tensors that share the batch's fate; M of them are stacked
 
 Each worker divides its gradients by M before it sends them, so that the parameter server has
-nothing to multiply while every weight is 1. A batch of weight 0 is replaced by nothing: it adds no
-rows, and its values do not matter, finite or not.
+nothing to multiply while every weight is 1. Those of 16 bits it divides and sends as float32, in
+which they are added up, too: divided by M, small float16 numbers are 0. A batch of weight 0 is
+replaced by nothing: it adds no rows, and its values do not matter, finite or not.
 
 `sparse_mean` says what the rows of one id become:
 
@@ -73,7 +74,8 @@ class DenseGradients:
         self._variables = [variable for _, variable in pairs]
         self._sizes = [variable.shape.num_elements() for variable in self._variables]
         vector = tf.concat(flat([gradient for gradient, _ in pairs]), 0)
-        self.tensors = _divided([vector], batches)
+        self._dtype = vector.dtype
+        self.tensors = _divided(_wide([vector]), batches)
 
     def nothing(self):
         """The shapes of the tensors of a batch that adds nothing, tuples; they hold zeros."""
@@ -86,6 +88,7 @@ class DenseGradients:
     def combined(self, batches):
         """The global batch's (gradient, variable) pairs, from M lists of tensors."""
         total = tf.add_n([batch[0] for batch in batches])
+        total = tf.cast(total, self._dtype)
         total.set_shape([sum(self._sizes)])  # staging has lost it
         parts = tf.split(total, self._sizes)
         shapes = [variable.shape.as_list() for variable in self._variables]
@@ -107,7 +110,8 @@ class SparseGradients:
         self._by_touch = sparse_mean == "touches"
         values = [gradient.values for gradient, _ in pairs]
         ids = [gradient.indices for gradient, _ in pairs]
-        self._rows = [tensor.shape[1:] for tensor in values]
+        self._kinds = [(tensor.dtype, tensor.shape[1:]) for tensor in values]
+        values = _wide(values)
         if self._by_touch:
             summed = list(map(sum_by_id, zip(values), zip(ids), self._shapes(ids)))
             values, ids, _ = map(list, zip(*summed))
@@ -131,16 +135,17 @@ class SparseGradients:
         columns = list(zip(*batches))
         shapes = self._shapes([ids[0] for ids in columns[1::2]])
         return list(
-            map(self._combined, self._variables, self._rows, columns[::2], columns[1::2], shapes)
+            map(self._combined, self._variables, self._kinds, columns[::2], columns[1::2], shapes)
         )
 
-    def _combined(self, variable, row, values, ids, shape):
+    def _combined(self, variable, kind, values, ids, shape):
+        dtype, row = kind
         values, ids, touches = sum_by_id(values, ids, shape)
         values.set_shape(tf.TensorShape([None]).concatenate(row))
         if self._by_touch:
             touches = tf.reshape(touches, [-1] + [1] * row.rank)
             values = values / tf.cast(touches, values.dtype)
-        return tf.IndexedSlices(values, ids, shape), variable
+        return tf.IndexedSlices(tf.cast(values, dtype), ids, shape), variable
 
     def _shapes(self, ids):
         """Those of the variables, tensors of the dtype of their ids: one constant per rank."""
@@ -188,6 +193,11 @@ class StackedTensors:
         for column, shape in zip(columns[1:], self._shapes):
             column.set_shape(tf.TensorShape([None]).concatenate(shape))
         return columns[0], columns[1:]
+
+
+def _wide(tensors):
+    narrow = tf.float16, tf.bfloat16
+    return [tf.cast(one, tf.float32) if one.dtype in narrow else one for one in tensors]
 
 
 def _divided(tensors, batches):

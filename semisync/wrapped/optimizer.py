@@ -7,6 +7,7 @@ tf.train.Optimizer names for subclasses to override.
 """
 
 import contextlib
+import copy
 from typing import Any, List
 
 from semisync.common.compat import tf
@@ -26,6 +27,13 @@ class WrappedOptimizer:
     def __init__(self, optimizer):
         self.optimizer = optimizer
         self._own_numbers = own_numbers(optimizer)  # now: a step adds others
+        self._arguments = {}  # further ones of its apply_gradients
+
+    def with_arguments(self, arguments):
+        """The same, which passes further keyword arguments to the optimizer's apply_gradients."""
+        wrapped = copy.copy(self)
+        wrapped._arguments = arguments
+        return wrapped
 
     @property
     def on_nonfinite(self):
@@ -58,7 +66,8 @@ class WrappedOptimizer:
         if variables:
             each_id_once = _replaced(self.optimizer, _each_id_once(self.optimizer))
             with each_id_once, hash_tables.wrappers(variables) as trained:
-                step = tf.group(self.optimizer.apply_gradients(trained, global_step), *by_hand)
+                applied = self.optimizer.apply_gradients(trained, global_step, **self._arguments)
+                step = tf.group(applied, *by_hand)
         else:
             after = after + by_hand
             self.optimizer._prepare()
@@ -75,7 +84,7 @@ class WrappedOptimizer:
             return by_hand
         uncounted = {"_finish": lambda ops, name: tf.group(*ops, name=name)}
         with _replaced(self.optimizer, uncounted):
-            return [self.optimizer.apply_gradients(variables), *by_hand]
+            return [self.optimizer.apply_gradients(variables, **self._arguments), *by_hand]
 
     def make_slots(self, variables):
         """Makes the slots of all variables at once, so that both ways of applying find them."""

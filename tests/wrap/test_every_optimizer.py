@@ -9,7 +9,7 @@ import tensorflow
 
 import semisync
 from semisync.common.compat import tf
-from tests.wrap.one_process import assert_equals_the_union
+from tests.wrap.one_process import assert_close, assert_equals_the_union, in_batches, on_unions
 
 OPTIMIZERS = {
     "GradientDescent": lambda: tf.train.GradientDescentOptimizer(0.1),
@@ -80,3 +80,27 @@ def test_an_optimizer_of_contrib_keeps_what_it_knows_of_its_step():
         step, weight = tf.train.get_or_create_global_step(), tf.get_variable("w", initializer=1.0)
         semisync.GlobalBatchOptimizer(inner, 2).minimize(weight * weight, global_step=step)
         assert inner.swapping_saver()
+
+
+@pytest.mark.parametrize("by", ["minimize", "apply_gradients"])
+@pytest.mark.skipif(tf.__version__ >= "2", reason="tf.contrib is TensorFlow 1's")
+def test_a_further_argument_of_the_wrapped_optimizer_reaches_it(by):
+    """AdamW decays what is in decay_var_list alone."""
+
+    def adamw():
+        return tensorflow.contrib.opt.AdamWOptimizer(0.3, learning_rate=0.1)
+
+    def minimized(model, wrap):
+        loss = model.loss()
+        more = {"decay_var_list": model.variables("bias")}
+        return wrap(adamw()).minimize(loss, model.step, **more)
+
+    def applied(model, wrap):
+        optimizer = wrap(adamw())
+        pairs = optimizer.compute_gradients(model.loss())
+        more = {"decay_var_list": model.variables("bias")}
+        with tf.control_dependencies([gradient for gradient, _ in pairs if gradient is not None]):
+            return optimizer.apply_gradients(pairs, model.step, **more)
+
+    before, after = in_batches(minimized if by == "minimize" else applied)
+    assert_close(after, on_unions(applied, before))

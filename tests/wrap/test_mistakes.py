@@ -102,6 +102,14 @@ def test_eager_execution():
         wrapped().minimize(lambda: None)
 
 
+@pytest.mark.parametrize("by", ["minimize", "apply_gradients"])
+def test_an_argument_that_the_wrapped_optimizer_does_not_take(by):
+    with tf.Graph().as_default(), one_sentence("is given decay_var_list, which its apply_grad"):
+        optimizer, own = wrapped(), variable()
+        given = own if by == "minimize" else optimizer.compute_gradients(own)
+        getattr(optimizer, by)(given, decay_var_list=[])
+
+
 def test_a_tf_function():
     with tf.Graph().as_default():
         step = tf.train.get_or_create_global_step()
