@@ -19,7 +19,7 @@ from semisync.migration.conversion import (
     model_inputs,
     source_hash,
 )
-from semisync.migration.look import look, refuse_missing_packages
+from semisync.migration.look import look
 from semisync.migration.results import Results
 from semisync.migration.settings import ROWS, STEP_ROWS, Settings
 from semisync.migration.verdict import Part, State
@@ -68,7 +68,6 @@ class Parts:
         taken = model_inputs(settings) if self._edited() else None
         made_from = [*self._of_rows(identities._replace(converted="")), settings.key]
         made_from += [settings.converts(), settings.sigmoid, settings.steps > 0]
-        refuse_missing_packages()
         kept = self._results.find("look", made_from)
         if kept is not None and (taken is None or kept["inputs"] == repr(taken)):
             return None

@@ -10,6 +10,7 @@ from semisync.common.progress import Progress
 from semisync.common.tensor_names import in_session
 from semisync.migration import scores
 from semisync.migration.conversion import features
+from semisync.migration.look import refuse_missing_packages
 from semisync.migration.parts import COMPARED, VERIFIED, Identities, Parts
 from semisync.migration.results import Results
 from semisync.migration.settings import Settings
@@ -50,10 +51,12 @@ def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
     """
     from migrate.targets.work_directory import locked
 
+    settings = _found(settings)
+    refuse_missing_packages()
     check_writable(settings.out)
     results = Results(settings.out)
     with locked(results.folder, settings.out):
-        return _migrate(_found(settings), results, Progress(stream or sys.stdout))
+        return _migrate(settings, results, Progress(stream or sys.stdout))
 
 
 def _migrate(settings: Settings, results: Results, progress: Progress) -> Migration:

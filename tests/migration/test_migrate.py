@@ -190,7 +190,7 @@ def test_what_was_done_is_not_done_again(job, again, monkeypatch):
 
 
 def test_a_package_for_figures_that_went_missing_costs_no_verdict(job, again, monkeypatch):
-    monkeypatch.setattr("semisync.migration.parts.refuse_missing_packages", lambda: None)
+    monkeypatch.setattr("semisync.migration.run.refuse_missing_packages", lambda: None)
     for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.delitem(sys.modules, "parity.plot.svg", raising=False)

@@ -11,6 +11,7 @@ from tests.model.training.graphs import X, Y
 from tests.support.control_flow import control_flow
 
 _BATCHES = [(X * (k + 1) - k, Y + k) for k in range(3)]
+_ROUNDING = 1e-4  # gradients through the norm of three rows
 _MOVES = {
     "assign_sub": lambda old, new: tf.assign_sub(old, (old - new) * 0.1),
     "assign_add": lambda old, new: tf.assign_add(old, 0.1 * (new - old)),
@@ -44,6 +45,7 @@ def _normalised(x, move, training):
 @pytest.mark.parametrize("form", _MOVES)
 def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_path):
     with tf.Graph().as_default() as graph, tf.Session() as session:
+        tf.set_random_seed(0)
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         y = tf.placeholder(tf.float32, [None], name="y")
         training = tf.placeholder_with_default(False, [], name="is_training")
@@ -58,11 +60,12 @@ def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_p
         prefix, steps = _trained(session, tmp_path, loss, train_op, {training: True})
     trained = build_training(prefix)
     assert "self.net_norm(" in trained.module.source
-    assert compare_steps(trained, steps).exceeded is None
+    assert compare_steps(trained, steps, _ROUNDING).exceeded is None
 
 
 def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_gives(tmp_path):
     with tf.Graph().as_default(), tf.Session() as session, control_flow(1):
+        tf.set_random_seed(0)
         x = tf.placeholder(tf.float32, [None, 2], name="x")
         y = tf.placeholder(tf.float32, [None], name="y")
         _, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(3), x[:, :, None], dtype=tf.float32)
@@ -73,7 +76,7 @@ def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_give
             train_op = optimizer.minimize(loss)
         prefix, steps = _trained(session, tmp_path, loss, train_op)
     trained = build_training(prefix)
-    assert compare_steps(trained, steps).exceeded is None
+    assert compare_steps(trained, steps, _ROUNDING).exceeded is None
 
 
 def _trained(session, folder, loss, train_op, feeds=None):
