@@ -37,7 +37,8 @@ from migrate.behaviour.trained import asked
 from migrate.behaviour.trained.dropouts import Dropouts
 from migrate.behaviour.trained.loss import join, without_model
 from migrate.graph.lowering.by_id import rows_written
-from migrate.model.training.build import Training, optimizer_of, refuse_custom_gradients
+from migrate.model.training.build import Training, optimizer_of
+from migrate.model.training.custom_gradients import refuse_custom_gradients
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.steps import (
     TOLERANCE,
@@ -124,7 +125,7 @@ class _Both:
         self._subject, self._setting = subject, setting
         recipe = read_recipe(subject.found.graph)
         self._loss = recipe.loss(subject.found.graph)
-        refuse_custom_gradients(subject.found, self._loss)
+        refuse_custom_gradients(subject.found, subject.checkpoint, recipe, self._loss)
         made = (
             without_model(subject, converted, self._loss)
             if model is None

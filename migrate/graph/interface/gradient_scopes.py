@@ -143,6 +143,11 @@ class GradientScopes:
         found = (self._differentiated(scope, name) for name in reachable([gradient[0]], before))
         return [self._differentiable[told] for told in found if told is not None]
 
+    def gradient(self, scope: str, op: str) -> List[str]:
+        """The nodes of the gradient of an op in a call, in the graph's order."""
+        nodes = self._graph.nodes
+        return [name for name in nodes if self._differentiated(scope, name) == op]
+
     def is_of(self, gradient: Edge, variable: str) -> bool:
         """Whether `gradient` may be that of a variable: False if it is known to be another's."""
         readers = self.readers(gradient)

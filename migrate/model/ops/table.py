@@ -37,7 +37,9 @@ shapes and gradients:
   all.
 - `SegmentSum` and its like do not check that the segments ascend.
 - Random ops draw from torch's generator: the distributions are the same, the values are not.
-- What tf.custom_gradient makes has torch's own derivative; training on from it is refused.
+- What tf.custom_gradient and gradient_override_map make has torch's own derivative. Training on
+  from it, as from tf.nn.swish, asks the graph's gradient ops whether theirs is the same, and is
+  refused where it is another, or where that cannot be told, as in a branch or a loop.
 - `StatelessRandomUniform` and its like, quantised ops, most ops of images and sound are refused.
 """
 

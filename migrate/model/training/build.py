@@ -20,7 +20,6 @@ from typing import (
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.changes import described
 from migrate.graph.find import MetaGraph
-from migrate.graph.metagraph import Edge
 from migrate.graph.writes import is_written
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
@@ -97,6 +96,8 @@ def build_training(
         >>> training.module(batch).backward()
         >>> training.optimizer.step()
     """
+    from migrate.model.training.custom_gradients import refuse_custom_gradients
+
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta, inputs, assets)
     recipe = read_recipe(found.graph, train_op)
@@ -107,7 +108,7 @@ def build_training(
         for tensor, dtype in (given or {}).items()
     }
     graph = cut(found.graph, cuts)
-    refuse_custom_gradients(found, edge)
+    refuse_custom_gradients(found, checkpoint, recipe, edge)
     outputs = {name: edge}
     if output is not None:
         outputs.update(find_outputs(found.graph, output))
@@ -299,14 +300,3 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
             "cannot be carried over"
         )
     return sorted(set(moving) - moved)
-
-
-def refuse_custom_gradients(found: MetaGraph, loss: Edge) -> None:
-    """Raises BadInput if the loss depends on what has a gradient in Python."""
-    for node in found.graph.behind([loss[0]]):
-        if "_gradient_op_type" in node.attrs and node.op == "IdentityN":
-            raise BadInput(
-                f"{found.graph.path}: the loss depends on {node.name!r}, whose gradient is defined "
-                "in Python (tf.custom_gradient); a graph does not hold it, and it cannot be "
-                "carried over"
-            )

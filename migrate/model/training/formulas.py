@@ -46,6 +46,12 @@ class Formula(NamedTuple):
         results = results if isinstance(results, tuple) else (results,)
         return dict(zip(self.computed, results))
 
+    def values(self, inputs: Mapping[str, Any]) -> Dict[Edge, Any]:
+        """All tensors."""
+        import torch
+
+        return {**{e: torch.as_tensor(v) for e, v in self.constants.items()}, **self(inputs)}
+
     def to(self, device: Any) -> None:
         """Moves its constants; the variables, in which the optimizer counts, are scalars."""
         buffers = {} if self.module is None else self.module._buffers

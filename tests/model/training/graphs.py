@@ -6,6 +6,9 @@ os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 
 import numpy as np
 import tensorflow.compat.v1 as tf
+import torch
+
+from migrate.model.training.steps import recorded_step
 
 
 def saved(folder, build, feeds=None):
@@ -19,6 +22,21 @@ def saved(folder, build, feeds=None):
         session.run(tf.global_variables_initializer())
         session.run(train_op, {"x:0": X, "y:0": Y, **(feeds or {})})
         return saver.save(session, str(folder / "model.ckpt"))
+
+
+def steps_of(session, folder, loss, train_op, feeds=None):
+    """The prefix of a checkpoint of the default graph, and three steps that follow it."""
+    session.run(tf.global_variables_initializer())
+    prefix = tf.train.Saver().save(session, str(folder / "model.ckpt"))
+    steps = []
+    for k in range(3):
+        features, labels = X * (k + 1) - k, Y + k
+        fed = {"x:0": features, "y:0": labels, **(feeds or {})}
+        before, _ = session.run([loss, train_op], fed)
+        values = {one.op.name: session.run(one) for one in tf.global_variables()}
+        given = {"x": torch.tensor(features), "y": torch.tensor(labels)}
+        steps.append(recorded_step(given, float(before), values))
+    return prefix, steps
 
 
 X = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]], np.float32)

@@ -398,18 +398,6 @@ def test_a_graph_that_does_not_train_is_refused(tmp_path):
     assert "has no training op that changes a variable" in refusal(saved(tmp_path, build))
 
 
-def test_a_gradient_that_python_defines_is_refused(tmp_path):
-    def build():
-        @tf.custom_gradient
-        def halved(x):
-            return x + 0.0, lambda upstream: upstream * 0.5
-
-        loss, _ = regression()
-        return tf.train.GradientDescentOptimizer(0.1).minimize(halved(loss) + 0.0)
-
-    assert "custom_gradient" in refusal(saved(tmp_path, build))
-
-
 def test_a_model_that_reads_what_each_step_changes_is_refused(tmp_path):
     def build():
         loss, _ = regression()

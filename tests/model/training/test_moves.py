@@ -2,15 +2,13 @@
 
 import pytest
 import tensorflow.compat.v1 as tf
-import torch
 
 import graph_rewrite
 from migrate.model.training.build import build_training
-from migrate.model.training.steps import compare_steps, recorded_step
-from tests.model.training.graphs import X, Y
+from migrate.model.training.steps import compare_steps
+from tests.model.training.graphs import steps_of
 from tests.support.control_flow import control_flow
 
-_BATCHES = [(X * (k + 1) - k, Y + k) for k in range(3)]
 _ROUNDING = 1e-4  # gradients through the norm of three rows
 _MOVES = {
     "assign_sub": lambda old, new: tf.assign_sub(old, (old - new) * 0.1),
@@ -57,7 +55,7 @@ def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_p
         assert [one.momentum for one in graph_rewrite.find_batch_norms(graph)] == [
             pytest.approx(0.9)
         ]
-        prefix, steps = _trained(session, tmp_path, loss, train_op, {training: True})
+        prefix, steps = steps_of(session, tmp_path, loss, train_op, {training: True})
     trained = build_training(prefix)
     assert "self.net_norm(" in trained.module.source
     assert compare_steps(trained, steps, _ROUNDING).exceeded is None
@@ -74,20 +72,6 @@ def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_give
         optimizer = tf.train.AdagradOptimizer(0.1)
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
             train_op = optimizer.minimize(loss)
-        prefix, steps = _trained(session, tmp_path, loss, train_op)
+        prefix, steps = steps_of(session, tmp_path, loss, train_op)
     trained = build_training(prefix)
     assert compare_steps(trained, steps, _ROUNDING).exceeded is None
-
-
-def _trained(session, folder, loss, train_op, feeds=None):
-    """The prefix of a checkpoint of the default graph, and the steps that follow it."""
-    session.run(tf.global_variables_initializer())
-    prefix = tf.train.Saver().save(session, str(folder / "model.ckpt"))
-    steps = []
-    for features, labels in _BATCHES:
-        fed = {"x:0": features, "y:0": labels, **(feeds or {})}
-        before, _ = session.run([loss, train_op], fed)
-        values = {one.op.name: session.run(one) for one in tf.global_variables()}
-        given = {"x": torch.tensor(features), "y": torch.tensor(labels)}
-        steps.append(recorded_step(given, float(before), values))
-    return prefix, steps

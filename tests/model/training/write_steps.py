@@ -226,7 +226,7 @@ def build(optimizer, clip, resource, wrap=lambda optimizer: optimizer):
         ]
         net = tf.concat([tf.reshape(rows, [-1, 3 * SIZE]), *bags], 1)
         kernel = tf.get_variable("square", [5 * SIZE, 5 * SIZE])
-        net = tf.tanh(tf.matmul(net, kernel))
+        net = tf.nn.swish(tf.matmul(net, kernel))
         net = tf.layers.batch_normalization(net, training=True, momentum=0.9)
         logits = tf.layers.dense(net, 1)[:, 0] + tf.reduce_sum(tf.gather(bias, item), 1)
     loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logits))
