@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from migrate.data.listing import Listing, read_block
 from migrate.data.schema import Column
-from migrate.data.values import checked_values
+from migrate.data.values import checked_values, refuse_strays
 from parity.inputs.checks import Column as Place
 from parity.io.damage import Broken
 from parity.io.partitions import partitions_of, refuse_contradiction
@@ -44,9 +44,9 @@ class Loader:
         """A pyarrow.RecordBatch of the rows of a block, as `Rows` has them.
 
         Raises:
-            BadInput: a column of another kind, values that are missing or out of range, a file that
-                changed, a type that differs from another file's, or damage unless it is to be
-                skipped.
+            BadInput: a column of another kind, values that are missing or out of range, ids that
+                are no row of their table, a file that changed, a type that differs from another
+                file's, or damage unless it is to be skipped.
         """
         file, block = self._blocks[number]
         at = self._listing.files[file]
@@ -69,6 +69,7 @@ class Loader:
             else:
                 refuse_contradiction(path, column.name, array)
             values = checked_values(array, column, place)
+            refuse_strays(values, column, place)
             kind, file = self._first.setdefault(column.name, (values.type, path))
             if values.type != kind:
                 raise BadInput(f"{place} holds {values.type}, but {kind} in {file}")

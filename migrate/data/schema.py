@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from migrate.model.features.table_rows import TableRows
 from parity.io.text_format import TextFormat as TextFormat  # a name of `migrate.data`
 from semisync.common.errors import UsageError
 
@@ -44,6 +45,7 @@ class Column(NamedTuple):
             the default), or timestamp, of microseconds in UTC, from dates, times and ISO 8601.
         default: stands for a missing value.
         width: values per row of a dense column.
+        tables: those whose rows the integers number; another number is refused.
 
     Examples:
         >>> from migrate.data import Column
@@ -56,6 +58,7 @@ class Column(NamedTuple):
     dtype: Optional[str] = None
     default: Union[int, float, str, None] = None
     width: int = 1
+    tables: Sequence[TableRows] = ()
 
     @property
     def of_integers(self) -> bool:

@@ -66,6 +66,23 @@ def checked_values(array: Any, column: Column, place: Place) -> Any:
     return flat if column.width == 1 else pa.FixedSizeListArray.from_arrays(flat, column.width)
 
 
+def refuse_strays(values: Any, column: Column, place: Place) -> None:
+    """Raises BadInput for an integer that is no row of the column's tables.
+
+    Args:
+        values: from `checked_values`.
+    """
+    at = At(place)
+    if column.tables and is_list(values.type):
+        lengths, values = opened(values)
+        at = at.inside(lengths)
+    for table in column.tables:
+        numbers = values.to_numpy()
+        strays = table.strays(numbers)
+        if len(strays):
+            raise table.refusal(at.value(strays[0]), numbers[strays[0]])
+
+
 def lists_of_pairs(lengths: numpy.ndarray, ids: numpy.ndarray, weights: numpy.ndarray) -> Any:
     """Weighted ids as `Rows` has them."""
     pairs = pa.StructArray.from_arrays([pa.array(ids), pa.array(weights)], ["id", "weight"])

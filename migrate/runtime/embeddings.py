@@ -10,6 +10,8 @@ from torch import nn
 from torch.nn import functional
 from torchrec import EmbeddingBagCollection, EmbeddingCollection, KeyedJaggedTensor
 
+from migrate.runtime.tables.rows import refuse_strays
+
 
 @dataclass(frozen=True)
 class Bags:
@@ -119,8 +121,10 @@ def _rows_one_by_one(
     """`look_up` of a collection that is not sharded, by its own tables: a KeyedJaggedTensor costs
     as much as the look-ups, on a CPU, and holds the number of ids fast in an exported program."""
     configs = collection.embedding_configs()
-    tables = {name: config.name for config in configs for name in config.feature_names}
-    return {name: collection.embeddings[tables[name]](one.long()) for name, one in ids.items()}
+    tables = {name: config for config in configs for name in config.feature_names}
+    return {
+        name: _called(tables[name], collection.embeddings, one.long()) for name, one in ids.items()
+    }
 
 
 def _bags_one_by_one(
@@ -130,11 +134,24 @@ def _bags_one_by_one(
     found: Dict[str, torch.Tensor] = {}
     weighted = collection.is_weighted()
     for config in collection.embedding_bag_configs():
-        table = collection.embedding_bags[config.name]
         for name in config.feature_names:
             one = given[name]
-            found[name] = table(one.ids, one.bounds, _weights(one) if weighted else None)
+            more = one.bounds, _weights(one) if weighted else None
+            found[name] = _called(config, collection.embedding_bags, one.ids, *more)
     return found
+
+
+def _called(config: Any, tables: nn.ModuleDict, ids: torch.Tensor, *more: Any) -> torch.Tensor:
+    """What a table gives for ids.
+
+    Raises:
+        BadInput: an id is no row of the table.
+    """
+    try:
+        return tables[config.name](ids, *more)
+    except (IndexError, RuntimeError):
+        refuse_strays(ids, config.num_embeddings, config.name)
+        raise
 
 
 def _bags_together(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str, torch.Tensor]:

@@ -261,7 +261,10 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     compared = None if label is None else input_called(label_feed(graph) or "", inputs)
     if compared is not None and compared not in {input_called(name, inputs) for name in named}:
         named[compared] = label
-    return converted.task, reading_of(inputs, named, feeds, label, args.day, args.key, fills)
+    reading = reading_of(
+        inputs, named, feeds, label, args.day, args.key, fills, tables=converted.tables
+    )
+    return converted.task, reading
 
 
 def _halves(texts: List[str]) -> List[Tuple[str, str]]:

@@ -13,6 +13,7 @@ from migrate.graph.interface.signatures import input_keys
 from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Graph
 from migrate.model.any_rows.free import free_rows
+from migrate.model.features.table_rows import TableRows, table_rows
 from migrate.model.inputs import cut_at
 from migrate.model.load import read_meta_graph
 from migrate.model.named_inputs import Named
@@ -29,12 +30,14 @@ class Converted(NamedTuple):
 
     Attributes:
         loss, scores: the tensors' names; scores is None if none are wanted.
+        tables: by input, those whose rows its values number.
     """
 
     task: Task
     inputs: Mapping[str, Any]
     loss: str
     scores: Optional[str]
+    tables: Mapping[str, Sequence[TableRows]]
 
 
 def open_converted(
@@ -56,7 +59,8 @@ def open_converted(
         scored: whether scores are wanted.
 
     Returns:
-        A `Converted`: the `task`, the module's `inputs`, and the names of `loss` and `scores`.
+        A `Converted`: the `task`, the module's `inputs`, the names of `loss` and `scores`, and the
+        `tables` that the inputs' values number.
 
     Raises:
         BadInput, UsageError: as in `migrate.build_training`.
@@ -76,7 +80,8 @@ def open_converted(
     )
     module = training.module
     task = Task(module, training.optimizer)
-    return Converted(task, module.tensorflow_inputs, training.loss, scores)
+    tables = table_rows(module.tensorflow_nodes.values(), module.tensorflow_features)
+    return Converted(task, module.tensorflow_inputs, training.loss, scores, tables)
 
 
 def refuse_batch_size(

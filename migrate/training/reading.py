@@ -16,6 +16,7 @@ import torch
 
 from migrate.data import Column, DataSet, Rows, Shuffle, open_data
 from migrate.data.inputs import input_of
+from migrate.model.features.table_rows import TableRows
 from migrate.runtime.interface import Input
 from migrate.scoring.model import Input as Taken
 from migrate.scoring.module_inputs import ModuleInputs, input_called
@@ -33,6 +34,7 @@ class Reading(NamedTuple):
     constants the value of each input that is one for all rows
     label, day, key columns; None: there is none
     fills     by column, or pattern of columns, what stands for a missing value
+    tables    by input, those whose rows its values number
     """
 
     inputs: Mapping[str, Input]
@@ -42,6 +44,7 @@ class Reading(NamedTuple):
     day: Optional[str] = None
     key: Optional[str] = None
     fills: Mapping[str, Any] = {}
+    tables: Mapping[str, Sequence[TableRows]] = {}
 
     def schema(self) -> List[Column]:
         """The columns, each once.
@@ -66,11 +69,17 @@ class Reading(NamedTuple):
         for pattern in self.fills:
             if not any(fnmatch.fnmatchcase(column, pattern) for column in found):
                 raise UsageError(f"the column {pattern!r} has a fill, but it is not read")
-        return [_filled(one, self._fill_of(one.name)) for one in found.values()]
+        filled = (_filled(one, self._fill_of(one.name)) for one in found.values())
+        return [one._replace(tables=self._tables_of(one)) for one in filled]
 
     def _fill_of(self, column: str) -> Any:
         fits = (fill for name, fill in self.fills.items() if fnmatch.fnmatchcase(column, name))
         return next(fits, None)
+
+    def _tables_of(self, column: Column) -> Sequence[TableRows]:
+        own = (name for name, taken in self.column.items() if taken == column.name)
+        tables = [table for name in own for table in self.tables.get(name, ())]
+        return tuple(dict.fromkeys(tables)) if column.of_integers else ()
 
     def taken(self) -> List[Taken]:
         """The inputs that take a column; `--input` names it for sparse ones too."""
@@ -99,6 +108,7 @@ def reading_of(
     day: Optional[str],
     key: Optional[str] = None,
     fills: Optional[Mapping[str, Any]] = None,
+    tables: Optional[Mapping[str, Sequence[TableRows]]] = None,
 ) -> Reading:
     """What is read for a module's inputs.
 
@@ -110,6 +120,7 @@ def reading_of(
         label, day, key: columns; None: there is none.
         fills: {column, or pattern: what stands for a missing value}; without one, a missing value
             of a dense input is an error.
+        tables: of a `Converted`; an id that is no row of its table is an error.
 
     Returns:
         A `Reading`, for `open_columns`. Its `schema` raises UsageError for fills that do not fit.
@@ -128,7 +139,7 @@ def reading_of(
     columns = [(column, name, False) for name, column in named.items()]
     given = ModuleInputs("the graph", inputs, columns, constants)
     column = {one.name: one.column for one in given.inputs}
-    return Reading(inputs, column, given.constants, label, day, key, fills or {})
+    return Reading(inputs, column, given.constants, label, day, key, fills or {}, tables or {})
 
 
 class ColumnData:

@@ -23,8 +23,8 @@ class TextFormat(NamedTuple):
     Examples:
         >>> from migrate.data import TextFormat, infer
         >>> text = TextFormat(separator=";", names=["user", "item"])
-        >>> infer("clicks.txt", text=text)[0]
-        Column(name='user', kind='ids', dtype=None, default=None, width=1)
+        >>> infer("clicks.txt", text=text)[0].to_json()
+        {'name': 'user', 'kind': 'ids'}
     """
 
     separator: str = ""

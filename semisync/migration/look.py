@@ -52,8 +52,8 @@ def look(
         SemisyncError: what was found; `Several` where that is more than one thing.
     """
     from migrate.behaviour.look.columns import look_at_columns
-    from migrate.behaviour.look.table_rows import table_rows
     from migrate.behaviour.rows.reading import reading_of
+    from migrate.model.features.table_rows import table_rows
     from migrate.open import open_model
 
     findings, how = Findings(), scores.setting(settings)
@@ -65,7 +65,7 @@ def look(
         prepared = prepare(settings, checkpoint)
         wanted = prepared.written.wanted if taken is None else taken
         inputs = _inputs(settings, wanted, prepared, checkpoint, findings)
-        tables = table_rows(prepared.written)
+        tables = table_rows(prepared.written.parameters, prepared.written.features)
     reading = reading_of(how, inputs, min(how.reading.size, _rows(prepared, inputs)))
     rows = look_at_columns(
         settings.data, inputs, settings.label, settings.key, reading, tables, findings, progress

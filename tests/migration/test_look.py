@@ -88,6 +88,14 @@ def test_every_finding_is_told_at_once_and_nothing_is_done(job, tmp_path, capsys
     assert sorted(path.name for path in (tmp_path / "out").rglob("*")) == ["lock", "parts"]
 
 
+def test_an_id_that_is_no_row_is_found_in_a_later_batch_too(job, capsys):
+    data = job.rows(item=job.column("item", {150: 21, 151: -1, 380: 20}))
+    assert job.migrate(data, *FED, "--batch-size", "100") == 3
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "column 'item' in row 151 is 21, no row of the table 'items'" in said
+    assert "which has the rows 0 to 19 (3 such in all)" in said
+
+
 def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_run(
     job, tmp_path, capsys
 ):

@@ -2,8 +2,7 @@
 at once.
 
     fed         what each side takes of a row, and what must be fed beside it
-    columns     all rows of the columns: types, missing values, labels, keys
-    table_rows  which features are numbers of a table's rows
+    columns     all rows of the columns: types, missing values, ids, labels, keys
 
 Each finding is the error that the comparison would end with, by the same function, or is told of
 more rows than the first.

@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
 
-from migrate.behaviour.look.table_rows import TableRows
+from migrate.model.features.table_rows import TableRows
 from migrate.scoring.model import Feature, Input, columns_of, naming_inputs
 from migrate.scoring.output import keys_of, positive_rows
 from migrate.scoring.run import Reading, columns_for, feature_of, rows_of
@@ -98,7 +98,7 @@ class _Seen:
         self._first: Optional[MissingValue] = None
         self._missing = 0
         self._fault: Optional[SemisyncError] = None
-        self._outside: Dict[TableRows, List[str]] = {}
+        self._outside: Dict[TableRows, Tuple[str, int]] = {}
         self._strays: Dict[TableRows, int] = {}
 
     def add(self, batch: Batch, reading: Reading) -> None:
@@ -128,12 +128,12 @@ class _Seen:
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
             return
         flat = values.reshape(-1)
-        strays = np.flatnonzero((flat < table.least) | (flat >= table.rows))
-        if len(strays) and table not in self._strays:
+        strays = table.strays(flat)
+        if len(strays) and table not in self._outside:
             at = At(batch.column(self.taken.column))
             many = np.prod(values.shape[1:], dtype=int)
             lengths = np.full(len(values), many) if feature.lengths is None else feature.lengths
-            self._outside[table] = [at.inside(lengths).value(strays[0]), str(flat[strays[0]])]
+            self._outside[table] = at.inside(lengths).value(strays[0]), flat[strays[0]]
         self._strays[table] = self._strays.get(table, 0) + len(strays)
 
     def found(self, rows: int) -> Iterator[SemisyncError]:
@@ -148,12 +148,7 @@ class _Seen:
         if self._fault is not None:
             yield self._fault
         for table, (place, value) in self._outside.items():
-            count = self._strays[table]
-            yield BadInput(
-                f"{place} is {value}, no row of the table {table.table!r}, which has the rows 0 to "
-                f"{table.rows - 1:,} ({count:,} such in all): TensorFlow ends there; leave those "
-                "rows out, or give the data that the job reads"
-            )
+            yield table.refusal(place, value, f" ({self._strays[table]:,} such in all)")
 
 
 class _Keys:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from migrate.runtime.numeric.axes import integers
 from migrate.runtime.strings import Strings
+from semisync.common.errors import BadInput
 
 
 def gather(x: Any, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Any:
@@ -83,7 +84,7 @@ def tensor_scatter_update(x: Any, indices: Tensor, updates: Any) -> Any:
 def dynamic_partition(x: Any, partitions: Tensor, count: int) -> Sequence[Any]:
     """The rows of each partition 0 ... count - 1, in their order."""
     if ((partitions < 0) | (partitions >= count)).any():
-        raise IndexError(f"a row is of a partition outside of 0 to {count - 1}")
+        raise BadInput(f"a row is of a partition outside of 0 to {count - 1}")
     return tuple(x[partitions == number] for number in range(count))
 
 
@@ -95,7 +96,7 @@ def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
     rest = list(parts[0].shape[rank:])
     places = _last(together, size) - size
     if (places < 0).any():
-        raise IndexError("a row of the result comes from no part")
+        raise BadInput("a row of the result comes from no part")
     if isinstance(parts[0], Strings):
         flat = [part.reshape([index.numel(), *rest]) for index, part in zip(indices, parts)]
         return Strings.concat(flat)[places]

@@ -13,14 +13,31 @@ from typing import Any, Sequence, Tuple
 import torch
 from torch import Tensor
 
+from semisync.common.errors import BadInput
+
 
 def rows(table: Tensor, indices: Tensor) -> Tensor:
     """The rows of table, [n, ...], at indices of any shape: [*indices.shape, ...]."""
-    if getattr(table, "sparse_gradient", False) and torch.is_grad_enabled():
-        found = _Rows.apply(table, indices)
-    else:
-        found = table.index_select(0, indices.reshape(-1))
+    try:
+        if getattr(table, "sparse_gradient", False) and torch.is_grad_enabled():
+            found = _Rows.apply(table, indices)
+        else:
+            found = table.index_select(0, indices.reshape(-1))
+    except (IndexError, RuntimeError):
+        refuse_strays(indices, len(table))
+        raise
     return _told(table, indices, found)
+
+
+def refuse_strays(ids: Tensor, rows: int, table: str = "") -> None:
+    """Raises BadInput for an id that is no row of its table: torch's own error names neither."""
+    strays = ids[(ids < 0) | (ids >= rows)]
+    if strays.numel():
+        named = f"the table {table!r}, which has the" if table else "its table, which has the"
+        raise BadInput(
+            f"the id {int(strays[0])} is no row of {named} rows 0 to {rows - 1:,}: TensorFlow ends "
+            "there; leave such rows of the data out, or give the data that the job reads"
+        )
 
 
 def rows_that_grow(table: Tensor, indices: Tensor) -> Tensor:
