@@ -23,6 +23,7 @@ from semisync.common.errors import MissingExtra, SemisyncError, Several
 from semisync.common.extras import not_installed
 from semisync.common.sentences import words_of
 from semisync.common.terminal import say, say_traceback, shown
+from semisync.completion import SHELLS, completion
 
 BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 
@@ -88,6 +89,7 @@ SUBCOMMANDS = {
     ),
 }
 
+_COMPLETION = "--print-completion"
 _OWN = {"semisync", "graph_rewrite", "migrate", "parity"}
 _WITHOUT_CUDA = (
     "on a machine without CUDA its CPU build takes its place: "
@@ -154,6 +156,41 @@ class _PrintVersion(argparse.Action):
         parser.exit()
 
 
+class _PrintCompletion(argparse.Action):
+    """Writes the shell's script, for which all commands declare their arguments."""
+
+    def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, *__: Any) -> NoReturn:
+        try:
+            script = completion(_whole_parser(), shell)
+        except MissingExtra as error:
+            parser.exit(exit_codes.BAD_INPUT, shown(f"semisync: {error}") + "\n")
+        say(*script.splitlines())
+        parser.exit()
+
+
+def _whole_parser() -> argparse.ArgumentParser:
+    """The command with all subcommands that this Python runs."""
+    parser = _Parser(prog="semisync")
+    _add_options(parser)
+    commands = parser.add_subparsers(dest="command")
+    for name, one in SUBCOMMANDS.items():
+        if sys.version_info >= one.python:
+            subparser = commands.add_parser(name, help=one.help, description=one.help)
+            importlib.import_module(one.module).configure(subparser)
+    return parser
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print it and end")
+    parser.add_argument(
+        _COMPLETION,
+        metavar="SHELL",
+        action=_PrintCompletion,
+        choices=SHELLS,
+        help=f"print the script that completes a command's words in {', '.join(SHELLS)}",
+    )
+
+
 def _top_parser() -> argparse.ArgumentParser:
     width = max(map(len, SUBCOMMANDS))
     listing = "\n".join(f"  {name:<{width}}  {sub.help}" for name, sub in SUBCOMMANDS.items())
@@ -163,7 +200,7 @@ def _top_parser() -> argparse.ArgumentParser:
         "way to TorchRec.",
         epilog=f"commands:\n{listing}\n\n`semisync COMMAND --help` explains each, with examples.",
     )
-    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print it and end")
+    _add_options(parser)
     parser.add_argument("command", choices=SUBCOMMANDS, metavar="COMMAND", help="see below")
     return parser
 
@@ -176,7 +213,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     if not argv:
         say(*_top_parser().format_help().splitlines(), error=True)
         return exit_codes.BAD_INPUT
-    name = _top_parser().parse_args(argv[:1]).command
+    name = _top_parser().parse_args(argv[: 2 if argv[0] == _COMPLETION else 1]).command
     subcommand = SUBCOMMANDS[name]
     args = argparse.Namespace()
     if sys.version_info < subcommand.python:

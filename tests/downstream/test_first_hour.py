@@ -66,6 +66,23 @@ def test_every_command_explains_itself_without_any_extra(bare, tmp_path):
     assert all(f"usage: semisync {name} " in done.stdout for name in SUBCOMMANDS)
 
 
+def test_completion_without_its_extra_is_one_sentence_that_names_it(bare, tmp_path):
+    done = environments.run([bare / "semisync", "--print-completion", "bash"], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        "semisync: the Python package 'shtab', needed to write a shell's completion, is not "
+        f"installed; run: pip install '{NAME}[completion]'\n"
+    )
+
+
+def test_completion_takes_its_extra_alone(wheel, tmp_path):
+    packages = (*environments.REQUIRED, "shtab")
+    there = environments.make(tmp_path / "environment", wheel, packages)
+    done = environments.run([there / "semisync", "--print-completion", "bash"], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(f"_semisync_{name}_option_strings" in done.stdout for name in SUBCOMMANDS)
+
+
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_a_command_without_its_extra_is_one_sentence_that_names_it(name, bare, tmp_path):
     for given in ("given", "rows.csv", "model.ckpt.meta", "model.ckpt.data-00000-of-00001"):
