@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from migrate.model.features.table_rows import TableRows
+from migrate.scoring.model import TYPES
 from parity.io.text_format import TextFormat as TextFormat  # a name of `migrate.data`
 from semisync.common.errors import UsageError
 
@@ -32,6 +33,7 @@ _DTYPES: Dict[str, Tuple[Optional[str], ...]] = {
     "key": ("int64", "string", "timestamp"),
     "dense": ("float32", "float64", "int64", "int32", "bool"),
 }
+_AS_IS = ("key", "weighted")
 
 
 class Column(NamedTuple):
@@ -45,6 +47,7 @@ class Column(NamedTuple):
             the default), or timestamp, of microseconds in UTC, from dates, times and ISO 8601.
         default: stands for a missing value.
         width: values per row of a dense column.
+        type: what the values are first turned into: bool, int32, int64, float32, float64 or string.
         tables: those whose rows the integers number; another number is refused.
 
     Examples:
@@ -58,6 +61,7 @@ class Column(NamedTuple):
     dtype: Optional[str] = None
     default: Union[int, float, str, None] = None
     width: int = 1
+    type: Optional[str] = None
     tables: Sequence[TableRows] = ()
 
     @property
@@ -77,7 +81,7 @@ class Column(NamedTuple):
 
 
 def checked(schema: Iterable[Column]) -> List[Column]:
-    """The columns; raises UsageError for a kind, dtype, default or width that means nothing."""
+    """The columns; raises UsageError for a kind, dtype, default, ... that means nothing."""
     columns = [Column(*column) for column in schema]
     names = [column.name for column in columns]
     if not columns:
@@ -92,6 +96,9 @@ def checked(schema: Iterable[Column]) -> List[Column]:
         if column.dtype is not None and column.dtype not in dtypes:
             possible = " or ".join(map(str, dtypes)) or "none"
             raise UsageError(f"{at} has dtype {column.dtype!r}; of kind {column.kind}: {possible}")
+        if column.type is not None and (column.kind in _AS_IS or column.type not in TYPES):
+            possible = "none" if column.kind in _AS_IS else ", ".join(TYPES)
+            raise UsageError(f"{at} has type {column.type!r}; of kind {column.kind}: {possible}")
         if column.width < 1 or (column.width != 1 and column.kind != "dense"):
             raise UsageError(f"{at} has width {column.width}; only a dense column is wider than 1")
         _check_default(column, at)

@@ -51,12 +51,12 @@ def checked_values(array: Any, column: Column, place: Place) -> Any:
     sparse = column.kind in _SPARSE
     dtype = column.dtype or {**_SPARSE, **_DENSE}[column.kind]
     as_due = dtype == "int64" and sparse and array.type == pa.list_(pa.int64())
-    if as_due and not array.null_count and not array.values.null_count:
+    if as_due and column.type is None and not array.null_count and not array.values.null_count:
         return pa.ListArray.from_arrays(array.offsets, array.values)  # which names its items alike
     shape = None if sparse else (None, column.width)
     wanted = Input(column.name, column.name, dtype, sparse, shape)
     fill = None if column.default is None else str(column.default)
-    values, lengths = feature(array, place, wanted, fill=fill, nan_is_missing=True)
+    values, lengths = feature(array, place, wanted, column.type, fill, nan_is_missing=True)
     if lengths is not None:
         return _lists(lengths, values)
     flat = values

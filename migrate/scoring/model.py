@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 from typing import (
     TYPE_CHECKING,
     Any,
     Dict,
+    Iterable,
     Iterator,
     List,
     Mapping,
@@ -14,6 +16,8 @@ from typing import (
     Optional,
     Protocol,
     Sequence,
+    Tuple,
+    TypeVar,
     Union,
 )
 
@@ -24,6 +28,7 @@ from semisync.common.errors import BadInput, MissingColumn
 if TYPE_CHECKING:  # --help does not need it
     import pyarrow as pa
 
+T = TypeVar("T")
 TYPES = ("bool", "int32", "int64", "float32", "float64", "string")  # that a column can be given
 
 
@@ -70,6 +75,11 @@ def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
         if error.column is None or error.column not in columns:
             raise
         raise BadInput(f"{error}; {columns[error.column]} names another column") from error
+
+
+def of_column(said: Iterable[Tuple[str, T]], column: str) -> Optional[T]:
+    """What the first pattern that fits the column says, of (pattern, value); None: nothing."""
+    return next((value for name, value in said if fnmatch.fnmatchcase(column, name)), None)
 
 
 class Feature(NamedTuple):

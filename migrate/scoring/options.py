@@ -51,7 +51,7 @@ def add_inputs(group: Any) -> None:
         "of the KeyedJaggedTensor",
     )
     several("--feed", "NAME=VALUE", "a constant in JSON, such as is_training=false")
-    several("--type", "COL=TYPE", f"what a column is first turned into: {', '.join(TYPES)}")
+    add_types(group)
     several(
         "--fill",
         "COL=VALUE",
@@ -60,12 +60,23 @@ def add_inputs(group: Any) -> None:
     add_text(group)
 
 
+def add_types(group: Any) -> None:
+    """Declares what `typed` reads."""
+    group.add_argument(
+        "--type",
+        metavar="COL=TYPE",
+        action="append",
+        default=[],
+        help=f"what a column is first turned into: {', '.join(TYPES)}",
+    )
+
+
 def given(args: argparse.Namespace) -> Given:
     """What was said; raises UsageError if a value is not of its option's form."""
     return Given(
         named_inputs(args),
         constants(args.feed),
-        list(map(_typed, pairs(args.type, "--type"))),
+        typed(args),
         pairs(args.fill, "--fill"),
         text_format(args.text),
     )
@@ -115,10 +126,13 @@ def constants(texts: Sequence[str]) -> Dict[str, Any]:
     return dict(map(_constant, pairs(texts, "--feed")))
 
 
-def _typed(pair: Tuple[str, str]) -> Tuple[str, str]:
-    if pair[1] not in TYPES:
-        raise UsageError(f"--type knows {', '.join(TYPES)}, not {pair[1]!r}")
-    return pair
+def typed(args: argparse.Namespace) -> List[Tuple[str, str]]:
+    """(pattern of columns, type) of each --type."""
+    found = pairs(args.type, "--type")
+    for _, kind in found:
+        if kind not in TYPES:
+            raise UsageError(f"--type knows {', '.join(TYPES)}, not {kind!r}")
+    return found
 
 
 def _constant(pair: Tuple[str, str]) -> Tuple[str, Any]:

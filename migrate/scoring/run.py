@@ -8,14 +8,13 @@ any other a column of lists; a record that lacks it has a missing value there.
 """
 
 import contextlib
-import fnmatch
 import sys
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import pyarrow as pa
 
 from migrate.scoring.features import feature
-from migrate.scoring.model import Feature, Input, Model, columns_of, naming_inputs
+from migrate.scoring.model import Feature, Input, Model, columns_of, naming_inputs, of_column
 from migrate.scoring.output import ScoreFile
 from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.io.batches import Batch, batches_of
@@ -48,11 +47,11 @@ class Reading(NamedTuple):
 
     def type_of(self, column: str) -> Optional[str]:
         """That the column is first turned into, if any."""
-        return _first(self.types, column)
+        return of_column(self.types, column)
 
     def fill_of(self, column: str) -> Optional[str]:
         """What stands for a missing value of the column, if anything."""
-        return _first(self.fills, column)
+        return of_column(self.fills, column)
 
 
 class Writing(NamedTuple):
@@ -205,9 +204,3 @@ def _about(
         "data": [identify(file, rows)._asdict() for file, rows in files.items()],
         **stamp(),
     }
-
-
-def _first(pairs: Pairs, column: str) -> Optional[str]:
-    """The value of the first pattern that fits the column."""
-    fits = (value for pattern, value in pairs if fnmatch.fnmatchcase(column, pattern))
-    return next(fits, None)

@@ -17,6 +17,7 @@ import warnings
 from typing import Any, Dict, List, Tuple
 
 from migrate.model.vocabulary_files import add_assets
+from migrate.scoring.options import add_types
 from migrate.servers import add_plugins
 from parity.io.text_format import add_text, text_format
 from semisync.common.errors import UsageError
@@ -119,6 +120,7 @@ def _add_files(group: Any) -> None:
         help="replaces a missing value, which otherwise ends the training, or is left out in a "
         "sparse input; COL= is empty text, and COL may be a pattern such as 'C*'",
     )
+    add_types(group)
     add_text(group)
 
 
@@ -235,15 +237,15 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     from migrate.model.named_inputs import with_computed
     from migrate.open import open_checkpoint
     from migrate.scoring.module_inputs import input_called
-    from migrate.scoring.options import constants, pairs
+    from migrate.scoring.options import constants, pairs, typed
     from migrate.training.converted_task import open_converted, refuse_batch_size
     from migrate.training.distributed.processes import ranks
     from migrate.training.reading import reading_of
 
     checkpoint, size = open_checkpoint(args.prefix), args.batch_size // ranks()
     refuse_batch_size(checkpoint, size, ranks(), args.meta, args.train_op, args.loss)
-    feeds, fills = constants(args.feed), dict(pairs(args.fill, "--fill"))
-    scored = args.label is not None
+    feeds, scored = constants(args.feed), args.label is not None
+    fills, types = dict(pairs(args.fill, "--fill")), dict(typed(args))
     named = {name or column: column for column, name in _halves(args.input)}
     graph = read_meta_graph(checkpoint, args.meta).graph
     converted = open_converted(
@@ -262,7 +264,15 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
     if compared is not None and compared not in {input_called(name, inputs) for name in named}:
         named[compared] = label
     reading = reading_of(
-        inputs, named, feeds, label, args.day, args.key, fills, tables=converted.tables
+        inputs,
+        named,
+        feeds,
+        label,
+        args.day,
+        args.key,
+        fills=fills,
+        types=types,
+        tables=converted.tables,
     )
     return converted.task, reading
 
@@ -324,6 +334,9 @@ def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> No
     say(f"trained up to step {result.step:,}: {path}")
 
 
+_REPEATED = ("asset", "input", "feed", "fill", "type")  # each as often as one likes, or never
+
+
 def _arguments(args: argparse.Namespace) -> List[str]:
     """Those of each process; one that is restarted goes on."""
     given = [args.prefix, "--resume"]
@@ -331,7 +344,7 @@ def _arguments(args: argparse.Namespace) -> List[str]:
         option = "--" + name.replace("_", "-")
         if name in ("prefix", "nproc", "max_restarts", "resume") or value is None:
             continue
-        if name in ("asset", "input", "feed", "fill"):  # each as often as one likes, or never
+        if name in _REPEATED:
             given += [text for one in value for text in (option, one)]
         else:
             given += [option, *map(str, value if isinstance(value, list) else [value])]

@@ -19,6 +19,7 @@ from migrate.data.inputs import input_of
 from migrate.model.features.table_rows import TableRows
 from migrate.runtime.interface import Input
 from migrate.scoring.model import Input as Taken
+from migrate.scoring.model import of_column
 from migrate.scoring.module_inputs import ModuleInputs, input_called
 from migrate.training.task import Batch
 from semisync.common.errors import UsageError
@@ -34,6 +35,7 @@ class Reading(NamedTuple):
     constants the value of each input that is one for all rows
     label, day, key columns; None: there is none
     fills     by column, or pattern of columns, what stands for a missing value
+    types     by column, or pattern of columns, what its values are first turned into
     tables    by input, those whose rows its values number
     """
 
@@ -44,13 +46,15 @@ class Reading(NamedTuple):
     day: Optional[str] = None
     key: Optional[str] = None
     fills: Mapping[str, Any] = {}
+    types: Mapping[str, str] = {}
     tables: Mapping[str, Sequence[TableRows]] = {}
 
     def schema(self) -> List[Column]:
         """The columns, each once.
 
         Raises:
-            UsageError: two inputs want one column differently, or an unread column has a fill.
+            UsageError: two inputs want one column differently, or an unread column has a fill or a
+                type.
         """
         found: Dict[str, Column] = {}
         for name, column in self.column.items():
@@ -66,15 +70,17 @@ class Reading(NamedTuple):
                 )
             if named is not None:
                 found[named] = Column(named, "key")
-        for pattern in self.fills:
-            if not any(fnmatch.fnmatchcase(column, pattern) for column in found):
-                raise UsageError(f"the column {pattern!r} has a fill, but it is not read")
-        filled = (_filled(one, self._fill_of(one.name)) for one in found.values())
-        return [one._replace(tables=self._tables_of(one)) for one in filled]
+        for what, said in (("fill", self.fills), ("type", self.types)):
+            for pattern in said:
+                if not any(fnmatch.fnmatchcase(column, pattern) for column in found):
+                    raise UsageError(f"the column {pattern!r} has a {what}, but it is not read")
+        return list(map(self._told, found.values()))
 
-    def _fill_of(self, column: str) -> Any:
-        fits = (fill for name, fill in self.fills.items() if fnmatch.fnmatchcase(column, name))
-        return next(fits, None)
+    def _told(self, column: Column) -> Column:
+        """The column with its fill, its type and its tables."""
+        filled = _filled(column, of_column(self.fills.items(), column.name))
+        kind = None if column.kind == "key" else of_column(self.types.items(), column.name)
+        return filled._replace(type=kind, tables=self._tables_of(column))
 
     def _tables_of(self, column: Column) -> Sequence[TableRows]:
         own = (name for name, taken in self.column.items() if taken == column.name)
@@ -108,6 +114,7 @@ def reading_of(
     day: Optional[str],
     key: Optional[str] = None,
     fills: Optional[Mapping[str, Any]] = None,
+    types: Optional[Mapping[str, str]] = None,
     tables: Optional[Mapping[str, Sequence[TableRows]]] = None,
 ) -> Reading:
     """What is read for a module's inputs.
@@ -120,10 +127,12 @@ def reading_of(
         label, day, key: columns; None: there is none.
         fills: {column, or pattern: what stands for a missing value}; without one, a missing value
             of a dense input is an error.
+        types: {column, or pattern: what its values are first turned into}, as a `Column` has it.
         tables: of a `Converted`; an id that is no row of its table is an error.
 
     Returns:
-        A `Reading`, for `open_columns`. Its `schema` raises UsageError for fills that do not fit.
+        A `Reading`, for `open_columns`. Its `schema` raises UsageError for fills and types that do
+        not fit.
 
     Raises:
         UsageError: a name is not an input's.
@@ -139,7 +148,8 @@ def reading_of(
     columns = [(column, name, False) for name, column in named.items()]
     given = ModuleInputs("the graph", inputs, columns, constants)
     column = {one.name: one.column for one in given.inputs}
-    return Reading(inputs, column, given.constants, label, day, key, fills or {}, tables or {})
+    said = fills or {}, types or {}, tables or {}
+    return Reading(inputs, column, given.constants, label, day, key, *said)
 
 
 class ColumnData:

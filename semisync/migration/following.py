@@ -33,7 +33,7 @@ def following(args: argparse.Namespace, migration: Migration) -> List[Next]:
     out, converted = migration.settings.out, migration.settings.converted
     found = []
     if any(one.name == "training" and one.state is State.PASSED for one in migration.parts):
-        told = _given(args, "meta", "plugin", "asset", "input", "sparse", "fill", "text")
+        told = _given(args, "meta", "plugin", "asset", "input", "sparse", "type", "fill", "text")
         told = ["--input" if word == "--sparse" else word for word in told]
         train = ["semisync", "train", args.checkpoint, "--data", "NEW_ROWS", "--label", args.label]
         train += [*told, *_feeds(args, migration.carried), "--out", out + "/trained"]

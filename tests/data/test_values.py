@@ -230,6 +230,8 @@ def test_quotes_are_characters_where_the_format_says_so(tmp_path):
     [
         (Column("x", "sparse"), "is of kind 'sparse'; there are: dense, ids"),
         (Column("x", "ids", "float32"), "has dtype 'float32'; of kind ids: int64 or int32"),
+        (Column("x", "key", type="string"), "has type 'string'; of kind key: none"),
+        (Column("x", "ids", type="text"), "has type 'text'; of kind ids: bool, int32, int64"),
         (Column("x", "dense", "string"), "has dtype 'string'; of kind dense: float32 or float64"),
         (Column("x", "dense", "int64"), "is of int64, but a Batch has float32"),
         (Column("x", "ids", width=2), "only a dense column is wider"),

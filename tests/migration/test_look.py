@@ -100,7 +100,18 @@ def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_r
     job, tmp_path, capsys
 ):
     data = job.rows(age=job.column("age", {3: None}), id=np.arange(400))
-    more = ["--fill", "a*=0", "--input", "item=item:0", "--key", "id", "--margin", "0.01"]
+    more = [
+        "--type",
+        "age=float64",
+        "--fill",
+        "a*=0",
+        "--input",
+        "item=item:0",
+        "--key",
+        "id",
+        "--margin",
+        "0.01",
+    ]
     assert job.migrate(data, *FED, *more) == 0
     said = capsys.readouterr().out
     assert "looked at: the graph, the checkpoint and 400 rows" in said
@@ -116,6 +127,7 @@ def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_r
         "pack it to serve",
         "compare with live scores",
     ]
+    assert " --type age=float64 --fill 'a*=0' " in commands["train on"]
     assert " --feed keep=VALUE --feed scale=1.0 --feed rate=0.01 " in commands["train on"]
     assert " --feed keep=1.0 --feed scale=1.0 --sigmoid" in commands["score new rows"]
     unknown = {"NEW_ROWS": data, "keep=VALUE": "keep=0.5"}

@@ -137,6 +137,27 @@ def test_an_input_of_unknown_width_takes_the_lists_that_a_batch_has(tmp_path):
     assert batch.inputs["words"].numpy().tolist() == [[b"a", b"b", b"c"], [b"d", b"e", b"f"]]
 
 
+def test_a_type_makes_text_of_numbers_and_a_training_takes_the_steps_of_that_text(
+    job, clicks, tmp_path, capsys
+):
+    rows = pq.read_table(clicks)
+    place, users = (
+        rows.column_names.index("user"),
+        [int(one[1:]) for one in rows["user"].to_pylist()],
+    )
+    logs = []
+    for name, values in (("numbers", users), ("text", list(map(str, users)))):
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(rows.set_column(place, "user", pa.array(values)), path)
+        if name == "numbers":
+            said = refusal(arguments(job, path, tmp_path / "refused"), capsys)
+            assert "column 'user' holds int64, but the model takes text; --type makes text" in said
+        more = ["--type", "us*=string", "--steps", "8"]
+        assert main(arguments(job, path, tmp_path / name, *more)) == 0
+        logs += [json.loads(line) for line in (tmp_path / name / "log.jsonl").open()]
+    assert logs[0]["loss"] == logs[1]["loss"]
+
+
 @pytest.fixture(scope="module")
 def trained(job, clicks, tmp_path_factory):
     """OUT of the command: two epochs, shuffled."""
@@ -263,6 +284,8 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
         ),
         (["--fill", "price="], "the fill of the column 'price' is ''; a number is expected"),
         (["--fill", "cost=1"], "the column 'cost' has a fill, but it is not read"),
+        (["--type", "cost=int64"], "the column 'cost' has a type, but it is not read"),
+        (["--type", "item=long"], "--type knows bool, int32, int64, float32, float64, string, not"),
         (["--text", '{"comma": ","}'], "expected a JSON object of separator, names"),
     ],
 )
@@ -315,7 +338,7 @@ def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_pa
     parser = argparse.ArgumentParser()
     configure(parser)
     more = ["--feed", "a=1", "--feed", "b=[2]", "--input", "c=d", "--nproc", "2"]
-    more += ["--fill", "a=0", "--text", '{"separator": ";"}']
+    more += ["--fill", "a=0", "--type", "a=string", "--text", '{"separator": ";"}']
     given = parser.parse_args(arguments(job, clicks, tmp_path, *more)[1:])
     again = parser.parse_args(_arguments(given))
     assert {**vars(given), "nproc": None, "resume": True} == vars(again)
