@@ -17,6 +17,7 @@ from migrate.behaviour.report import (
     TrainingReport,
 )
 from migrate.model.training.begun import begun_text
+from migrate.model.training.recipe import left_out_text
 from semisync.common.sentences import some_of
 
 _TOLERANCE = f"values may be {ABSOLUTE:g} + {RELATIVE:g} of TensorFlow's apart"
@@ -90,7 +91,7 @@ def training_lines(report: TrainingReport) -> List[str]:
             f"rounding errors, and differ (by {worst:.2g}) without being wrong"
         )
     if report.left_out:
-        lines.append(f"each step changes, and torch does not: {some_of(report.left_out)}")
+        lines.append(left_out_text(report.left_out))
     if report.begun:
         lines.append(f"{begun_text(report.begun)}, on both sides")
     lines += [f"note: {note}" for note in report.notes]

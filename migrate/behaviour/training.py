@@ -37,6 +37,7 @@ from migrate.behaviour.trained import asked
 from migrate.behaviour.trained.dropouts import Dropouts
 from migrate.behaviour.trained.loss import join, without_model
 from migrate.graph.lowering.by_id import rows_written
+from migrate.model.outputs import find_outputs
 from migrate.model.training.build import Training, optimizer_of
 from migrate.model.training.custom_gradients import refuse_custom_gradients
 from migrate.model.training.recipe import Recipe, read_recipe
@@ -126,6 +127,8 @@ class _Both:
         recipe = read_recipe(subject.found.graph)
         self._loss = recipe.loss(subject.found.graph)
         refuse_custom_gradients(subject.found, subject.checkpoint, recipe, self._loss)
+        outputs = find_outputs(subject.found.graph, [] if model is None else list(model.outputs))
+        self._outputs = [self._loss, *outputs.values()]
         made = (
             without_model(subject, converted, self._loss)
             if model is None
@@ -158,7 +161,7 @@ class _Both:
                 "--feed says of some placeholders that the model trains, and of others that it "
                 f"does not: {self._training_told}"
             )
-        optimizer = optimizer_of(module, carried, subject.found, recipe, feeds)
+        optimizer = optimizer_of(module, carried, subject.found, recipe, feeds, self._outputs)
         module.train(trains.pop())
         return Training(module, optimizer, of_edge(self._loss))
 

@@ -190,6 +190,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
 
     from migrate.data import Shuffle
     from migrate.model.training.begun import begun_text
+    from migrate.model.training.recipe import left_out_text
     from migrate.scoring.model import columns_of, naming_inputs
     from migrate.training.distributed.processes import rank, ranks
     from migrate.training.reading import open_columns
@@ -219,15 +220,17 @@ def _train(args: argparse.Namespace, device: Any) -> None:
         with naming_inputs(named):
             return open_columns(args.eval_data, reading, size, last="pad", text=text)
 
-    begun = list(task.optimizer.begun)
+    begun, left_out = list(task.optimizer.begun), list(task.optimizer.left_out)
     if begun and rank() == 0:
         say(begun_text(begun))
+    if left_out and rank() == 0:
+        say(left_out_text(left_out))
     settings = Settings(args.steps, args.checkpoint_every, args.report_every, args.keep)
     scores = args.scores and Scores(args.scores, args.out, args.key, args.label, args.day)
     measured = evaluation if args.eval_data else None
     result = train(task, data, args.out, settings, args.resume, measured, scores)
     if rank() == 0:
-        _write_report(args, result, begun)
+        _write_report(args, result, {"begun": begun, "left_out": left_out})
 
 
 def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
@@ -313,13 +316,12 @@ def _shrink(task: Any, precision: str) -> None:
         )
 
 
-def _write_report(args: argparse.Namespace, result: Any, begun: List[str]) -> None:
+def _write_report(args: argparse.Namespace, result: Any, named: Dict[str, List[str]]) -> None:
     from migrate.training.reporting import measured
 
     whole = result.metrics.whole()
     report: Dict[str, Any] = {"schema": "semisync.train/1", "steps": result.step}
-    if begun:
-        report["begun"] = begun
+    report.update((key, names) for key, names in named.items() if names)
     if whole is not None:
         report["training"] = measured(whole)
         report["days"] = {day: measured(one) for day, one in result.metrics.by_day().items()}

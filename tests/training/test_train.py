@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tensorflow.compat.v1 as tf
 import torch
 from tensorboard.compat.proto import event_pb2
 
@@ -22,6 +23,7 @@ from migrate.training.task import Batch
 from migrate.training.trainer import Settings, train
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
+from tests.model.training.graphs import X, Y, regression, saved
 from tests.support.programs import ended, output_of
 from tests.support.score_files import write_tfrecord
 from tests.training.command import arguments, refusal
@@ -248,6 +250,23 @@ def test_a_checkpoint_of_the_weights_alone_trains_on_and_comes_back(job, clicks,
     (note,) = back.notes
     assert note.startswith(f"'beta1_power' and {len(begun) - 1} more, which the original lacks")
     assert (back.copied, back.tensors) == ([], len(migrate.open_checkpoint(original)))
+
+
+def test_what_each_step_changes_in_tensorflow_alone_is_named(tmp_path, capsys):
+    def build():
+        loss, weight = regression()
+        train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        with tf.control_dependencies([train_op]):
+            return tf.train.ExponentialMovingAverage(0.9).apply([weight])
+
+    prefix, data = saved(tmp_path, build), tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"x": X.tolist(), "y": Y}), data)
+    out = tmp_path / "out"
+    assert main(["train", prefix, "--data", str(data), "--batch-size", "3", "--out", str(out)]) == 0
+    left_out = ["weight/ExponentialMovingAverage"]
+    told = f"each step of TensorFlow changes, and torch does not: {left_out[0]}\n"
+    assert told in capsys.readouterr().out
+    assert json.loads((out / "report.json").read_text())["left_out"] == left_out
 
 
 def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, tmp_path):

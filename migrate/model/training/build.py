@@ -20,8 +20,10 @@ from typing import (
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.changes import described
 from migrate.graph.find import MetaGraph
+from migrate.graph.metagraph import Edge
 from migrate.graph.writes import is_written
 from migrate.hash_tables.whole_tables import with_tables
+from migrate.model.layers.batch_norm import STATISTICS
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
 from migrate.model.named_inputs import Named
 from migrate.model.outputs import find_outputs, tensor_edge
@@ -34,6 +36,7 @@ from migrate.model.training.stored_slots import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge
+from semisync.common.walks import reachable
 
 Source = Union[Checkpoint, str, os.PathLike]
 
@@ -75,7 +78,8 @@ def build_training(
             rate.
         given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as
             the negative samples of a sampled softmax.
-        output: a tensor that the module returns beside the loss, as (loss, output).
+        output: a tensor that the module returns beside the loss, as (loss, output). The BatchNorms
+            that it depends on move too; `optimizer.left_out` names what moves in TensorFlow alone.
         assets, inputs: as in `load_model`.
 
     Returns:
@@ -114,7 +118,8 @@ def build_training(
         outputs.update(find_outputs(found.graph, output))
     written = write_source(found._replace(graph=graph), checkpoint, outputs)
     module = build_module(written, checkpoint).train()
-    return Training(module, optimizer_of(module, checkpoint, found, recipe, feeds), name)
+    edges = list(outputs.values())
+    return Training(module, optimizer_of(module, checkpoint, found, recipe, feeds, edges), name)
 
 
 def build_optimizer(
@@ -156,14 +161,21 @@ def optimizer_of(
     found: MetaGraph,
     recipe: Recipe,
     feeds: Optional[Mapping[str, Any]],
+    outputs: Sequence[Edge] = (),
 ) -> Any:
-    """`build_optimizer` of a graph that has been read."""
+    """`build_optimizer` of a graph that has been read.
+
+    Args:
+        outputs: what the module computes; without any, each statistic that it has moves by it.
+    """
     from migrate.model.training.graph_optimizer import GraphOptimizer
     from migrate.model.training.transformation import Transformation
 
     feeds, checkpoint = dict(feeds or {}), with_tables(checkpoint)
     moving = {node: described(recipe.changes.written[node]) for node in sorted(recipe.others())}
     left_out = _left_out(module, found, moving)
+    if outputs:
+        _refuse_moves_beside(module, found, recipe, outputs)
     targets = find_targets(module, found, recipe)
     if not targets:
         raise BadInput(f"{found.graph.path}: no parameter of the module is trained by this graph")
@@ -300,3 +312,27 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
             "cannot be carried over"
         )
     return sorted(set(moving) - moved)
+
+
+def _refuse_moves_beside(
+    module: Any, found: MetaGraph, recipe: Recipe, outputs: Sequence[Edge]
+) -> None:
+    """Raises BadInput if a step moves what a BatchNorm of the module keeps by statistics that
+    `outputs` do not depend on, as of another batch that it normalises."""
+    nodes = found.graph.nodes
+    reached = {node.name for node in found.graph.behind([name for name, _ in outputs])}
+
+    def before(name: str) -> List[str]:
+        return [] if name in reached else [source for source, _ in nodes[name].inputs]
+
+    for variable in sorted(recipe.others() & set(module.tensorflow_nodes)):
+        for writer in recipe.changes.written[variable]:
+            passed = reachable([writer.name], before)
+            beside = [one for one in passed if one not in reached and nodes[one].op in STATISTICS]
+            if beside:
+                raise BadInput(
+                    f"{found.graph.path}: each step moves {variable!r} by {writer.name!r} too, "
+                    f"towards {beside[0]!r}, which the loss does not depend on and torch would not "
+                    "compute; name with output a tensor that depends on it, or with train_op a "
+                    f"training op that does not run {writer.name!r}"
+                )

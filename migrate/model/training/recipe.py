@@ -6,7 +6,7 @@ constraint, a weight decay beside the optimizer, an op that is not known.
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Set
+from typing import Collection, Dict, List, NamedTuple, Optional, Set
 
 from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.attributes import dtypes, flag
@@ -17,6 +17,7 @@ from migrate.graph.updates import VariableUpdate, every_update
 from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.model.training.gradients import Gradients, Slices, find_loss
 from semisync.common.errors import BadInput
+from semisync.common.sentences import some_of
 
 _USUAL_FLAGS = {"multiply_linear_by_lr": False, "update_slots": True}
 
@@ -125,3 +126,8 @@ def _check(graph: Graph, changes: Changes, update: VariableUpdate) -> None:
                 f"{graph.path}: each step changes {slot!r}, a slot of {update.variable!r}, by "
                 f"{described(others)} beside {update.node!r}; that cannot be carried over"
             )
+
+
+def left_out_text(names: Collection[str]) -> str:
+    """A sentence on what a step of the graph changes beside what is trained."""
+    return f"each step of TensorFlow changes, and torch does not: {some_of(names)}"

@@ -6,7 +6,8 @@ import tensorflow.compat.v1 as tf
 import graph_rewrite
 from migrate.model.training.build import build_training
 from migrate.model.training.steps import compare_steps
-from tests.model.training.graphs import steps_of
+from semisync.common.errors import BadInput
+from tests.model.training.graphs import saved, steps_of
 from tests.support.control_flow import control_flow
 
 _ROUNDING = 1e-4  # gradients through the norm of three rows
@@ -75,3 +76,46 @@ def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_give
         prefix, steps = steps_of(session, tmp_path, loss, train_op)
     trained = build_training(prefix)
     assert compare_steps(trained, steps, _ROUNDING).exceeded is None
+
+
+def _beside(other):
+    """(loss, training op) of a net that has `other` beside it, of x, which each step moves."""
+    x = tf.placeholder(tf.float32, [None, 2], name="x")
+    y = tf.placeholder(tf.float32, [None], name="y")
+    net = tf.layers.batch_normalization(x, training=True, momentum=0.9, name="norm")
+    loss = tf.reduce_mean(tf.square(tf.layers.dense(net, 1)[:, 0] - y))
+    tf.identity(other(x), name="other")
+    with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+        return loss, tf.train.GradientDescentOptimizer(0.01).minimize(loss)
+
+
+def test_statistics_that_the_loss_does_not_depend_on_are_named_or_move_with_an_output(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        loss, train_op = _beside(
+            lambda x: tf.layers.batch_normalization(2.0 * x, training=True, name="apart")
+        )
+        prefix, steps = steps_of(session, tmp_path, loss, train_op)
+    left_out = build_training(prefix).optimizer.left_out
+    assert left_out == ["apart/moving_mean", "apart/moving_variance"]
+    trained = build_training(prefix, output="other")
+    assert trained.optimizer.left_out == []
+    trained.module.register_forward_hook(lambda module, given, results: results[0])
+    report = compare_steps(trained, steps, _ROUNDING)
+    assert report.exceeded is None
+    assert report.compared["statistic"] == 4
+
+
+def test_a_batch_norm_that_moves_by_a_batch_that_the_loss_lacks_is_refused(tmp_path):
+    def build():
+        return _beside(
+            lambda x: tf.layers.batch_normalization(
+                2.0 * x, training=True, momentum=0.9, name="norm", reuse=True
+            )
+        )[1]
+
+    prefix = saved(tmp_path, build)
+    with pytest.raises(BadInput, match="moves 'norm/moving_mean' by .* too, towards 'norm_1/mom"):
+        build_training(prefix)
+    trained = build_training(prefix, output="other")
+    assert trained.module.source.count("self.norm(") == 2
