@@ -34,6 +34,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # models trained, which other files would wait for together.
 LONGEST = (
     "tests/model/zoo/test_zoo.py",
+    "tests/drawn/test_drawn.py",
     "tests/wrap/test_faults.py",
     "tests/jobs/test_jobs.py",
     "tests/model/test_load_model.py",

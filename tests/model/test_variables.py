@@ -212,6 +212,21 @@ def test_a_batch_norm_of_no_known_form_is_said_to_score_by_the_batch(form, said,
     assert np.allclose(alike[0][:1], alike[1]) != said
 
 
+def test_layer_normalization_by_the_kernel_is_no_batch_norm(tmp_path, capsys):
+    prefix = str(tmp_path / "model")
+
+    def build():
+        return tf.keras.layers.LayerNormalization()(tf.placeholder(tf.float32, [None, 3], name="x"))
+
+    (whole,) = scored(prefix, build, {"x:0": X})
+    converting = ["convert", prefix, str(tmp_path / "out"), "--model", "--output", "scores"]
+    assert cli.main(converting) == 0
+    assert "BatchNorm" not in capsys.readouterr().out
+    module = load_model(prefix, output="scores").eval()
+    (found,) = outputs_of(module, {"x": torch.tensor(X)})
+    np.testing.assert_allclose(found, whole, atol=1e-6)
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_what_a_step_in_a_cond_changes_is_a_parameter_of_a_graph_without_collections(
     version, tmp_path

@@ -13,9 +13,9 @@ TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow
    takes the cond away.
 2. An Enter adds its loop to the guards of all Enters of that loop, an Exit gives these guards back:
    a loop starts where the last of its variables does, and in every round of a loop around it. The
-   Enters that count are those that are needed, else those that are waited for. Gradients add a
-   counter and stacks to a loop, which wait for what the gradients wait for, such as statistics of
-   what the loop gives.
+   Enters that count are those that are needed: gradients add a counter and stacks to a loop, which
+   wait for what the gradients wait for, such as statistics of what the loop gives. Of a loop that
+   is only waited for each Enter stands for itself.
 3. A constant in a branch or a body has no input that says so: it waits for the pivot of the branch,
    the Identity of Switch(pred, pred), beside which `pred_id` stands, the pred of all other
    Switches; in a body for the Identity of the first variable's Switch.
@@ -29,7 +29,6 @@ from migrate.graph.attributes import string
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.order import node_of, sort
 from semisync.common.errors import BadInput
-from semisync.common.walks import reachable
 
 SWITCHES = {"RefSwitch", "Switch"}
 MERGES = {"Merge", "RefMerge"}
@@ -67,7 +66,6 @@ class Guards:
                     f"expected {_INPUTS[node.op]}; the graph is damaged"
                 )
         self._needed: Dict[str, Dict[str, Node]] = {}
-        self._waited_for: Dict[str, Dict[str, Node]] = {}
         self._standing: Dict[str, Region] = {}
         self.of: Dict[str, Region] = {}
         self.predicates: Dict[str, Edge] = {}
@@ -75,8 +73,9 @@ class Guards:
     def add(self, names: Iterable[str]) -> None:
         """Says where these nodes run."""
         names = list(names)
-        self._keep_enters(self._needed, names)
-        self._keep_enters(self._waited_for, reachable(names, self._before))
+        for node in (node_of(self._graph, name) for name in names):
+            if node.op in ENTERS:
+                self._needed.setdefault(_frame_name(self._graph, node), {})[node.name] = node
         for node in sort(self._graph, names, self._waits_for, self.of):
             region = self.of[node.name] = self._region(node)
             if len(region) > _DEEPEST or len(loops_of(region)) > _MOST_LOOPS:
@@ -127,22 +126,14 @@ class Guards:
 
     def _waits_for(self, node: Node) -> List[str]:
         """The nodes whose regions say that of `node`."""
-        nodes = self._entering(_frame_name(self._graph, node)) if node.op in ENTERS else [node]
+        nodes = self._entering(node) if node.op in ENTERS else [node]
         names = [edge[0] for one in nodes for edge in self._forward(one)]
         return [*names, *(name for one in nodes for name in self._controls(one))]
 
-    def _keep_enters(self, frames: Dict[str, Dict[str, Node]], names: Iterable[str]) -> None:
-        for node in (node_of(self._graph, name) for name in names):
-            if node.op in ENTERS:
-                frames.setdefault(_frame_name(self._graph, node), {})[node.name] = node
-
-    def _before(self, name: str) -> List[str]:
-        node = node_of(self._graph, name)
-        return [*(edge[0] for edge in node.inputs), *self._controls(node)]
-
-    def _entering(self, frame: str) -> Collection[Node]:
+    def _entering(self, enter: Node) -> Collection[Node]:
         """The Enters that say where a loop runs."""
-        return (self._needed.get(frame) or self._waited_for[frame]).values()
+        needed = self._needed.get(_frame_name(self._graph, enter))
+        return needed.values() if needed else [enter]
 
     def _forward(self, node: Node) -> List[Edge]:
         if node.op not in MERGES:
@@ -155,10 +146,13 @@ class Guards:
     def _region(self, node: Node) -> Region:
         if node.op in ENTERS:
             frame = _frame_name(self._graph, node)
-            return self._around(frame) | {loop_guard(frame)}
+            if frame not in self._standing or frame not in self._needed:
+                around = NOWHERE.union(*map(self._guards, self._entering(node)))
+                self._standing[frame] = self._standing.get(frame, NOWHERE) | around
+            return self._standing[frame] | {loop_guard(frame)}
         if node.op in EXITS:
             left = self.left(node)
-            return self._around(left[0]) if left else self._guards(node)
+            return self._standing[left[0]] if left else self._guards(node)
         if node.op in MERGES and self.frame(node) is None:
             own = self.own(node)
             return frozenset(guard for guard in self._guards(node) if guard[0] != own)
@@ -168,11 +162,6 @@ class Guards:
         """The guards of all that a node waits for."""
         along = [self.along(edge) for edge in self._forward(node)]
         return NOWHERE.union(*along, *(self.of[name] for name in self._controls(node)))
-
-    def _around(self, frame: str) -> Region:
-        if frame not in self._standing:
-            self._standing[frame] = NOWHERE.union(*map(self._guards, self._entering(frame)))
-        return self._standing[frame]
 
     def _cond(self, switch: Node) -> str:
         """What tells the cond of a Switch: its `pred_id`; of a pivot the one beside it."""

@@ -125,11 +125,7 @@ def _chosen(
     chosen = {name: bag for name, bag in bags.items() if _table(bag) in fit}
     by_rows = {_table(known[name]) for name in _read_without_bags(regions, known, chosen)}
     by_rows |= {_table(bag) for bag in chosen.values() if bag.max_norm is not None}
-    chosen = {
-        name: bag._replace(by_rows=_table(bag) in by_rows)
-        for name, bag in chosen.items()
-        if not (name in of_tables and _table(bag) in by_rows)
-    }
+    chosen = {name: bag._replace(by_rows=_table(bag) in by_rows) for name, bag in chosen.items()}
     for name in _read_without_bags(regions, known, chosen):
         if _table(known[name]) in fit:
             chosen[name] = known[name]

@@ -83,7 +83,13 @@ def batch_statistics(subject: Subject, computed: Iterable[Edge]) -> Set[str]:
     moves = [move for moves in find_moves(subject).values() for move in moves]
     averages = {subject.viewed(move.value)[0] for move in moves}
     training = {name for name in nodes if _takes_batch(subject, subject.graph.nodes[name])}
-    return training | averages & nodes
+    return {name for name in training if not _of_rows(subject, name)} | averages & nodes
+
+
+def _of_rows(subject: Subject, kernel: str) -> bool:
+    """Whether its channels are rows, as many as the graph computes: Keras' LayerNormalization."""
+    scale = subject.graph.nodes[kernel].inputs[1]
+    return subject.node(subject.viewed(scale)).op == "Fill"
 
 
 def _takes_batch(subject: Subject, node: Node) -> bool:

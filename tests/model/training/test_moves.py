@@ -62,7 +62,15 @@ def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_p
     assert compare_steps(trained, steps, _ROUNDING).exceeded is None
 
 
-def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_gives(tmp_path):
+# Adam's powers wait for its steps, and these for the gradients of the loop.
+@pytest.mark.parametrize(
+    "optimizer",
+    [lambda: tf.train.AdagradOptimizer(0.01), lambda: tf.train.AdamOptimizer(0.01, epsilon=1e-3)],
+    ids=["Adagrad", "Adam"],
+)
+def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_gives(
+    optimizer, tmp_path
+):
     with tf.Graph().as_default(), tf.Session() as session, control_flow(1):
         tf.set_random_seed(0)
         x = tf.placeholder(tf.float32, [None, 2], name="x")
@@ -70,9 +78,8 @@ def test_a_recurrent_net_whose_gradients_wait_for_the_statistics_of_what_it_give
         _, state = tf.nn.dynamic_rnn(tf.nn.rnn_cell.GRUCell(3), x[:, :, None], dtype=tf.float32)
         net = tf.layers.batch_normalization(state, training=True, momentum=0.9)
         loss = tf.reduce_mean(tf.square(tf.layers.dense(net, 1)[:, 0] - y))
-        optimizer = tf.train.AdagradOptimizer(0.1)
         with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
-            train_op = optimizer.minimize(loss)
+            train_op = optimizer().minimize(loss)
         prefix, steps = steps_of(session, tmp_path, loss, train_op)
     trained = build_training(prefix)
     assert compare_steps(trained, steps, _ROUNDING).exceeded is None
