@@ -245,6 +245,14 @@ BENCHMARKS = (
     ),
     Benchmark("examples", "examples", ("parsing", "reading"), "", "--rows 2000 --repeats 1"),
     Benchmark("training", "training", ("costs",), "", "--rows 40000 --repeats 1"),
+    Benchmark(
+        "training_pace",
+        "training_pace",
+        ("pace",),
+        "--tf-python {tf1}",
+        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2",
+        takes="10 minutes",
+    ),
     Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
     Benchmark(
         "id_tables_processes",

@@ -99,7 +99,13 @@ def _train(args: argparse.Namespace) -> int:
     from migrate.sequences.training.run import train
     from migrate.sequences.training.settings import read_settings
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.distributed.processes import is_to_launch, joined, launch, rank
+    from migrate.training.distributed.processes import (
+        is_to_launch,
+        joined,
+        launch,
+        rank,
+        use_threads,
+    )
 
     settings = read_settings(args.config)
     if not args.resume:
@@ -107,6 +113,7 @@ def _train(args: argparse.Namespace) -> int:
     if is_to_launch(args.nproc):
         return launch(_arguments(args), args.nproc, args.max_restarts)
     quieten()
+    use_threads(args.threads)
     with joined(args.deadline, args.device) as device:
         every = args.checkpoint_every, args.report_every
         done = train(settings, args.data, args.out, args.resume, *every, device)
@@ -120,7 +127,8 @@ def _arguments(args: argparse.Namespace) -> List[str]:
     every = [str(args.checkpoint_every), "--report-every", str(args.report_every)]
     given = ["sequence", "train", args.config, "--out", args.out, "--resume", "--data", *args.data]
     where = ["--device", args.device, "--deadline", str(args.deadline)]
-    return [*given, *where, "--checkpoint-every", *every]
+    threads = [] if args.threads is None else ["--threads", str(args.threads)]
+    return [*given, *where, *threads, "--checkpoint-every", *every]
 
 
 def _evaluate(args: argparse.Namespace) -> int:

@@ -130,6 +130,13 @@ def add_processes(group: Any) -> None:
     add_device(group)
     add("--nproc", metavar="N", type=positive, help="start this many processes on this machine")
     add(
+        "--threads",
+        metavar="N",
+        type=positive,
+        help="threads of each process (by default its share of the processors that it may use, "
+        "those of a container's quota)",
+    )
+    add(
         "--max-restarts",
         metavar="N",
         type=int,
@@ -154,7 +161,13 @@ def add_device(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
-    from migrate.training.distributed.processes import is_to_launch, joined, launch, rank
+    from migrate.training.distributed.processes import (
+        is_to_launch,
+        joined,
+        launch,
+        rank,
+        use_threads,
+    )
 
     check_writable(args.out)
     _check_scores(args)
@@ -163,6 +176,7 @@ def run(args: argparse.Namespace) -> int:
             refuse_existing(os.path.join(args.out, CHECKPOINTS))
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
+    use_threads(args.threads)
     with joined(args.deadline, args.device) as device:
         try:
             _train(args, device)

@@ -70,12 +70,12 @@ class GraphOptimizer(torch.optim.Optimizer):
         self._counters, self._values = dict(counters), dict(values)
         self._parts: List[optimizers.RowOptimizer] = []
         self._rules: List[Rule] = []
-        self._part_of: Dict[str, int] = {}
+        self._targets_of: List[List[Target]] = []
         self._room = Room()
         now = self._computed()
         for rule in dict.fromkeys(rules[target.attribute] for target in targets):
             own = [target for target in targets if rules[target.attribute] == rule]
-            self._part_of.update(dict.fromkeys((t.attribute for t in own), len(self._parts)))
+            self._targets_of.append(own)
             arguments = rule.arguments(now)
             powers = {name: arguments.pop(name) for name in POWERS if name in arguments}
             part = getattr(optimizers, rule.kind)([target.tensor for target in own], **arguments)
@@ -138,9 +138,9 @@ class GraphOptimizer(torch.optim.Optimizer):
         for rule, group in zip(self._rules, self.param_groups):
             group.update((name, number(now[edge])) for name, edge in rule.edges)
         applied = self._transformation(gradients, self.feeds, given)
-        for target in self.targets:
-            part = self._parts[self._part_of[target.attribute]]
-            part.step_parameter(target.tensor, applied[target.attribute], part.param_groups[0])
+        for part, targets in zip(self._parts, self._targets_of):
+            pairs = [(target.tensor, applied[target.attribute]) for target in targets]
+            part.step_parameters(pairs, part.param_groups[0])
         self._advance(now)
         self._transformation.clear()
 

@@ -95,6 +95,29 @@ def unique_integers(keys):
     return unique[:found].copy(), numbers, counts[:found].copy()
 
 
+@compiled
+def sum_by_key(keys, values):
+    """The distinct int64 keys as they first occur, and the sum of the values [n, width] of each, in
+    their order."""
+    slots = _free(len(keys), 2)
+    unique, sums = numpy.empty(len(keys), numpy.int64), numpy.empty_like(values)
+    found = 0
+    for i in range(len(keys)):
+        at = _find_integer(slots, keys[i])
+        if slots[at, _ROW] < 0:
+            slots[at, _KEY] = keys[i]
+            slots[at, _ROW] = found
+            unique[found] = keys[i]
+            for k in range(values.shape[1]):
+                sums[found, k] = values[i, k]
+            found += 1
+        else:
+            row = slots[at, _ROW]
+            for k in range(values.shape[1]):
+                sums[row, k] += values[i, k]
+    return unique[:found], sums[:found]
+
+
 @inlined
 def _find_string(slots, known, text, length, hashed):
     """The slot of the string at the address `text`, or the free one where it would stand.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import torch
 
 from migrate.optimizers.record import Optimizer
+from migrate.runtime.compiled.table import sum_by_key
 
 ROWS = ("all", "touched")
+_SUMMED = (torch.float32, torch.float64)  # what numba adds up
+_TOGETHER = 1 << 16  # values that are changed at once
 
 State = Dict[str, torch.Tensor]
 Group = Dict[str, Any]
@@ -42,34 +45,89 @@ class RowOptimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self.step_parameter(parameter, parameter.grad, group)
+            own = [one for one in group["params"] if one.grad is not None]
+            self.step_parameters([(one, one.grad) for one in own], group)
         return loss
 
     @torch.no_grad()
-    def step_parameter(self, parameter: torch.Tensor, grad: torch.Tensor, group: Group) -> None:
-        """One step of one parameter of `group`, by the gradient that is given."""
+    def step_parameters(self, pairs: Iterable[Tuple[torch.Tensor, torch.Tensor]], group: Group):
+        """One step of parameters of `group`, each by the gradient that is given."""
+        alike: Dict[Any, _Rows] = {}
+        for parameter, grad in pairs:
+            slots, step = self._begin(parameter, group)
+            rows, grad = _rows(grad, group["rows"])
+            if rows is None:
+                self.update(parameter, grad, slots, group, step)
+            elif len(rows):
+                key = grad.shape[1:], grad.dtype, parameter.dtype, grad.device, step
+                batch = alike.setdefault(key, _Rows())
+                batch.add(parameter, slots, rows, grad)
+                if batch.full:
+                    self._update_rows(alike.pop(key), group, step)
+        for key, batch in alike.items():
+            self._update_rows(batch, group, key[-1])
+
+    def _begin(self, parameter: torch.Tensor, group: Group) -> Tuple[State, int]:
+        """The slots of a parameter, and which of its steps begins."""
         state = self.state[parameter]
         slots = {}
         for name, value in self.initial_state(group).items():
             slot = state[name] if name in state else torch.full_like(parameter, value)
             slots[name] = state[name] = slot.to(parameter.device)  # where the module was moved
         state["step"] = state["step"] + 1 if "step" in state else torch.ones(())
-        step = int(state["step"].item())
-        rows, grad = _rows(grad, group["rows"])
-        if rows is None:
-            self.update(parameter, grad, slots, group, step)
-            return
-        if not len(rows):
-            return
-        # Half the time of parameter[rows], and of its assignment.
-        weight = parameter.index_select(0, rows)
-        part = {name: slot.index_select(0, rows) for name, slot in slots.items()}
-        self.update(weight, grad, part, group, step)
-        parameter.index_copy_(0, rows, weight)
-        for name, slot in slots.items():
-            slot.index_copy_(0, rows, part[name])
+        return slots, int(state["step"].item())
+
+    def _update_rows(self, batch: _Rows, group: Group, step: int) -> None:
+        weight = batch.taken(batch.parameters)
+        part = {
+            name: batch.taken([slots[name] for slots in batch.slots]) for name in batch.slots[0]
+        }
+        self.update(weight, _joined(batch.grads), part, group, step)
+        batch.put(batch.parameters, weight)
+        for name, values in part.items():
+            batch.put([slots[name] for slots in batch.slots], values)
+
+
+class _Rows:
+    """Rows of several parameters that are changed together: on few rows, an op takes about as long
+    as its call."""
+
+    def __init__(self) -> None:
+        self.parameters: List[torch.Tensor] = []
+        self.slots: List[State] = []
+        self.grads: List[torch.Tensor] = []
+        self._rows: List[torch.Tensor] = []
+        self._values = 0
+
+    def add(
+        self, parameter: torch.Tensor, slots: State, rows: torch.Tensor, grad: torch.Tensor
+    ) -> None:
+        """Rows, int64 [n], of one more, and the gradient [n, ...] of these."""
+        self.parameters.append(parameter)
+        self.slots.append(slots)
+        self.grads.append(grad)
+        self._rows.append(rows)
+        self._values += grad.numel()
+
+    @property
+    def full(self) -> bool:
+        """Whether more would not fit into a processor's cache."""
+        return self._values >= _TOGETHER
+
+    def taken(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """The rows of the tensors, one for each parameter."""
+        # Half the time of tensor[rows], and of its assignment.
+        return _joined([one.index_select(0, rows) for one, rows in zip(tensors, self._rows)])
+
+    def put(self, tensors: Sequence[torch.Tensor], values: torch.Tensor) -> None:
+        """Sets the rows to what `taken` gave and was changed."""
+        pieces = values.split([len(rows) for rows in self._rows])
+        for one, rows, piece in zip(tensors, self._rows, pieces):
+            one.index_copy_(0, rows, piece)
+
+
+def _joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
 
 
 def single(value: float) -> float:
@@ -89,7 +147,17 @@ def _rows(grad: torch.Tensor, rows: str) -> Tuple[Optional[torch.Tensor], torch.
     if rows == "all" or not grad.dim():
         return None, grad.to_dense() if grad.is_sparse else grad
     if grad.is_sparse:
-        grad = grad.coalesce()
-        return grad.indices()[0], grad.values()
+        return _distinct(grad)
     touched = grad.reshape(len(grad), -1).ne(0).any(1).nonzero()[:, 0]
     return touched, grad[touched]
+
+
+def _distinct(grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The rows of a sparse gradient, each once, and their gradients, summed where a row repeats."""
+    rows, values = grad._indices()[0], grad._values()
+    if grad.is_coalesced() or grad.device.type != "cpu" or values.dtype not in _SUMMED:
+        grad = grad.coalesce()
+        return grad.indices()[0], grad.values()
+    flat = values.detach().reshape(len(rows), -1).contiguous()
+    found, sums = sum_by_key(rows.contiguous().numpy(), flat.numpy())
+    return torch.from_numpy(found), torch.from_numpy(sums).reshape(-1, *values.shape[1:])

@@ -21,6 +21,7 @@ import torch.distributed as dist
 
 from migrate.launcher.environment import Rank, from_environment
 from migrate.launcher.meeting import meet
+from migrate.launcher.processors import usable
 from migrate.training.distributed.devices import device_of
 from semisync.common.errors import SemisyncError, UsageError
 
@@ -96,6 +97,12 @@ def _first_line(error: Exception) -> str:
     return said.partition("] ")[2].partition(". ")[0] if _GLOO in said else said
 
 
+def use_threads(number: Optional[int]) -> None:
+    """Has torch compute by so many threads; None: by this process's share of what may be used."""
+    share = max(1, usable() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    torch.set_num_threads(number or min(torch.get_num_threads(), share))
+
+
 def rank() -> int:
     """This process's number; 0 of one."""
     return dist.get_rank() if dist.is_initialized() else 0
@@ -154,7 +161,7 @@ def launch(arguments: List[str], processes: int, restarts: int) -> int:
         monitor_interval=0.5,
     )
     program = [sys.executable, "-m", "semisync", *arguments]
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // processes)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable() // processes)))
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     try:
         elastic_launch(config, program[0])(*program[1:])

@@ -1,0 +1,70 @@
+"""Tables of one width are changed at once: each comes out as it would have alone."""
+
+import pytest
+import torch
+
+from migrate.torchrec import optimizers
+from migrate.torchrec.optimizers import row_optimizer
+
+KINDS = {
+    "Adagrad": {"lr": 0.1},
+    "Adam": {"lr": 0.1, "rows": "touched"},
+    "Ftrl": {"lr": 0.1, "l1": 0.01},
+    "GradientDescent": {"lr": 0.1},
+    "Momentum": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    "RMSProp": {"lr": 0.1, "momentum": 0.5, "centered": True},
+}
+SHAPES = [(50, 4), (7, 4), (30, 1), (9, 4), (20,), (11, 2, 3), (30, 1)]
+DTYPES = [torch.float32] * 5 + [torch.float64, torch.bfloat16]
+
+
+def tables():
+    random = torch.Generator().manual_seed(0)
+    return [
+        torch.nn.Parameter(torch.randn(shape, generator=random).to(dtype))
+        for shape, dtype in zip(SHAPES, DTYPES)
+    ]
+
+
+def gradients(step):
+    """Sparse ones, whose rows repeat; one looks up no row; one is dense, with rows of 0."""
+    random = torch.Generator().manual_seed(step)
+    for number, (shape, dtype) in enumerate(zip(SHAPES, DTYPES)):
+        count = 0 if number == step else 40
+        rows = torch.randint(shape[0], (count,), generator=random)
+        values = torch.randn((count, *shape[1:]), generator=random).to(dtype)
+        sparse = torch.sparse_coo_tensor(rows.unsqueeze(0), values, shape)
+        yield sparse.to_dense() if number == 1 else sparse
+
+
+def trained(kind, apart):
+    """The tables and their slots after three steps."""
+    parameters = tables()
+    owners = [[one] for one in parameters] if apart else [parameters]
+    own = [getattr(optimizers, kind)(some, **KINDS[kind]) for some in owners]
+    for step in range(3):
+        for parameter, grad in zip(parameters, gradients(step)):
+            parameter.grad = grad
+        for one in own:
+            one.step()
+    states = {k: v for one in own for k, v in one.state.items()}
+    return [(one.detach(), *map(states[one].get, sorted(states[one]))) for one in parameters]
+
+
+@pytest.mark.parametrize("at_once", [0, 200, row_optimizer._TOGETHER])
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_that_step_together_are_as_apart(kind, at_once, monkeypatch):
+    alone = trained(kind, apart=True)
+    monkeypatch.setattr(row_optimizer, "_TOGETHER", at_once)
+    for one, other in zip(trained(kind, apart=False), alone):
+        assert all(map(torch.equal, one, other))
+
+
+def test_rows_that_repeat_are_summed_in_their_order():
+    """As TensorFlow sums them; large and small values tell the order."""
+    weight = torch.nn.Parameter(torch.zeros(4, 1))
+    rows = torch.tensor([[2, 0, 2, 2, 0]])
+    values = torch.tensor([[1e8], [1.0], [1.0], [-1e8], [2.0]])
+    weight.grad = torch.sparse_coo_tensor(rows, values, (4, 1))
+    optimizers.GradientDescent([weight], lr=1.0).step()
+    assert weight.detach()[:, 0].tolist() == [-3.0, 0.0, 0.0, 0.0]
