@@ -249,7 +249,7 @@ BENCHMARKS = (
         "training_pace",
         "training_pace",
         ("pace",),
-        "--tf-python {tf1}",
+        "--tf-python {tf1} --seconds 2",
         "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2",
         takes="10 minutes",
     ),
