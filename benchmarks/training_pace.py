@@ -82,9 +82,9 @@ def main():
         )
         for threads in (1, 2):
             sides = {"tensorflow": Side(args.tf_python, "in_tensorflow.py", prefix, threads)}
-            for name, wait in (("sleeping", "PASSIVE"), ("spinning", "ACTIVE")):
-                own = {"OMP_WAIT_POLICY": wait} if wait == "PASSIVE" else {}
-                sides[name] = Side(sys.executable, "in_torch.py", prefix, threads, **own)
+            loop = sys.executable, "in_torch.py", prefix, threads
+            sides["sleeping"] = Side(*loop, OMP_WAIT_POLICY="PASSIVE")
+            sides["spinning"] = Side(*loop)
             for beside in (False, True):
                 for rows in args.rows:
                     show(sides, beside, threads, rows, args)

@@ -19,14 +19,10 @@ MOVES = {
 
 
 class Nets:
-    """Layers of one job.
-
-    Attributes:
-        recurrent: whether there is a recurrent net.
-    """
+    """Layers of one job."""
 
     def __init__(self, draw, training):
-        self._draw, self._training, self.recurrent = draw, training, False
+        self._draw, self._training = draw, training
 
     def sequence(self, vectors, lengths, candidate):
         """A vector [ROWS, n] of a history [ROWS, LENGTH, SIZE]."""
@@ -43,7 +39,6 @@ class Nets:
             score = tf.layers.dense(hidden, 1, use_bias=False, name=name)[:, :, 0]
             weight = tf.nn.softmax(score + (there - 1.0) * 1e9)
             return tf.matmul(tf.expand_dims(weight, 1), vectors)[:, 0]
-        self.recurrent = True
         cells = tf.nn.rnn_cell
         with tf.variable_scope(self._draw.name("rnn")):
             if form == "LSTM":

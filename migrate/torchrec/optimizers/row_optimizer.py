@@ -50,7 +50,9 @@ class RowOptimizer(torch.optim.Optimizer):
         return loss
 
     @torch.no_grad()
-    def step_parameters(self, pairs: Iterable[Tuple[torch.Tensor, torch.Tensor]], group: Group):
+    def step_parameters(
+        self, pairs: Iterable[Tuple[torch.Tensor, torch.Tensor]], group: Group
+    ) -> None:
         """One step of parameters of `group`, each by the gradient that is given."""
         alike: Dict[Any, _Rows] = {}
         for parameter, grad in pairs:
