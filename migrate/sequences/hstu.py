@@ -12,6 +12,8 @@ Words", equations 1 to 3):
 
 f1, f2 are linear; A is of each head; N is the longest sequence of the configuration. There is no
 softmax, so that how often something occurred counts. t[i + 1] is when the answer is asked for.
+The norms' epsilon is the authors', 1e-6. A V begins with a variance of 1e-8, so that the epsilon
+says how much attention counts at first.
 
 Where Triton is there, a GPU computes A V without A in memory (`migrate.sequences.fused`).
 """
@@ -33,6 +35,9 @@ from migrate.sequences.tower import Tower
 
 if TYPE_CHECKING:
     from migrate.sequences.fused.attention import Fused
+
+
+_EPSILON = 1e-6
 
 
 class Hstu(Tower):
@@ -65,7 +70,7 @@ class Hstu(Tower):
         buckets: int = 0,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(dim, heads, length, buckets, dropout)
+        super().__init__(dim, heads, length, buckets, dropout, _EPSILON)
         self.layers = nn.ModuleList(
             HstuLayer(dim, heads, length, buckets, dropout) for _ in range(layers)
         )
@@ -85,7 +90,7 @@ class HstuLayer(nn.Module):
     def __init__(self, dim: int, heads: int, length: int, buckets: int, dropout: float) -> None:
         super().__init__()
         self.heads, self.length, self.dropout = heads, length, dropout
-        self.norm, self.gate_norm = nn.LayerNorm(dim), nn.LayerNorm(dim)
+        self.norm, self.gate_norm = (nn.LayerNorm(dim, _EPSILON) for _ in range(2))
         self.inward, self.outward = nn.Linear(dim, 4 * dim), nn.Linear(dim, dim)
         nn.init.normal_(self.inward.weight, std=0.02)
         nn.init.xavier_uniform_(self.outward.weight)

@@ -26,17 +26,26 @@ class Tower(nn.Module):
     Args:
         length: of the longest sequence.
         buckets: for ages; 0: times have no influence.
+        epsilon: of the norm of what leaves the last layer.
     """
 
     layers: nn.ModuleList
 
-    def __init__(self, dim: int, heads: int, length: int, buckets: int, dropout: float) -> None:
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        length: int,
+        buckets: int,
+        dropout: float,
+        epsilon: float = 1e-5,
+    ) -> None:
         super().__init__()
         if dim % heads:
             raise UsageError(f"{heads} heads cannot share a dim of {dim}")
         self.dim, self.length, self.buckets, self.dropout = dim, length, buckets, dropout
         self.places = nn.Parameter(torch.randn(length, dim) / math.sqrt(dim))
-        self.norm = nn.LayerNorm(dim)
+        self.norm = nn.LayerNorm(dim, epsilon)
 
     def forward(self, vectors: Tensor, packed: Packed) -> Tensor:
         """Raises BadInput for a sequence beyond `length`, or a batch without the times it needs."""

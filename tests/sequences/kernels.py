@@ -8,9 +8,11 @@
 import numpy
 import pytest
 import torch
+from torch.nn import functional as F
 
 from migrate.sequences import Hstu, Packed, hstu
 from semisync.common.errors import BadInput
+from tests.sequences import by_hand
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -53,6 +55,15 @@ def test_the_kernels_give_the_states_and_gradients_of_the_blocks(
     found = states_and_gradients(tower, packed, True, monkeypatch)
     for one, other in zip(found, expected):
         assert float((one - other).abs().max()) <= 1e-5 * float(other.abs().max())
+
+
+def test_with_the_kernels_a_new_tower_begins_with_the_states_of_the_authors_code(monkeypatch):
+    monkeypatch.setattr(hstu, "has_kernels", lambda vectors: True)
+    tower, vectors, packed = by_hand.as_the_authors_begin()
+    tower, vectors, packed = tower.to(DEVICE), vectors.to(DEVICE), packed.to(DEVICE)
+    states = F.normalize(tower(vectors, packed), dim=1)
+    expected = by_hand.authors_hstu(tower, vectors, packed.times)
+    assert float((states - expected).abs().max()) <= 1e-5
 
 
 def test_a_batch_without_times_is_refused_by_the_kernels_too(monkeypatch):

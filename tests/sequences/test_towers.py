@@ -3,6 +3,7 @@
 import numpy
 import pytest
 import torch
+from torch.nn import functional as F
 
 from migrate.sequences import Hstu, Packed, SasRec
 from migrate.sequences.blocks import Blocks
@@ -77,6 +78,13 @@ def test_a_tower_computes_its_papers_formula(make, reference, kind):
         candidates = more["targets"][number] if kind == "candidates" else 0
         expected = reference(tower, vectors[own].numpy(), times, asked, candidates)
         numpy.testing.assert_allclose(states[own], expected, rtol=1e-10, atol=1e-12)
+
+
+def test_a_new_tower_begins_with_the_states_of_the_authors_code():
+    tower, vectors, packed = by_hand.as_the_authors_begin()
+    states = F.normalize(tower.double()(vectors.double(), packed), dim=1)
+    expected = by_hand.authors_hstu(tower, vectors.double(), packed.times)
+    torch.testing.assert_close(states, expected, rtol=1e-10, atol=1e-12)
 
 
 @every_tower

@@ -171,6 +171,12 @@ def test_settings_that_mean_nothing_are_refused_in_one_sentence(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_model_of_an_earlier_version_is_refused(log, tmp_path, capsys):
+    (tmp_path / "sequence.json").write_text('{"schema": "semisync.sequence/1"}')
+    assert main(["sequence", "evaluate", str(tmp_path), "--data", str(log)]) == 3
+    assert "of the schema 'semisync.sequence/1', expected" in capsys.readouterr().err
+
+
 def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path):
     out, folder = tmp_path / "model", tmp_path / "vectors"
     assert main(arguments(settings(), log, out)) == 0

@@ -46,7 +46,7 @@ from semisync.common.files import replacing, write_json
 from semisync.common.terminal import say
 
 FILE, _ITEMS = "sequence.json", "items.parquet"
-_SCHEMA = "semisync.sequence/1"
+_SCHEMA = "semisync.sequence/2"
 _CATALOG = "model.model.table.catalog"  # in a checkpoint
 _CPU = torch.device("cpu")
 
@@ -134,8 +134,12 @@ def read_written(out: str) -> Settings:
         raise BadInput(
             f"{path} cannot be read ({error}); give a folder of `semisync sequence train`"
         ) from error
-    if not isinstance(data, dict) or data.pop("schema", None) != _SCHEMA:
-        raise BadInput(f"{path} is not of the schema {_SCHEMA}")
+    schema = data.pop("schema", None) if isinstance(data, dict) else None
+    if schema != _SCHEMA:
+        raise BadInput(
+            f"{path} is of the schema {schema!r}, expected {_SCHEMA!r}: a model of another version "
+            "would have other scores here; train anew"
+        )
     return settings_of(data, path)
 
 
