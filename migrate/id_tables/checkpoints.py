@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List
 from urllib.parse import quote
 
 import numpy
@@ -130,6 +130,12 @@ def load(tables: IdEmbeddings, folder: str) -> None:
     for name, rows in tables.rows().items():
         if rows != sum(described[name]["rows"]):
             raise BadInput(f"{folder}: table {name!r} has rows that belong to no process")
+
+
+def own_files(tables: IdEmbeddings) -> List[str]:
+    """The names of the files in a checkpoint's folder that this process writes."""
+    rank, ranks = tables.processes.rank, tables.processes.ranks
+    return [*(_file(name, rank, ranks) for name in tables.stores), *([] if rank else [WHOLE])]
 
 
 def _file(name: str, rank: int, ranks: int) -> str:

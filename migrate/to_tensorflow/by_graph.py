@@ -17,6 +17,7 @@ from migrate.model.parameters import Parameter
 from migrate.model.training.begun import begin_anew
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.stored_slots import slot_names
+from migrate.targets import digests
 from migrate.targets.reading.dcp import Saved, read_dcp
 from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.held import Held, Side, notes_on_state
@@ -34,8 +35,9 @@ def side_of_training(
     """What a DCP has of the checkpoint whose graph its training was built from.
 
     Raises:
-        BadInput: it is not one, or lacks what the graph trains.
+        BadInput: it is not one, is damaged, or lacks what the graph trains.
     """
+    digests.check(directory)
     saved = read_dcp(directory)
     found, original = read_meta_graph(original, meta, assets=assets), with_tables(original)
     recipe = read_recipe(found.graph)

@@ -14,6 +14,7 @@ from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.manifest.manifest import Manifest, Written
 from migrate.manifest.state_names import owner
+from migrate.targets import digests
 from migrate.targets.reading.dcp import read_dcp
 from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.hash_table import find_rows, leads_back
@@ -47,6 +48,7 @@ class _Finding:
     ) -> None:
         self._directory, self._manifest, self._names = directory, manifest, names
         self._converted = converted
+        digests.check(directory)
         self._saved = read_dcp(directory)
         self._keys = Keys(self._saved, directory)
         self._variables = read_variables(os.fspath(converted))

@@ -4,6 +4,7 @@
         state.json          what is not a tensor, such as the position in the data
         __0_0.distcp ...    tensors, as torch.distributed.checkpoint writes them, a file per process
         PATH.tables/        the tables by raw ids at PATH in the module (migrate.id_tables)
+        digests.json        of all files (migrate.targets.digests)
         .metadata           written last, by renaming: a folder that has it is whole
 
 1. `save` copies the tensors, and writes the tables by raw ids, which is all that the training waits
@@ -12,9 +13,12 @@
 2. Once one is whole, rank 0 removes all but the newest `keep`.
 3. A process that dies while it writes leaves a folder without .metadata, which is not read and the
    next `save` of that step writes again.
+4. Files are compared with their digests before they are read. `newest` names a checkpoint that is
+   damaged, sets it aside as step-00001200.damaged, and takes the one before.
 
-All processes call `save`, `load` and `wait`, with the same steps. The tensors' names and sizes do
-not depend on how many processes there are, so that another number of them can go on.
+All processes call `save`, `load`, `check`, `newest` and `wait`, with the same steps. The tensors'
+names and sizes do not depend on how many processes there are, so that another number of them can go
+on.
 """
 
 from __future__ import annotations
@@ -24,27 +28,31 @@ import os
 import re
 import shutil
 from concurrent.futures import Future
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.distributed as dist
 from torch.distributed import checkpoint as dcp
+from torch.distributed.checkpoint.filesystem import FileSystem
 
 from migrate import id_tables
+from migrate.id_tables.checkpoints import own_files
 from migrate.id_tables.embeddings import IdEmbeddings
-from migrate.targets import INDEXES
+from migrate.targets import INDEXES, digests
 from migrate.targets.reading.dcp_metadata import read_metadata
 from migrate.targets.reading.torch_readers import read
-from migrate.training.distributed.processes import rank
+from migrate.training.distributed.processes import from_first, rank, ranks
 from migrate.training.staging import Copies
 from semisync.common import json_text
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.common.files import write_text
 from semisync.common.sentences import words_of
+from semisync.common.terminal import say
 
 CHECKPOINTS, BEST = "checkpoints", "best"  # in the folder of a training
 _NAME = re.compile(r"step-(\d{8,})")
 _STATE, _WHOLE = "state.json", INDEXES["dcp"]
+_TABLES, _AWAY = ".tables", ".damaged"  # end the names of folders, the latter of one set aside
 
 
 class Checkpoints:
@@ -70,6 +78,7 @@ class Checkpoints:
         self._folder, self._keep, self._group = folder, keep, group
         self._stager = Copies()
         self._writing: Optional[Future] = None
+        self._sound: Set[int] = set()
 
     @property
     def steps(self) -> List[int]:
@@ -107,17 +116,20 @@ class Checkpoints:
         """
         self.wait()
         path = self.path(step)
+        self._sound.discard(step)
         if rank() == 0:
             shutil.rmtree(path, ignore_errors=True)  # of a process that died
             os.makedirs(path)
             write_text(os.path.join(path, _STATE), json.dumps(state))
         if self._group is not None:
             dist.barrier()
+        written = [_STATE] if rank() == 0 else []
         for name, one in (tables or {}).items():
             id_tables.save(one, self._tables(step, name))
+            written += [f"{name}{_TABLES}/{file}" for file in own_files(one)]
         writing = dcp.async_save(
             dict(tensors),
-            storage_writer=dcp.FileSystemWriter(path),
+            storage_writer=_Writer(path, written, ranks()),
             process_group=self._group,
             async_stager=self._stager,
             no_dist=self._group is None,
@@ -163,6 +175,66 @@ class Checkpoints:
             if other != os.path.basename(to):
                 shutil.rmtree(os.path.join(folder, other))
 
+    def newest(self) -> Optional[int]:
+        """The step of the newest whole checkpoint that is as it was written.
+
+        Those after it that are not are named, and set aside.
+
+        Returns:
+            None where there is no whole one.
+
+        Raises:
+            BadInput: all are damaged.
+        """
+        steps: Any = from_first(self.steps)
+        damaged: List[Tuple[int, str]] = []
+        for step in reversed(steps):
+            found = self._damage(step)
+            if found is None:
+                if rank() == 0:
+                    self._set_aside(damaged)
+                return step
+            damaged.append((step, found))
+        if damaged:
+            raise BadInput(
+                f"{damaged[0][1]}; nor is one before it sound: train into another folder"
+            )
+        return None
+
+    def _set_aside(self, damaged: Sequence[Tuple[int, str]]) -> None:
+        for step, found in damaged:
+            away = self.path(step) + _AWAY
+            shutil.rmtree(away, ignore_errors=True)
+            os.rename(self.path(step), away)
+            say(f"{found}; the one before it is taken, and this one is now {away}", error=True)
+
+    def check(self, step: int) -> None:
+        """Compares a checkpoint's files with their digests, once.
+
+        Args:
+            step: of a whole checkpoint.
+
+        Raises:
+            BadInput: one is not as it was written.
+        """
+        found = self._damage(step)
+        if found is not None:
+            raise BadInput(f"{found}; train --resume takes the checkpoint before it")
+
+    def _damage(self, step: int) -> Optional[str]:
+        """What any process finds of its share of the files."""
+        if step in self._sound:
+            return None
+        own = digests.damage(self.path(step), rank(), ranks())
+        every: List[Any] = [own]
+        if ranks() > 1:
+            every = [None] * ranks()
+            dist.all_gather_object(every, own)
+        found = next(filter(None, every), None)
+        if found is None:
+            self._sound.add(step)
+        return found
+
     def state(self, step: int) -> Dict[str, Any]:
         """What `save` was given as `state`.
 
@@ -198,7 +270,8 @@ class Checkpoints:
             return {name: one.size for name, one in found.items()}  # type: ignore[union-attr]
         except (BadInput, AttributeError) as error:  # the latter of what is no tensor
             raise BadInput(
-                f"{self.path(step)} cannot be read ({error}); without it the one before is taken"
+                f"{self.path(step)} cannot be read ({error}); remove this checkpoint, and --resume "
+                "takes the one before"
             ) from error
 
     def load(
@@ -217,12 +290,44 @@ class Checkpoints:
         Raises:
             BadInput: one is missing, of another size, or damaged.
         """
-        read(self.path(step), tensors)
+        self.check(step)
+        read(self.path(step), tensors, "remove this checkpoint, and --resume takes the one before")
         for name, one in (tables or {}).items():
             id_tables.load(one, self._tables(step, name))
 
     def _tables(self, step: int, name: str) -> str:
-        return os.path.join(self.path(step), f"{name}.tables")
+        return os.path.join(self.path(step), f"{name}{_TABLES}")
+
+
+class _Writer(dcp.FileSystemWriter):
+    """torch's, which leaves digests of all files.
+
+    Args:
+        beside: what this process has written in the folder already.
+    """
+
+    def __init__(self, folder: str, beside: Iterable[str], processes: int) -> None:
+        super().__init__(folder)
+        self.fs = _Files(folder, processes)
+        self._folder, self._beside = folder, list(beside)
+
+    def write_data(self, plan: Any, planner: Any) -> Any:
+        """As torch's, and the digests of this process."""
+        written = super().write_data(plan, planner)
+        names = {result.storage_data.relative_path for result in written.value()}
+        digests.write_part(self._folder, [*sorted(names), *self._beside], rank())
+        return written
+
+
+class _Files(FileSystem):
+    def __init__(self, folder: str, processes: int) -> None:
+        super().__init__()
+        self._folder, self._processes = folder, processes
+
+    def rename(self, path: Any, new_path: Any) -> None:
+        """What torch does last, in one process: it makes the checkpoint whole."""
+        digests.join_parts(self._folder, self._processes, {_WHOLE: digests.digest(path)})
+        super().rename(path, new_path)
 
 
 def whole_steps(folder: str) -> List[int]:

@@ -14,20 +14,14 @@ import contextlib
 import math
 import os
 import warnings
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional
+from typing import Callable, Iterable, List, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
 
 from migrate.training import state
-from migrate.training.checkpoints import (
-    BEST,
-    CHECKPOINTS,
-    Checkpoints,
-    refuse_existing,
-    whole_steps,
-)
-from migrate.training.distributed.processes import from_first, rank, ranks
+from migrate.training.checkpoints import BEST, CHECKPOINTS, Checkpoints, refuse_existing
+from migrate.training.distributed.processes import rank, ranks
 from migrate.training.metrics import Figures, Metrics
 from migrate.training.reporting import Reporter, measured
 from migrate.training.scores import Scores
@@ -91,8 +85,8 @@ def train(
             gives it.
         out: the folder for checkpoints, log and TensorBoard's scalars.
         settings: by default `Settings()`.
-        resume: go on from the newest whole checkpoint of `out`, if there is one; without it `out`
-            must have none.
+        resume: go on from the newest whole checkpoint of `out` that is not damaged, if there is
+            one; without it `out` must have none.
         evaluation: opens the data that the trained model is measured on.
         scores: writes every row's score before its step; the batches then have labels and keys.
         after_epoch: measures where an epoch ends; every process calls it, with the module as it
@@ -103,7 +97,7 @@ def train(
 
     Raises:
         UsageError: `out` has checkpoints and `resume` is not set.
-        BadInput: the loss is not finite.
+        BadInput: the loss is not finite, or all checkpoints are damaged.
         SemisyncError: a checkpoint cannot be written.
 
     Examples:
@@ -154,13 +148,12 @@ class _Run:
         self.reporter: Optional[Reporter] = None
 
     def begin(self, resume: bool) -> None:
-        """From the newest checkpoint, or from the start."""
-        folder = os.path.join(self._out, CHECKPOINTS)
+        """From the newest sound checkpoint, or from the start."""
         if not resume:
-            refuse_existing(folder)
-        newest: Any = from_first(whole_steps(folder)[-1:])
-        if newest:
-            self.step = self._saved = newest[0]
+            refuse_existing(os.path.join(self._out, CHECKPOINTS))
+        newest = self._checkpoints.newest()
+        if newest is not None:
+            self.step = self._saved = newest
             self.metrics, found = state.load(self._checkpoints, self.step, self._task)
             self._data.load_state_dict(found["data"])
             self._best = found.get("best", 0)

@@ -5,6 +5,7 @@ python -m tests.id_tables.process SCENARIO FOLDER RANK RANKS
 It writes what it found to FOLDER/SCENARIO.RANK-RANKS. `run` starts them all.
 """
 
+import pathlib
 import subprocess
 import sys
 from datetime import timedelta
@@ -205,7 +206,24 @@ def filling(rank, ranks, folder):
     return all_of(table), said._asdict()
 
 
-def looping(rank, ranks, folder):
+def damaged(rank, ranks, folder):
+    """As `looping`; what process 1 has written at the stop is damaged."""
+
+    def damage(out):
+        (path,) = pathlib.Path(out).glob("checkpoints/step-00000006/*/*.1-of-*.parquet")
+        flip(path)
+
+    return looping(rank, ranks, folder, damage)
+
+
+def flip(path, at=0.5):
+    """Changes a byte of a file, at this share of it."""
+    data = bytearray(path.read_bytes())
+    data[int(at * len(data))] ^= 1
+    path.write_bytes(data)
+
+
+def looping(rank, ranks, folder, stopped=lambda out: None):
     """(loss that is reported last, rows, dense weights) of `train`, stopped and gone on with."""
     for steps in (6, 12):
         module = Clicks()
@@ -214,6 +232,8 @@ def looping(rank, ranks, folder):
         settings = Settings(steps=steps, checkpoint_every=4)
         out = f"{folder}/looping-{ranks}"
         result = train(Task(wrapped, optimizer), Days(rank, ranks), out, settings, steps == 12)
+        if steps == 6 and rank == 0:
+            stopped(out)
     return result.step, all_of(module.tables), module.dense.weight.detach()
 
 

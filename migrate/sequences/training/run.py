@@ -163,6 +163,7 @@ def open_trained(out: str, device: torch.device = _CPU) -> Trained:
 
 
 def _opened(out: str, checkpoints: Checkpoints, step: int, settings: Settings) -> Trained:
+    checkpoints.check(step)
     sizes = checkpoints.sizes(step)
     if _CATALOG not in sizes:
         raise BadInput(f"{checkpoints.path(step)} is not a checkpoint of a model of sequences")

@@ -31,8 +31,9 @@ from semisync.common.extras import extra
 from semisync.common.sentences import words_of
 
 
-def read(directory: str, state_dict: Dict[str, Any]) -> None:
-    """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails."""
+def read(directory: str, state_dict: Dict[str, Any], advice: str = "convert it again") -> None:
+    """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails, which
+    ends with the `advice`."""
     reader = _reader(os.fspath(directory))
     try:
         with warnings.catch_warnings():  # no process group is intended
@@ -48,11 +49,9 @@ def read(directory: str, state_dict: Dict[str, Any]) -> None:
             f"rank {rank}: {words_of(failure[0])}"
             for rank, failure in sorted(error.failures.items())
         )
-        raise BadInput(f"{directory} cannot be loaded: {causes}; convert it again") from error
+        raise BadInput(f"{directory} cannot be loaded: {causes}; {advice}") from error
     except Exception as error:  # torch raises what its unpickler or file system raises
-        raise BadInput(
-            f"{directory} cannot be loaded: {words_of(error)}; convert it again"
-        ) from error
+        raise BadInput(f"{directory} cannot be loaded: {words_of(error)}; {advice}") from error
 
 
 class _TensorsAlone(dcp.DefaultLoadPlanner):
