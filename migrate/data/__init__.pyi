@@ -7,6 +7,7 @@ from .inference import infer as infer
 from .inputs import InputBatch as InputBatch
 from .inputs import inputs_of as inputs_of
 from .order.position import Position as Position
+from .order.position import Share as Share
 from .order.shuffling import Shuffle as Shuffle
 from .rows import Rows as Rows
 from .schema import Column as Column

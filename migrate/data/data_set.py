@@ -65,7 +65,9 @@ def open_data(
         schema: the columns to read; `infer` suggests one.
         batch_size: rows per batch of a rank.
         last: "drop" leaves out the rows of an epoch's last, partial global batch; "pad" shares them
-            among the ranks, in batches filled up with rows that `Batch.rows` says are none.
+            among the ranks, in batches filled up with rows that `Batch.rows` says are none; "keep",
+            for a `convert`, shares them without filling up: `Rows.share` says what a rank's part
+            is, and a rank that is left without a row gets the first, which counts for nothing.
         shuffle: None reads in the order of the files' paths.
         rank, ranks: which share this is, of how many. Without them, those of torch.distributed;
             where it is not initialized, the only one.
@@ -99,11 +101,13 @@ def open_data(
         if number is not None and number < 1:
             raise UsageError(f"{name} is {number}; at least 1 is expected")
     for name, value, known in (
-        ("last", last, ("drop", "pad")),
+        ("last", last, ("drop", "pad", "keep")),
         ("on_broken", on_broken, ("stop", "skip")),
     ):
         if value not in known:
-            raise UsageError(f"{name} is {value!r}; it must be {known[0]!r} or {known[1]!r}")
+            raise UsageError(f"{name} is {value!r}; it must be {' or '.join(map(repr, known))}")
+    if last == "keep" and convert is None:
+        raise UsageError("last is 'keep', which takes a convert=; for `Batch`es it is 'pad'")
     convert = convert or _batches_of(columns)
     own, count, together = share_of(rank, ranks)
     skip = on_broken == "skip"
@@ -122,7 +126,7 @@ def open_data(
         batch_size=batch_size,
         share=(own, count),
         shuffle=None if shuffle is None else shuffle.checked(),
-        pad=last == "pad",
+        last=last,
         loader=Loader(listing, columns, written, skip),
         convert=convert,
         readers=readers or default_count(listing.files[0].path),
@@ -131,7 +135,7 @@ def open_data(
     if not data.batches:
         raise BadInput(
             f"the data set has {data.rows} rows, less than one global batch of {count} x "
-            f"{batch_size}; with last='pad' they make one"
+            f"{batch_size}, which last='drop' leaves out"
             if data.rows
             else f"{listing.files[0].path} and the other files hold no rows"
         )
@@ -150,7 +154,7 @@ class DataSet(Generic[B]):
         batch_size: rows per batch and rank.
         share: (rank, ranks).
         shuffle: or None.
-        pad: whether the last, partial global batch is filled up.
+        last: what becomes of the last, partial global batch.
         loader: reads and checks blocks.
         convert: makes a batch of `Rows`.
         readers: threads that read.
@@ -180,7 +184,7 @@ class DataSet(Generic[B]):
         batch_size: int,
         share: Tuple[int, int],
         shuffle: Optional[Shuffle],
-        pad: bool,
+        last: str,
         loader: Loader,
         convert: Callable[[Rows], B],
         readers: int,
@@ -188,7 +192,7 @@ class DataSet(Generic[B]):
     ) -> None:
         self.schema, self.batch_size = list(schema), batch_size
         self.rank, self.ranks = share
-        self._shuffle, self._pad = shuffle, pad
+        self._shuffle, self._last = shuffle, last
         self._loader, self._convert = loader, convert
         self._readers, self._prefetch = readers, prefetch
         self._block_rows = listing.block_rows()
@@ -209,6 +213,12 @@ class DataSet(Generic[B]):
         """Batches that are left in the epoch: the same number on every rank."""
         _, division, taken = self._divided(self._order())
         return division.batches - taken
+
+    @property
+    def rows_left(self) -> int:
+        """Rows that are left in the epoch, of all ranks, those among them that are dropped."""
+        _, division, taken = self._divided(self._order())
+        return division.rows - taken * self.ranks * self.batch_size
 
     def __iter__(self) -> Iterator[B]:
         self.close()
@@ -278,7 +288,7 @@ class DataSet(Generic[B]):
             before, taken = before[:-1], before[-1].batches
         in_order = self._shuffle is None
         left = left_at(Position(self.epoch, before), order.rows, in_order)
-        return before, Division(left, self.ranks, self.batch_size, in_order, self._pad), taken
+        return before, Division(left, self.ranks, self.batch_size, in_order, self._last), taken
 
     def _iterate(self) -> Generator[B, None, None]:
         order = self._order()
@@ -304,7 +314,8 @@ class DataSet(Generic[B]):
                     position = position_after(number + 1)
                     if table is None:
                         table = empty_table(self.schema)
-                    yield position, self._convert(Rows(table, size, position))
+                    share = division.share(self.rank, number)
+                    yield position, self._convert(Rows(table, size, position, share))
 
         made = Ahead(make(), self._prefetch)
         try:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Tuple
 
 import numpy
 
-from migrate.data.order.position import Position
+from migrate.data.order.position import Position, Share
 
 
 class Rows(NamedTuple):
@@ -25,13 +25,14 @@ class Rows(NamedTuple):
             rows.
         batch_size: rows of a whole batch.
         position: of the data set once they have been used.
+        share: of the global batch.
 
     Examples:
         >>> from migrate.data import Column, open_data
         >>> data = open_data(
         ...     "clicks.parquet", [Column("item", "dense", "int64")], 4, last="drop", convert=list
         ... )
-        >>> columns, batch_size, position = next(iter(data))
+        >>> columns, batch_size, position, share = next(iter(data))
         >>> columns["item"].to_pylist()
         [1, 2, 3, 4]
     """
@@ -39,6 +40,7 @@ class Rows(NamedTuple):
     columns: Any
     batch_size: int
     position: Position
+    share: Share
 
 
 def lists_of(array: Any) -> Tuple[numpy.ndarray, Any]:

@@ -58,6 +58,12 @@ def _add_steps(group: Any) -> None:
         help="shuffle, in windows of at least this many rows",
     )
     add("--seed", metavar="N", type=int, default=0, help="of shuffling and chance (%(default)s)")
+    add(
+        "--last",
+        choices=("drop", "keep"),
+        help="what becomes of the rows of an epoch that are less than a batch (keep, as a smaller "
+        "step, unless the graph takes batches of one size alone)",
+    )
 
 
 def _add_model(group: Any) -> None:
@@ -217,22 +223,22 @@ def _train(args: argparse.Namespace, device: Any) -> None:
             f"--batch-size {args.batch_size} cannot be divided among {ranks()} processes"
         )
     torch.manual_seed(args.seed + rank())
-    task, reading = _opened(args)
+    task, reading, last = _opened(args)
     shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
     text = text_format(args.text)
     named = columns_of(reading.taken())
     with naming_inputs(named):
-        data = open_columns(args.data, reading, size, args.epochs, shuffle, text=text)
+        data = open_columns(args.data, reading, size, args.epochs, shuffle, last, text=text)
     if args.frozen is not None:
         _shrink(task, args.frozen)
     if torch.distributed.is_initialized():
-        task = _shared_out(args, task, reading, device)
+        task = _shared_out(args, task, reading, last, device)
     else:
         task.module.to(device)  # the optimizer's state follows
 
     def evaluation() -> Any:
         with naming_inputs(named):
-            return open_columns(args.eval_data, reading, size, last="pad", text=text)
+            return open_columns(args.eval_data, reading, size, last=last, text=text)
 
     begun, left_out = list(task.optimizer.begun), list(task.optimizer.left_out)
     if begun and rank() == 0:
@@ -244,23 +250,23 @@ def _train(args: argparse.Namespace, device: Any) -> None:
     measured = evaluation if args.eval_data else None
     result = train(task, data, args.out, settings, args.resume, measured, scores)
     if rank() == 0:
-        _write_report(args, result, {"begun": begun, "left_out": left_out})
+        _write_report(args, result, data, {"begun": begun, "left_out": left_out})
 
 
-def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
-    """(the task of the checkpoint, what it reads of the files)"""
+def _opened(args: argparse.Namespace) -> Tuple[Any, Any, str]:
+    """(the task of the checkpoint, what it reads of the files, what becomes of the last rows)"""
     from migrate.graph.interface import label_feed
     from migrate.model.load import read_meta_graph
     from migrate.model.named_inputs import with_computed
     from migrate.open import open_checkpoint
     from migrate.scoring.module_inputs import input_called
     from migrate.scoring.options import constants, pairs, typed
-    from migrate.training.converted_task import open_converted, refuse_batch_size
-    from migrate.training.distributed.processes import ranks
+    from migrate.training.converted_task import fixed_rows, open_converted
     from migrate.training.reading import reading_of
 
-    checkpoint, size = open_checkpoint(args.prefix), args.batch_size // ranks()
-    refuse_batch_size(checkpoint, size, ranks(), args.meta, args.train_op, args.loss)
+    checkpoint = open_checkpoint(args.prefix)
+    fixed = fixed_rows(checkpoint, args.meta, args.train_op, args.loss)
+    last = (args.last or "keep") if fixed is None else _last_of_fixed(args, fixed)
     feeds, scored = constants(args.feed), args.label is not None
     fills, types = dict(pairs(args.fill, "--fill")), dict(typed(args))
     named = {name or column: column for column, name in _halves(args.input)}
@@ -291,7 +297,24 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any]:
         types=types,
         tables=converted.tables,
     )
-    return converted.task, reading
+    return converted.task, reading, last
+
+
+def _last_of_fixed(args: argparse.Namespace, fixed: Any) -> str:
+    """ "drop", for a graph that takes so many rows alone; raises UsageError unless steps have
+    them."""
+    from migrate.training.distributed.processes import rank, ranks
+
+    takes = f"the graph takes {fixed.size} rows at a time"
+    takes += f"{' in each process' if ranks() > 1 else ''}, since {fixed.why}"
+    due = fixed.size * ranks()
+    if args.batch_size != due:
+        raise UsageError(f"--batch-size {args.batch_size}: {takes}; give --batch-size {due}")
+    if args.last == "keep":
+        raise UsageError(f"--last keep: {takes}; give --last drop")
+    if args.last is None and rank() == 0:
+        say(f"--last drop: {takes}")
+    return "drop"
 
 
 def _halves(texts: List[str]) -> List[Tuple[str, str]]:
@@ -299,7 +322,7 @@ def _halves(texts: List[str]) -> List[Tuple[str, str]]:
     return [text.partition("=")[::2] for text in texts]
 
 
-def _shared_out(args: argparse.Namespace, task: Any, reading: Any, device: Any) -> Any:
+def _shared_out(args: argparse.Namespace, task: Any, reading: Any, last: str, device: Any) -> Any:
     """The task over all processes, which take the steps of one."""
     from migrate.training.distributed.processes import ranks
     from migrate.training.distributed.sharding import distribute
@@ -308,7 +331,7 @@ def _shared_out(args: argparse.Namespace, task: Any, reading: Any, device: Any) 
 
     def first(share: int, of: int) -> Any:
         text, size = text_format(args.text), args.batch_size // of
-        own = open_columns(args.data, reading, size, rank=share, ranks=of, text=text)
+        own = open_columns(args.data, reading, size, last=last, text=text, rank=share, ranks=of)
         return next(iter(own))
 
     check_mean(task.module, first(0, 1), [first(k, ranks()) for k in range(ranks())])
@@ -330,11 +353,15 @@ def _shrink(task: Any, precision: str) -> None:
         )
 
 
-def _write_report(args: argparse.Namespace, result: Any, named: Dict[str, List[str]]) -> None:
+def _write_report(
+    args: argparse.Namespace, result: Any, data: Any, named: Dict[str, List[str]]
+) -> None:
     from migrate.training.reporting import measured
 
     whole = result.metrics.whole()
-    report: Dict[str, Any] = {"schema": "semisync.train/1", "steps": result.step}
+    read = data.trained + data.dropped
+    rows = {"read": read, "trained": data.trained, "dropped": data.dropped}
+    report: Dict[str, Any] = {"schema": "semisync.train/1", "steps": result.step, "rows": rows}
     report.update((key, names) for key, names in named.items() if names)
     if whole is not None:
         report["training"] = measured(whole)
@@ -347,6 +374,7 @@ def _write_report(args: argparse.Namespace, result: Any, named: Dict[str, List[s
         if figures is not None:
             auc = "-" if figures.auc is None else f"{figures.auc:.5f}"
             say(f"{name}: AUC {auc}, log loss {figures.loss:.5f}, {figures.rows:,} rows")
+    say(f"rows: {', '.join(f'{count:,} {name}' for name, count in rows.items())}")
     say(f"trained up to step {result.step:,}: {path}")
 
 

@@ -84,34 +84,31 @@ def open_converted(
     return Converted(task, module.tensorflow_inputs, training.loss, scores, tables)
 
 
-def refuse_batch_size(
+class FixedRows(NamedTuple):
+    """The only number of rows that a graph trains on at a time, and why."""
+
+    size: int
+    why: str
+
+
+def fixed_rows(
     checkpoint: Checkpoint,
-    size: int,
-    processes: int = 1,
     meta: Optional[str] = None,
     train_op: Optional[str] = None,
     loss: Optional[str] = None,
-) -> None:
-    """Raises UsageError if the graph trains on another number of rows alone.
+) -> Optional[FixedRows]:
+    """How many rows a graph's steps have, if any other number is refused.
 
     It reads the graph, and nothing else of the checkpoint.
 
     Args:
         checkpoint, meta, train_op, loss: as in `migrate.build_training`.
-        size: rows of a step in each of the `processes`.
     """
     graph = read_meta_graph(checkpoint, meta).graph
     name = None if loss is None else find_outputs(graph, loss)[loss]
     edge = read_recipe(graph, train_op).loss(graph) if name is None else name
     freed = free_rows(cut_at(graph, input_keys(graph)), [edge])
-    if freed.size is None or not freed.why or freed.size == size:
-        return
-    due = freed.size * processes
-    raise UsageError(
-        f"--batch-size {size * processes}: the graph takes {freed.size} rows at a time"
-        + (" in each process" if processes > 1 else "")
-        + f", since {freed.why}; give --batch-size {due}"
-    )
+    return FixedRows(freed.size, freed.why) if freed.size is not None and freed.why else None
 
 
 def _logits(graph: Graph, output: Optional[str]) -> str:

@@ -100,10 +100,12 @@ class Reading(NamedTuple):
         inputs = dict(self.constants)
         for name, column in self.column.items():
             inputs[name] = input_of(name, self.inputs[name], column, rows)
+        if not rows.share.rows:  # they are another process's, which counts them
+            return Batch(inputs, share=rows.share)
         labels = None if self.label is None else torch.tensor(table[self.label].to_numpy())
         days = None if self.day is None else table[self.day].to_numpy(zero_copy_only=False)
         keys = None if self.key is None else table[self.key]
-        return Batch(inputs, labels, days, keys)
+        return Batch(inputs, labels, days, keys, share=rows.share)
 
 
 def reading_of(
@@ -153,22 +155,39 @@ def reading_of(
 
 
 class ColumnData:
-    """A data set over several epochs, as the loop takes it."""
+    """A data set over several epochs, as the loop takes it.
+
+    Attributes:
+        rows: of the data set.
+        trained: rows of the batches so far, of all processes and epochs.
+        dropped: rows of the epochs so far that were in no batch.
+    """
 
     def __init__(self, data: DataSet[Batch], epochs: int) -> None:
         self._data, self._epochs = data, epochs
+        self.rows, self.trained, self.dropped = data.rows, 0, 0
 
     def __iter__(self) -> Iterator[Batch]:
         while self._data.epoch < self._epochs:
-            yield from self._data
+            epoch, left = self._data.epoch, self._data.rows_left
+            for batch in self._data:
+                assert batch.share is not None
+                self.trained += batch.share.of
+                left -= batch.share.of
+                if self._data.epoch > epoch:  # before a checkpoint after this batch
+                    self.dropped, left = self.dropped + left, 0
+                yield batch
+            self.dropped += left  # of an epoch that had no batch left
 
     def state_dict(self) -> Dict[str, Any]:
-        """The data set's position."""
-        return self._data.state_dict()
+        """The data set's position, and the rows up to there."""
+        counts = {"trained": self.trained, "dropped": self.dropped}
+        return {**self._data.state_dict(), **counts}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Goes to a position."""
         self._data.load_state_dict(state)
+        self.trained, self.dropped = state.get("trained", 0), state.get("dropped", 0)
 
 
 def open_columns(
@@ -177,9 +196,10 @@ def open_columns(
     batch_size: int,
     epochs: int = 1,
     shuffle: Optional[Shuffle] = None,
+    last: str = "keep",
     **more: Any,
 ) -> ColumnData:
-    """The training's batches; the last, partial global batch of an epoch is left out.
+    """The training's batches.
 
     Args:
         paths: as `migrate.data.open_data` takes them.
@@ -187,6 +207,8 @@ def open_columns(
         batch_size: of a process.
         epochs: how many.
         shuffle: None reads in the order of the files' paths.
+        last: "keep" ends an epoch with the batch of the rows that are left, as tf.data does;
+            "drop" leaves them out.
         **more: of `migrate.data.open_data`.
 
     Returns:
@@ -204,9 +226,8 @@ def open_columns(
         4
         4
     """
-    more = {"last": "drop", **more}
-    convert = reading.batch
-    data = open_data(paths, reading.schema(), batch_size, shuffle=shuffle, convert=convert, **more)
+    more = {"last": last, "shuffle": shuffle, "convert": reading.batch, **more}
+    data = open_data(paths, reading.schema(), batch_size, **more)
     return ColumnData(data, epochs)
 
 

@@ -21,6 +21,8 @@ from typing import (
 
 import torch
 
+from migrate.data import Share
+
 Day = Union[int, str]
 
 
@@ -35,6 +37,7 @@ class Batch(NamedTuple):
         parts: more of the same step, whose losses are added to its own.
         size: what the speed is counted by, where there are no labels.
         last: whether an epoch ends with it.
+        share: of the global batch; None: as much as every other process has.
 
     Examples:
         >>> from migrate.training import Batch
@@ -48,6 +51,18 @@ class Batch(NamedTuple):
     parts: Sequence[Batch] = ()
     size: int = 0
     last: bool = False
+    share: Optional[Share] = None
+
+    def weight(self, processes: int) -> float:
+        """What the loss counts for in the mean of the losses of all processes.
+
+        Args:
+            processes: how many there are.
+
+        Returns:
+            1 for equal shares; 0 where the rows are another process's.
+        """
+        return 1.0 if self.share is None else self.share.rows * processes / self.share.of
 
 
 class Epoch(NamedTuple):

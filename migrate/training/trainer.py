@@ -21,6 +21,7 @@ import torch.distributed as dist
 
 from migrate.training import state
 from migrate.training.checkpoints import BEST, CHECKPOINTS, Checkpoints, refuse_existing
+from migrate.training.distributed.norms import sharing
 from migrate.training.distributed.processes import rank, ranks
 from migrate.training.metrics import Figures, Metrics
 from migrate.training.reporting import Reporter, measured
@@ -218,15 +219,17 @@ class _Run:
 
     def _add(self, batch: Batch) -> float:
         """The loss of a part of the step; its gradients are added up."""
-        loss, scores = loss_and_scores(self._task.module, batch)
+        with sharing(batch.share):
+            loss, scores = loss_and_scores(self._task.module, batch)
         self._rows += batch.size
         if batch.labels is not None and scores is not None:
             self.metrics.add(batch.labels, scores, batch.days)
             self._rows += len(batch.labels)
             if self._scores is not None:
                 self._scores.add(batch, scores)
-        loss.backward()
-        return float(loss.detach())
+        weight = batch.weight(ranks())
+        (loss if weight == 1 else loss * weight).backward()
+        return weight * float(loss.detach())
 
     def _warm_up(self) -> None:
         """Sets the learning rates of the first steps."""

@@ -160,6 +160,23 @@ def test_training_in_batches_of_another_size_is_refused_with_the_size_that_does(
     error = capsys.readouterr().err
     assert f"--batch-size 25: the graph takes 16 rows at a time, {why}" in error
     assert "give --batch-size 16" in error
+    assert main([*arguments, "--batch-size", "16", "--last", "keep"]) == 3
+    assert f"--last keep: the graph takes 16 rows at a time, {why}" in capsys.readouterr().err
+
+
+def test_the_last_rows_are_dropped_with_a_word_where_the_graph_takes_sixteen(
+    jobs, tmp_path, capsys
+):
+    found, folder = jobs
+    model, rows = read_source(str(folder / "positions")), str(folder / "rows.parquet")
+    arguments = ["train", str(found / "positions.ckpt"), "--data", rows, "--batch-size", "16"]
+    label = "--input=clicked=IteratorGetNext:0"
+    assert (
+        main([*arguments, "--eval-data", rows, "--out", str(tmp_path), *options(model), label]) == 0
+    )
+    said = capsys.readouterr().out
+    assert f"--last drop: the graph takes 16 rows at a time, since {FIXED['positions']}" in said
+    assert "rows: 50 read, 48 trained, 2 dropped" in said
 
 
 def test_all_scores_of_a_graph_of_sixteen_rows_are_judged_in_its_batches(jobs, tmp_path):

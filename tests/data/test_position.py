@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate.data.order.position import Division, Position, Taken, left_at
+from migrate.data.order.position import Division, Left, Position, Share, Taken, left_at
 from migrate.data.order.shuffling import Order, Shuffle
 from semisync.common.errors import BadInput
 
@@ -16,6 +16,7 @@ SHUFFLES = st.one_of(st.none(), st.builds(Shuffle, st.integers(0, 99), st.intege
 RUNS = st.lists(  # the ranks, the batch size and how many batches of each until it is stopped
     st.tuples(st.integers(1, 5), st.integers(1, 9), st.integers(0, 6)), max_size=5
 )
+LAST = st.sampled_from(["drop", "pad", "keep"])
 
 
 def rows_of(ranges):
@@ -53,15 +54,29 @@ def test_a_state_saved_by_any_version_of_numpy_names_the_same_rows():
     assert order.permutation(0).tolist()[:8] == [13, 1, 14, 3, 4, 10, 12, 9]
 
 
+def whole_of(division, ranks):
+    """The rows of each batch that count."""
+    batches = [(rank, number) for number in range(division.batches) for rank in range(ranks)]
+    return [rows_of(division.batch(*one))[: division.share(*one).rows] for one in batches]
+
+
+def test_a_rank_that_is_left_without_a_row_gets_one_of_the_same_step_that_does_not_count():
+    division = Division(Left([(0, 5)]), 3, 1, True, "keep")
+    assert [division.share(rank, 1) for rank in range(3)] == [Share(0, 2), Share(1, 2), Share(1, 2)]
+    assert [division.batch(rank, 1) for rank in range(3)] == [[(3, 4)], [(3, 4)], [(4, 5)]]
+    padded = Division(Left([(0, 5)]), 3, 1, True, "pad")
+    assert padded.batch(0, 1) == []
+
+
 @settings(max_examples=400, deadline=None)
-@given(st.integers(0, 300), st.booleans(), st.booleans(), RUNS)
+@given(st.integers(0, 300), st.booleans(), LAST, RUNS)
 def test_no_row_is_lost_or_repeated_over_stops_and_other_numbers_of_ranks(
-    rows, in_order, pad, runs
+    rows, in_order, last, runs
 ):
     position, seen = Position(), []
     for ranks, size, stop in runs:
         left = left_at(position, rows, in_order)
-        division = Division(left, ranks, size, in_order, pad)
+        division = Division(left, ranks, size, in_order, last)
         taken = min(stop, left.rows // (ranks * size))
         for number in range(taken):
             parts = [rows_of(division.batch(rank, number)) for rank in range(ranks)]
@@ -70,10 +85,8 @@ def test_no_row_is_lost_or_repeated_over_stops_and_other_numbers_of_ranks(
         position = Position(0, (*position.taken, Taken(ranks, size, taken)))
         position = Position.from_json(json.loads(json.dumps(position.to_json())))
     left = left_at(position, rows, in_order)
-    last = Division(left, 3, 4, in_order, pad=True)
-    rest = [
-        rows_of(last.batch(rank, number)) for number in range(last.batches) for rank in range(3)
-    ]
+    rest = whole_of(Division(left, 3, 4, in_order, "pad"), 3)
+    assert rest == whole_of(Division(left, 3, 4, in_order, "keep"), 3)
     assert max(map(len, rest), default=0) <= 4
     assert sorted(seen + list(itertools.chain(*rest))) == list(range(rows))
     if in_order:
@@ -81,14 +94,15 @@ def test_no_row_is_lost_or_repeated_over_stops_and_other_numbers_of_ranks(
 
 
 @settings(deadline=None)
-@given(st.integers(0, 200), st.integers(1, 6), st.integers(1, 9), st.booleans(), st.booleans())
+@given(st.integers(0, 200), st.integers(1, 6), st.integers(1, 9), st.booleans(), LAST)
 def test_every_rank_has_as_many_batches_and_in_order_they_are_the_rows_one_after_the_other(
-    rows, ranks, size, in_order, pad
+    rows, ranks, size, in_order, last
 ):
-    whole = Division(left_at(Position(), rows, in_order), ranks, size, in_order, pad)
-    assert whole.batches == (-(-rows // (ranks * size)) if pad else rows // (ranks * size))
+    whole = Division(left_at(Position(), rows, in_order), ranks, size, in_order, last)
+    all_in = rows // (ranks * size)
+    assert whole.batches == (all_in if last == "drop" else -(-rows // (ranks * size)))
     if in_order:
-        batches = [rows_of(whole.batch(k, n)) for n in range(whole.batches) for k in range(ranks)]
+        batches = whole_of(whole, ranks)
         assert list(itertools.chain(*batches)) == list(range(sum(map(len, batches))))
 
 

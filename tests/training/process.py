@@ -1,6 +1,8 @@
 """One process of a training on `Memory`, alone or under torchrun:
 
-python -m tests.training.process JOB OUT [--steps N] [--every N] [--resume] [--still]
+python -m tests.training.process JOB OUT [--steps N] [--every N] [--resume] [--still] [--rows N]
+
+With --rows it trains on JOB/N.parquet, 66 rows at a time.
 
 It writes its number to OUT/pid.RANK, and OUT/begun.RANK once it asks for its first batch. --still
 is without dropout, whose random numbers are each process's own.
@@ -16,6 +18,7 @@ import torch
 import migrate
 from migrate.training.converted_task import open_converted
 from migrate.training.distributed.processes import joined, rank, ranks
+from migrate.training.reading import open_columns, reading_of
 from migrate.training.trainer import Settings, train
 from tests.training.memory import Memory
 
@@ -36,6 +39,7 @@ def main():
     parser.add_argument("--every", type=int, default=10)
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--still", action="store_true")
+    parser.add_argument("--rows", type=int)
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.still:
@@ -44,13 +48,19 @@ def main():
         args.out.mkdir(parents=True, exist_ok=True)
         (args.out / f"pid.{rank()}").write_text(str(os.getpid()))
         torch.manual_seed(rank())
-        task = open_converted(migrate.open_checkpoint(args.job / "clicks.ckpt")).task
+        converted = open_converted(migrate.open_checkpoint(args.job / "clicks.ckpt"))
+        task = converted.task
         if ranks() > 1:
             from migrate.training.distributed.sharding import distribute
 
             task = distribute(task)
-        data = Watched(np.load(args.job / "clicks.npz"), epochs=30)
-        data.begun = args.out / f"begun.{rank()}"
+        if args.rows is None:
+            data = Watched(np.load(args.job / "clicks.npz"), epochs=30)
+            data.begun = args.out / f"begun.{rank()}"
+        else:
+            reading = reading_of(converted.inputs, {}, {}, "clicked", "day")
+            path = str(args.job / f"{args.rows}.parquet")
+            data = open_columns([path], reading, 66 // ranks(), 2)
         train(task, data, str(args.out), Settings(args.steps, args.every, 10), args.resume)
 
 

@@ -235,6 +235,7 @@ def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsy
     assert json.loads((tmp_path / "report.json").read_text()) == {
         "schema": "semisync.train/1",
         "steps": 2,
+        "rows": {"read": 2048, "trained": 2048, "dropped": 0},
     }
     assert list(json.loads((tmp_path / "log.jsonl").read_text())) == ["step", "loss"]
 

@@ -73,6 +73,24 @@ class Position(NamedTuple):
         return position
 
 
+class Share(NamedTuple):
+    """How many rows a rank's batch adds to a global batch, and how many that has.
+
+    Attributes:
+        rows: of the rank; 0 where a row of another's stands in for what it has not.
+        of: of all ranks.
+
+    Examples:
+        >>> from migrate.data import Column, open_data
+        >>> schema, share = [Column("clicked", "label")], lambda rows: rows.share
+        >>> list(open_data("clicks.parquet", schema, 3, last="keep", convert=share))
+        [Share(rows=3, of=3), Share(rows=3, of=3), Share(rows=2, of=2)]
+    """
+
+    rows: int
+    of: int
+
+
 class Left:
     """Rows of the order: ranges, one after the other."""
 
@@ -105,23 +123,42 @@ class Division:
     Args:
         in_order: a global batch is a range of them; otherwise each rank has one range, and a
             global batch is a batch of each.
-        pad: the last, partial global batch is one too.
+        last: what becomes of the last, partial global batch, as `open_data` has it.
     """
 
-    def __init__(self, left: Left, ranks: int, batch_size: int, in_order: bool, pad: bool) -> None:
+    def __init__(
+        self, left: Left, ranks: int, batch_size: int, in_order: bool, last: str = "drop"
+    ) -> None:
         self._left, self._ranks, self._size = left, ranks, batch_size
-        self._in_order = in_order
+        self._in_order, self._last, self.rows = in_order, last, left.rows
         self._whole, self._rest = divmod(left.rows, ranks * batch_size)
-        self.batches = self._whole + int(pad and self._rest > 0)
+        self.batches = self._whole + int(last != "drop" and self._rest > 0)
 
     def batch(self, rank: int, number: int) -> List[Range]:
-        """The rows of a rank's batch; fewer than the batch size, perhaps none, in a padded one."""
+        """The rows of a rank's batch.
+
+        Of the last, partial global batch they are fewer than the batch size. A rank that is left
+        without one has none, or, where they are kept, the first.
+        """
         if number == self._whole:
-            start, ranks = self._whole * self._ranks * self._size, self._ranks
-            shares = (self._rest * k // ranks for k in (rank, rank + 1))
-            return self._left.part(*(start + share for share in shares))
+            first, last = self._part(rank)
+            if first == last and self._last == "keep":
+                first, last = 0, 1
+            start = self._whole * self._ranks * self._size
+            return self._left.part(start + first, start + last)
         ahead = number * self._ranks + rank if self._in_order else rank * self._whole + number
         return self._left.part(ahead * self._size, (ahead + 1) * self._size)
+
+    def share(self, rank: int, number: int) -> Share:
+        """What a rank's batch is of its global batch."""
+        if number == self._whole:
+            first, last = self._part(rank)
+            return Share(last - first, self._rest)
+        return Share(self._size, self._ranks * self._size)
+
+    def _part(self, rank: int) -> Range:
+        """A rank's rows of the last, partial global batch."""
+        return self._rest * rank // self._ranks, self._rest * (rank + 1) // self._ranks
 
     def after(self, batches: int) -> Left:
         """What is left when each rank has taken the first `batches`, all of them whole."""
@@ -139,7 +176,7 @@ def left_at(position: Position, rows: int, in_order: bool) -> Left:
     """Which of an epoch's `rows` are left; raises BadInput if more were taken than there are."""
     left = Left([(0, rows)])
     for taken in position.taken:
-        division = Division(left, taken.ranks, taken.batch_size, in_order, pad=False)
+        division = Division(left, taken.ranks, taken.batch_size, in_order)
         if taken.batches > division.batches:
             raise BadInput(
                 f"the position says that {taken.ranks} ranks took {taken.batches} batches of "

@@ -1,24 +1,39 @@
 """BatchNorm over several processes: mean and variance of the global batch, as in one process.
 
 The processes add up their sums, and then their squared distances from the common mean; what goes
-back through the additions is added up too.
+back through the additions is added up too. Rows that only stand in for missing ones are left out.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import MethodType
-from typing import Any, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.nn.functional import all_reduce
 
+from migrate.data import Share
 from migrate.runtime import BatchNorm
+
+_SHARE: ContextVar[Optional[Share]] = ContextVar("share", default=None)
+
+
+@contextmanager
+def sharing(share: Optional[Share]) -> Iterator[None]:
+    """Says which share of the global batch a module is given; None: an equal one."""
+    token = _SHARE.set(share)
+    try:
+        yield
+    finally:
+        _SHARE.reset(token)
 
 
 def over_processes(module: nn.Module) -> None:
-    """Has every BatchNorm take its statistics over all processes, with shares of equal size."""
+    """Has every BatchNorm take its statistics over all processes."""
     for inner in module.modules():
         if isinstance(inner, BatchNorm):
             inner._statistics = MethodType(_statistics, inner)
@@ -28,8 +43,10 @@ def _statistics(norm: Any, x: torch.Tensor, channels: int) -> Tuple[torch.Tensor
     """As BatchNorm's own, of the global batch."""
     axes = [axis for axis in range(x.dim()) if axis != channels]
     shape = [-1 if axis == channels else 1 for axis in range(x.dim())]
-    count = x.numel() // max(x.shape[channels], 1) * dist.get_world_size()
-    mean = all_reduce(x.sum(axes)) / count
-    variance = all_reduce(((x - mean.reshape(shape)) ** 2).sum(axes)) / count
+    own = x.numel() // max(x.shape[channels], 1)
+    rows, of = _SHARE.get() or (1, dist.get_world_size())
+    count, counts = own // max(rows, 1) * of, float(rows > 0)
+    mean = all_reduce(x.sum(axes) * counts) / count
+    variance = all_reduce(((x - mean.reshape(shape)) ** 2).sum(axes) * counts) / count
     norm.move(mean, variance, count)
     return mean, variance

@@ -1,7 +1,8 @@
 """Whether several processes, each with a share of the batch, take the step of the whole batch.
 
-They average their gradients, so that the loss must be the mean of the losses of equal shares. That
-is tried on the first batch: a sum over the batch, or a loss over pairs of its rows, is refused.
+They average their gradients, so that the loss must be the mean of the losses of the shares, by
+their rows. That is tried on the first batch: a sum over the batch, or a loss over pairs of its
+rows, is refused.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -
     module.train(training)
     for table, default in zip(tables, defaults):
         table.default = default
-    together, mean = losses[0], sum(losses[1:]) / len(shares)
+    together, count = losses[0], len(shares)
+    mean = sum(one.weight(count) * loss for one, loss in zip(shares, losses[1:])) / count
     if abs(together - mean) > _TOLERANCE * max(abs(together), abs(mean)):
         raise UsageError(
             f"the loss of the first batch is {together:.6g}, and the mean over its {len(shares)} "
