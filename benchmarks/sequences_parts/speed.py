@@ -45,7 +45,7 @@ def moved(histories, setting, batches, repeats):
 
 
 def _in_blocks(packed, vectors):
-    return packed.blocks.gather(packed.blocks.spread(vectors))
+    return packed.tokens.blocks.gather(packed.tokens.blocks.spread(vectors))
 
 
 def _by_fbgemm(packed, vectors):

@@ -57,6 +57,14 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     add("--part", choices=("validation", "test"), default="test", help="(%(default)s)")
     add("--out", metavar="FILE", help="write the figures there, as JSON")
     add("--scores", metavar="FILE", help="write labels and logits of a ranking there, as Parquet")
+    add(
+        "--at",
+        metavar="WHEN",
+        nargs="+",
+        default=[],
+        help="when a model with buckets is asked: next, the time of the event to predict; last, "
+        "that of the last event; +N after it; or a time (next last)",
+    )
     add_device(parser)
 
 
@@ -77,6 +85,12 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=1 << 16,
         help="users or items of a file (%(default)s)",
+    )
+    add(
+        "--at",
+        metavar="WHEN",
+        help="when a model with buckets is asked: last, the time of a user's last event; +N after "
+        "it; or a time (last)",
     )
     add_device(parser)
 
@@ -139,14 +153,18 @@ def _evaluate(args: argparse.Namespace) -> int:
     if args.scores is not None:
         check_writable(args.scores)
     with joined(_DEADLINE, args.device) as device:
-        found = evaluate(open_trained(args.model, device), args.data, args.part, args.scores)
+        trained = open_trained(args.model, device)
+        found = evaluate(trained, args.data, args.part, args.scores, args.at)
         if rank() == 0:
             _tell(found, args)
     return 0
 
 
 def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
+    from migrate.sequences.training.run import tell_moments
+
     _tell_unknown(found["unknown"])
+    tell_moments(found["at one time"])
     say(f"{args.part}: {found['users']:,} users")
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):
         figures: Dict[str, Any] = found[name]
@@ -157,7 +175,7 @@ def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from migrate.sequences.export import export
+    from migrate.sequences.export import asking_of, export
     from migrate.sequences.training.run import known, open_trained
     from migrate.training.distributed.devices import device_of
 
@@ -165,8 +183,10 @@ def _export(args: argparse.Namespace) -> int:
     trained = open_trained(args.model, device_of(args.device))
     histories, unknown = known(trained, args.data)
     _tell_unknown(unknown)
-    export(trained, histories, args.out, args.top or 0, args.without_seen, args.part_size)
-    say(f"{len(trained.catalog):,} items, {len(histories.users):,} users: {args.out}")
+    asking = asking_of(trained, args.at)
+    export(trained, histories, args.out, args.top or 0, args.without_seen, args.part_size, asking)
+    when = "" if asking is None else f" {asking}"
+    say(f"{len(trained.catalog):,} items, {len(histories.users):,} users{when}: {args.out}")
     return 0
 
 

@@ -7,7 +7,7 @@
 
 1. The product of a user's vector and an item's is the score; the best are exactly those of the
    largest scores, of equal ones the item of the smaller id.
-2. A user's vector is of all the files hold of it.
+2. A user's vector is of all the files hold of it, with a bias by time asked at a stated time.
 3. A part is written beside its place and moved there. An export that was interrupted continues with
    the parts that are missing; one of another model, other data or other settings is refused.
 """
@@ -27,13 +27,14 @@ from torch import Tensor
 from migrate.sequences.batches import plan
 from migrate.sequences.histories import Histories
 from migrate.sequences.model import RetrievalModel
-from migrate.sequences.packing import pack, whole
+from migrate.sequences.packing import Asking, pack, whole
 from migrate.sequences.ranks import Seen, scored
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import source_of
 from migrate.sequences.training.feed import digest
 from migrate.sequences.training.measuring import item_vectors
 from migrate.sequences.training.run import Trained
+from migrate.sequences.training.settings import check_asked
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import replacing, write_text
 
@@ -76,6 +77,7 @@ def export(
     top: int = 0,
     without_seen: bool = False,
     part: int = 1 << 16,
+    asking: Optional[Asking] = None,
 ) -> None:
     """Writes all vectors, and with `top` so many best items for each user.
 
@@ -83,6 +85,7 @@ def export(
         histories: items are rows of the model's catalog.
         without_seen: no item that the user had before is among the best.
         part: users or items of a file.
+        asking: when users are asked, as `asking_of` says.
 
     Raises:
         UsageError: the folder has another export.
@@ -90,7 +93,7 @@ def export(
     """
     if not isinstance(trained.model, RetrievalModel):
         raise UsageError("a ranking has no vectors that give its scores; train a retrieval")
-    settings = {"top": top, "without seen": without_seen, "part": part}
+    settings = {"top": top, "without seen": without_seen, "part": part, "asked": asking}
     _begin(folder, {"step": trained.step, **settings, "data": _data(trained, histories)})
     items = item_vectors(trained.model)
     _check(items)
@@ -105,7 +108,7 @@ def export(
         if all(map(os.path.exists, paths)):
             continue
         users = histories.told("user", histories.users[own])
-        vectors = user_vectors(trained, histories, whole(histories, own))
+        vectors = user_vectors(trained, histories, whole(histories, own), asking)
         _check(vectors)
         _write(paths[0], {"user": users, "vector": _lists(vectors)})
         if top:
@@ -113,8 +116,25 @@ def export(
             _write(paths[1], {"user": users, **_best_columns(trained, vectors, items, top, seen)})
 
 
+def asking_of(trained: Trained, text: Optional[str]) -> Optional[Asking]:
+    """When users are asked, by default at their last event; None where it has no influence.
+
+    Raises:
+        UsageError: a time that means nothing.
+    """
+    if not trained.settings.model.timed and text is None:
+        return None
+    asking = Asking.of("last" if text is None else text)
+    if asking.of_log:
+        raise UsageError("an export has no event to predict; it is asked at last, +N, or a time")
+    check_asked([asking], trained.settings.model)
+    return asking
+
+
 @torch.no_grad()
-def user_vectors(trained: Trained, histories: Histories, ends: Ends) -> Tensor:
+def user_vectors(
+    trained: Trained, histories: Histories, ends: Ends, asking: Optional[Asking] = None
+) -> Tensor:
     """[n, dim], of the events up to each end."""
     settings, model = trained.settings, trained.model
     assert isinstance(model, RetrievalModel)
@@ -122,7 +142,7 @@ def user_vectors(trained: Trained, histories: Histories, ends: Ends) -> Tensor:
     sizes = ends.ends.clip(max=settings.model.length)
     found = torch.empty(len(sizes), settings.model.dim)
     for batch in plan(sizes, settings.training.tokens):
-        packed = pack(source, ends.some(batch)).to(model.tower.device)
+        packed = pack(source, ends.some(batch), asking).to(model.tower.device)
         found[batch] = model.user_vectors(packed).cpu()
     return found
 

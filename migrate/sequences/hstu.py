@@ -28,9 +28,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from migrate.sequences.in_blocks import InBlocks
-from migrate.sequences.packed import Packed
-from migrate.sequences.pairs import Pairs
+from migrate.sequences.pairs import InBlocks, Pairs
+from migrate.sequences.tokens import Tokens
 from migrate.sequences.tower import Tower
 
 if TYPE_CHECKING:
@@ -75,13 +74,13 @@ class Hstu(Tower):
             HstuLayer(dim, heads, length, buckets, dropout) for _ in range(layers)
         )
 
-    def among(self, packed: Packed, vectors: Tensor) -> Union[InBlocks, Fused]:
+    def among(self, tokens: Tokens, vectors: Tensor) -> Union[InBlocks, Fused]:
         """As they are for the kernels, else in blocks."""
         if not has_kernels(vectors):
-            return InBlocks(packed, self.buckets)
+            return InBlocks(tokens, self.buckets)
         from migrate.sequences.fused.attention import Fused
 
-        return Fused(packed, self.buckets > 0)
+        return Fused(tokens, self.buckets > 0)
 
 
 class HstuLayer(nn.Module):

@@ -49,7 +49,7 @@ class RetrievalModel(nn.Module):
         self.table, self.tower, self.task = table, tower, task
 
     def loss(self, packed: Packed, generator: Optional[torch.Generator] = None) -> Tensor:
-        """The mean loss over the items that another one follows.
+        """The mean loss over the items that follow another moment's.
 
         Args:
             packed: a batch.
@@ -59,16 +59,16 @@ class RetrievalModel(nn.Module):
             A scalar.
 
         Raises:
-            BadInput: no item is followed by another one.
+            BadInput: no sequence has items of two moments.
         """
-        seen, places = _plain(packed).followed()
-        following = packed.items[places + 1]
+        seen, places, asking, at = _plain(packed).followed()
+        following = packed.items[at]
         drawn = self.task.draw(following, generator)
         rows = torch.cat([packed.items, drawn.rows])
         own, others = self.table(rows).split([len(packed.items), len(drawn.rows)])
-        states = self.tower(own[places], seen)
+        states = self.tower(own[places], seen)[asking]
         with torch.autocast(states.device.type, enabled=False):  # scores are differences
-            return self.task.loss(states.to(own), following, own[places + 1], drawn, others)
+            return self.task.loss(states.to(own), following, own[at], drawn, others)
 
     def forward(self, packed: Packed) -> Tensor:
         """The loss, for wrappers.
@@ -108,7 +108,7 @@ class RetrievalModel(nn.Module):
 
 
 class RankingModel(nn.Module):
-    """What a user does with each item.
+    """What a user does with each item, from what was before its moment: see `Packed.begins`.
 
     Args:
         table: any module from rows of items to vectors [dim].
@@ -163,7 +163,7 @@ class RankingModel(nn.Module):
         return self.loss(packed)
 
     def logits(self, packed: Packed) -> Dict[str, Tensor]:
-        """The logits of every item, candidates included, from what came before it.
+        """The logits of every item, candidates included, from what was before its moment.
 
         Args:
             packed: a batch.
@@ -172,7 +172,7 @@ class RankingModel(nn.Module):
             By label [T].
         """
         mixed = self.task.interleave(self.table(packed.items), packed)
-        states = self.tower(mixed.tokens, mixed.packed)
+        states = self.tower.states(mixed.vectors, mixed.tokens)
         return self.task.logits(states[mixed.items])
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, Mapping, Optional, Sequence, Tuple
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from migrate.sequences.blocks import Blocks
+from migrate.sequences.tokens import Sees, Tokens, numbered
 from semisync.common.errors import BadInput
 
 
@@ -104,14 +104,13 @@ class Packed:
         return self.offsets[1:] - 1
 
     @functools.cached_property
-    def longest(self) -> int:
-        """How many items the longest sequence has."""
-        return int(self.lengths.max())
-
-    @functools.cached_property
-    def blocks(self) -> Blocks:
-        """How sequences of about one length stand side by side."""
-        return Blocks(self.offsets)
+    def tokens(self) -> Tokens:
+        """Each item as a token: it sees all up to itself, of candidates only itself."""
+        sees = None
+        if self.targets is not None:
+            sees = Sees(self.places(), numbered(self.offsets))
+        asked = None if self.times is None else self.next_times()
+        return Tokens(self.offsets, self.places(), self.times, asked, sees)
 
     def places(self) -> Tensor:
         """Each item's number in its sequence, from 0; all candidates have that of the first.
@@ -119,8 +118,7 @@ class Packed:
         Returns:
             int64 [T].
         """
-        starts = self.offsets[:-1].repeat_interleave(self.lengths)
-        places = torch.arange(len(self.items), device=starts.device) - starts
+        places = numbered(self.offsets)
         if self.targets is None:
             return places
         seen = self.lengths - self.targets
@@ -150,31 +148,55 @@ class Packed:
         candidates = self.candidates()
         return following if candidates is None else torch.where(candidates, self.times, following)
 
-    def followed(self) -> Tuple[Packed, Tensor]:
-        """The items that another one of their sequence follows.
+    def begins(self) -> Tensor:
+        """Whether each item begins a moment: none of a moment's items is before another.
+
+        Items in a row whose times are equal are of one moment, as are all candidates of a sequence.
 
         Returns:
-            These items as a `Packed`, and their places, int64 [n]. What follows the one at a place
-            stands at the next place.
+            bool [T].
+        """
+        begins = torch.ones_like(self.items, dtype=torch.bool)
+        if self.times is not None:
+            begins[1:] = self.times[1:] != self.times[:-1]
+        candidates = self.candidates()
+        if candidates is not None:
+            begins[1:] &= ~(candidates[1:] & candidates[:-1])
+        begins[self.offsets[:-1]] = True
+        return begins
+
+    def followed(self) -> Followed:
+        """What is learned of next items: each is asked for after all that was before its moment.
+
+        Returns:
+            `Followed`.
 
         Raises:
-            BadInput: no sequence has two items.
+            BadInput: no sequence has items of two moments.
         """
-        there = torch.ones_like(self.items, dtype=torch.bool)
-        there[self.last] = False
-        lengths = self.lengths - 1
+        begins = self.begins()
+        moments, first = begins.cumsum(0) - 1, begins.nonzero().squeeze(1)
+        last = moments[self.last]
+        there = moments < last.repeat_interleave(self.lengths)
+        ends = F.pad(there.cumsum(0), (1, 0))
+        lengths = ends[self.offsets].diff()
         kept = lengths > 0
         if not bool(kept.any()):
-            raise BadInput("no sequence of a batch has two items: there is nothing to learn")
+            raise BadInput(
+                "no sequence of a batch has items of two moments: there is nothing to learn"
+            )
         times = self.times
-        own = Packed(
+        seen = Packed(
             self.items[there],
             F.pad(lengths[kept].cumsum(0), (1, 0)),
             None if times is None else times[there],
             {name: part[there] for name, part in self.labels.items()},
-            None if times is None else times[self.last[kept]],
+            None if times is None else times[first[last]][kept],
         )
-        return own, there.nonzero().squeeze(1)
+        earliest = moments[self.offsets[:-1]].repeat_interleave(self.lengths)
+        following = (moments > earliest).nonzero().squeeze(1)
+        asking = ends[first[moments[following]] - 1]
+        return Followed(seen, there.nonzero().squeeze(1), asking, following)
 
     def to(self, device: Any) -> Packed:
         """The same on another device.
@@ -197,6 +219,22 @@ class Packed:
             moved(self.asked),
             moved(self.targets),
         )
+
+
+class Followed(NamedTuple):
+    """Next items, and what each is asked of.
+
+    Attributes:
+        seen: the items before the last moment of each sequence.
+        places: where these stand in the batch, int64 [n].
+        asking: which of `seen` each of the next items is asked of, int64 [m].
+        following: where the next items stand in the batch, int64 [m].
+    """
+
+    seen: Packed
+    places: Tensor
+    asking: Tensor
+    following: Tensor
 
 
 def _joined(parts: Sequence[Any]) -> Tensor:

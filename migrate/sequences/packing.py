@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Optional, Tuple
+import re
+from typing import Dict, NamedTuple, Optional, Tuple, Union
 
 import numpy
 import torch
 
 from migrate.sequences.histories import Histories
 from migrate.sequences.packed import Packed
-from migrate.sequences.splits import Ends
+from migrate.sequences.splits import Ends, moments, seconds
 from semisync.common.errors import BadInput
 
 
@@ -60,8 +61,8 @@ class Source(NamedTuple):
 
     Attributes:
         length: the events of a sequence, the last ones of a history.
-        first_user: the row of the first user; each sequence begins with its own user's, at the
-            time of its first event. None: with its first event.
+        first_user: the row of the first user; each sequence begins with its own user's, one unit of
+            time before its first event. None: with its first event.
     """
 
     histories: Histories
@@ -69,48 +70,153 @@ class Source(NamedTuple):
     first_user: Optional[int] = None
 
 
-def pack(
-    source: Source, ends: Ends, asked: bool = False, more: int = 0, candidates: int = 0
-) -> Packed:
+class Asking(NamedTuple):
+    """When what comes next is asked for, which a bias by time must be told.
+
+    Attributes:
+        after: that long after the last known event; None: not by that.
+        at: at this time, the same for all; where neither is given at the time of the event to
+            predict, which only a log knows.
+    """
+
+    after: Optional[int] = None
+    at: Optional[int] = None
+
+    @classmethod
+    def of(cls, text: Union[int, str]) -> Asking:
+        """ "next", of the event to predict, "last", "+N" after the last one, or a time; raises
+        UsageError for what means nothing."""
+        if text == "next":
+            return cls()
+        if text == "last":
+            return cls(after=0)
+        if isinstance(text, str) and re.fullmatch(r"\+[0-9]+", text):
+            return cls(after=int(text))
+        if isinstance(text, str) and re.fullmatch(r"-?[0-9]+", text):
+            text = int(text)
+        return cls(at=seconds(text, "it is asked", "next, last, +N, "))
+
+    @property
+    def of_log(self) -> bool:
+        """Whether only a log can tell."""
+        return self.after is None and self.at is None
+
+    def __str__(self) -> str:
+        if self.of_log:
+            return "asked at the time of the event to predict"
+        if self.at is not None:
+            return f"asked at {self.at}"
+        return (
+            f"asked {self.after} after the last event" if self.after else "asked at the last event"
+        )
+
+    def times(self, histories: Histories, ends: Ends) -> Optional[numpy.ndarray]:
+        """Of each of `ends`, where there are times.
+
+        Raises:
+            BadInput: what is known is of a later time.
+        """
+        if histories.times is None:
+            return None
+        at = histories.offsets[ends.users] + ends.ends
+        if self.of_log:
+            return histories.times[at]
+        last = histories.times[at - 1]
+        if self.after is not None:
+            return last + self.after
+        assert self.at is not None
+        if last.max() > self.at:
+            raise BadInput(
+                f"a user is asked at {self.at}, and its last known event is at {last.max()}; ask "
+                "then or later, or leave later events out of the files"
+            )
+        return numpy.full(len(last), self.at)
+
+
+def pack(source: Source, ends: Ends, asking: Optional[Asking] = None, more: int = 0) -> Packed:
     """What is known at each end.
 
     Args:
-        asked: for the event there, whose time is known.
+        asking: when what is next is asked for.
         more: events, beyond the source's length.
-        candidates: how many of the last events are.
     """
     histories = source.histories
     starts = numpy.maximum(ends.ends - source.length - more, 0)
     at, offsets = places(histories, ends.users, starts, ends.ends)
     items, times = histories.items[at], histories.times
     own = None if times is None else times[at]
-    when = None
-    if asked and times is not None:
-        when = torch.from_numpy(times[histories.offsets[ends.users] + ends.ends])
+    when = None if asking is None else asking.times(histories, ends)
     if source.first_user is not None:
         items = numpy.insert(items, offsets[:-1], ends.users + source.first_user)
-        own = None if own is None else numpy.insert(own, offsets[:-1], own[offsets[:-1]])
+        own = None if own is None else numpy.insert(own, offsets[:-1], own[offsets[:-1]] - 1)
         offsets = offsets + numpy.arange(len(offsets))
     return Packed(
         torch.from_numpy(items),
         torch.from_numpy(offsets),
         None if own is None else torch.from_numpy(own),
-        {name: torch.from_numpy(values[at]) for name, values in histories.labels.items()}
-        if source.first_user is None
-        else {},
-        when,
-        torch.full((len(starts),), candidates) if candidates else None,
+        _labels(histories, at) if source.first_user is None else {},
+        None if when is None else torch.from_numpy(when),
     )
 
 
-def ask(source: Source, ends: Ends) -> Asked:
+def pack_pieces(source: Source, pieces: Ends) -> Packed:
+    """The events of each piece of `in_pieces`, after the last ones before their first moment; as
+    many as the source's length altogether."""
+    histories = source.histories
+    first = histories.offsets[pieces.users]
+    before = moments(histories)[first + pieces.ends] - first
+    assert pieces.stops is not None
+    starts = numpy.maximum(before - (source.length - (pieces.stops - pieces.ends)), 0)
+    at, offsets = places(histories, pieces.users, starts, pieces.stops)
+    number = at - numpy.repeat(first, numpy.diff(offsets))
+    of = numpy.repeat(numpy.arange(len(first)), numpy.diff(offsets))
+    at = at[(number < before[of]) | (number >= pieces.ends[of])]
+    lengths = before - starts + pieces.stops - pieces.ends
+    times = histories.times
+    return Packed(
+        torch.from_numpy(histories.items[at]),
+        torch.from_numpy(numpy.append(0, numpy.cumsum(lengths))),
+        None if times is None else torch.from_numpy(times[at]),
+        _labels(histories, at),
+    )
+
+
+def in_pieces(histories: Histories, ends: Ends, most: int) -> Ends:
+    """The events from `ends` to `stops`, at most so many of a user at a time: whole moments, but
+    for a moment of more events, which is in pieces of its own."""
+    begins = moments(histories)
+    starts = numpy.unique(begins)
+    assert ends.stops is not None
+    users, first = ends.users, histories.offsets[ends.users]
+    at, stop = first + ends.ends, first + ends.stops
+    found = []
+    while len(at):
+        end = numpy.minimum(at + most, stop)
+        end = numpy.where(begins[end] > at, begins[end], end)
+        own = starts[numpy.searchsorted(starts, at, "right")]  # where the moment of `at` ends
+        end = numpy.where(begins[at] < at, numpy.minimum(end, own), end)
+        found.append((users, at, end))
+        left = end < stop
+        users, at, stop = users[left], end[left], stop[left]
+    users, at, end = (numpy.concatenate(parts) for parts in zip(*found))
+    order = numpy.argsort(at)
+    users, at, end = users[order], at[order], end[order]
+    first = histories.offsets[users]
+    return Ends(users, at - first, end - first)
+
+
+def _labels(histories: Histories, at: numpy.ndarray) -> Dict[str, torch.Tensor]:
+    return {name: torch.from_numpy(values[at]) for name, values in histories.labels.items()}
+
+
+def ask(source: Source, ends: Ends, asking: Asking) -> Asked:
     """Each sequence with the event at its end as what is asked for."""
     histories = source.histories
     zero = numpy.zeros_like(ends.ends)
     at, offsets = places(histories, ends.users, zero, ends.ends)
     targets = histories.items[histories.offsets[ends.users] + ends.ends]
     seen = torch.from_numpy(histories.items[at]), torch.from_numpy(offsets)
-    return Asked(pack(source, ends, asked=True), torch.from_numpy(targets), seen)
+    return Asked(pack(source, ends, asking), torch.from_numpy(targets), seen)
 
 
 def whole(histories: Histories, users: Optional[slice] = None) -> Ends:

@@ -1,27 +1,27 @@
-"""What an item may know of those before it: which it sees, and how far back they lie.
+"""What a token may know of those before it: which it sees, and how far back they lie.
 
 A tower asks once per batch, and its layers share the answer, block by block (`migrate.sequences.
-blocks`). Of a block of b sequences of n items, the one that looks is row i, the one that it looks
+blocks`). Of a block of b sequences of n tokens, the one that looks is row i, the one that it looks
 at column j.
 """
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional
+from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from migrate.sequences.packed import Packed
+from migrate.sequences.tokens import Tokens
 from semisync.common.errors import BadInput
 
 _STEP = 0.301  # of the logarithm, as the authors of HSTU have it: about that of 2 to the base 10
 
 
 class Pairs(NamedTuple):
-    """visible    bool [b or 1, n, n]: j <= i, and j is not a candidate, or i itself
+    """visible    bool [b or 1, n, n]: whether i sees j
     distances  int64 [b or 1, n, n]: of the places, at least 0
-    ages       int64 [b, n, n]: the bucket of the time from j to the item after i; None: no times
+    ages       int64 [b, n, n]: the bucket of the time from j to when i is asked; None: no times
     """
 
     visible: Tensor
@@ -29,7 +29,19 @@ class Pairs(NamedTuple):
     ages: Optional[Tensor] = None
 
 
-def pairs(packed: Packed, buckets: int = 0) -> List[Pairs]:
+class InBlocks:
+    """Tokens in the order of their blocks. buckets: of ages; 0: times have no influence."""
+
+    def __init__(self, tokens: Tokens, buckets: int) -> None:
+        self._blocks, self._pairs = tokens.blocks, pairs(tokens, buckets)
+        self.spread, self.gather = self._blocks.spread, self._blocks.gather
+
+    def each(self, spread: Tensor) -> Iterator[Tuple[Tensor, Pairs]]:
+        """Each block [sequences, length, ...] of what is spread, with its pairs."""
+        return zip(self._blocks.split(spread), self._pairs)
+
+
+def pairs(tokens: Tokens, buckets: int = 0) -> List[Pairs]:
     """Those of each block.
 
     Args:
@@ -38,21 +50,21 @@ def pairs(packed: Packed, buckets: int = 0) -> List[Pairs]:
     Raises:
         BadInput: ages are wanted of a batch without times.
     """
-    found = _places(packed)
-    check_times(packed, buckets > 0)
+    found = _places(tokens)
+    check_times(tokens, buckets > 0)
     if not buckets:
         return found
-    assert packed.times is not None
-    times, asked = _by_block(packed, packed.times), _by_block(packed, packed.next_times())
+    assert tokens.times is not None and tokens.asked is not None
+    times, asked = _by_block(tokens, tokens.times), _by_block(tokens, tokens.asked)
     return [
         pair._replace(ages=bucket(later.unsqueeze(2) - earlier.unsqueeze(1), buckets))
         for pair, later, earlier in zip(found, asked, times)
     ]
 
 
-def check_times(packed: Packed, wanted: bool) -> None:
+def check_times(tokens: Tokens, wanted: bool) -> None:
     """Raises BadInput if times are wanted of a batch without."""
-    if wanted and packed.times is None:
+    if wanted and tokens.times is None:
         raise BadInput("the model has a bias by time, and the batch has no times")
 
 
@@ -62,24 +74,25 @@ def bucket(ages: Tensor, buckets: int) -> Tensor:
     return logs.long().clamp(max=buckets - 1)
 
 
-def _places(packed: Packed) -> List[Pairs]:
+def _places(tokens: Tokens) -> List[Pairs]:
+    orders = [
+        torch.arange(length, device=tokens.places.device).unsqueeze(0)
+        for _, length in tokens.blocks.shapes
+    ]
+    if tokens.sees is None:
+        return [_pairs(order, order.unsqueeze(2) >= order.unsqueeze(1)) for order in orders]
     found = []
-    for _, length in packed.blocks.shapes:
-        order = torch.arange(length, device=packed.items.device).unsqueeze(0)
-        distances = order.unsqueeze(2) - order.unsqueeze(1)
-        found.append(Pairs(distances >= 0, distances.clamp(min=0)))
-    candidates = packed.candidates()
-    if candidates is None:
-        return found
-    among = zip(found, _by_block(packed, candidates), _by_block(packed, packed.places()))
-    for number, (pair, candidate, places) in enumerate(among):
-        itself = torch.eye(candidate.shape[1], dtype=torch.bool, device=candidate.device)
-        distances = places.unsqueeze(2) - places.unsqueeze(1)
-        found[number] = Pairs(
-            pair.visible & (~candidate.unsqueeze(1) | itself), distances.clamp(min=0)
-        )
+    parts = (_by_block(tokens, part) for part in (tokens.places, *tokens.sees))
+    for order, places, known, event in zip(orders, *parts):
+        row, column = order.unsqueeze(2), order.unsqueeze(1)
+        own = (column >= event.unsqueeze(2)) & (column <= row)
+        found.append(_pairs(places, (column < known.unsqueeze(2)) | own))
     return found
 
 
-def _by_block(packed: Packed, part: Tensor) -> List[Tensor]:
-    return packed.blocks.split(packed.blocks.spread(part))
+def _pairs(places: Tensor, visible: Tensor) -> Pairs:
+    return Pairs(visible, (places.unsqueeze(2) - places.unsqueeze(1)).clamp(min=0))
+
+
+def _by_block(tokens: Tokens, part: Tensor) -> List[Tensor]:
+    return tokens.blocks.split(tokens.blocks.spread(part))

@@ -2,9 +2,12 @@
 
 1. Items and actions take turns: item, action, item, action. An action's vector is the sum over the
    labels of a learned one for 0 and one for 1. A candidate has no action.
-2. An item's state sees the item itself and every action before it, not its own: the logits of its
-   labels stand there (Zhai et al. 2024, section 2.2).
-3. The loss is the sum over labels of the mean log loss.
+2. An item's state sees the item itself, and the items and actions before its moment: the logits of
+   its labels stand there (Zhai et al. 2024, section 2.2). An action sees its own item too. What is
+   shown at one time is of one moment, `Packed.begins`: none sees what was done with another.
+3. The items of a moment have one place, as their actions have the next, so that their order has no
+   influence.
+4. The loss is the sum over labels of the mean log loss.
 """
 
 from __future__ import annotations
@@ -16,14 +19,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from migrate.sequences.packed import Packed
+from migrate.sequences.tokens import Sees, Tokens
 from semisync.common.errors import BadInput, UsageError
 
 
 class Interleaved(NamedTuple):
-    """tokens: [S, dim]; packed: their sequences; items: where each item's token stands, [T]."""
+    """vectors: [S, dim], of the tokens; items: where each item's token stands, [T]."""
 
-    tokens: Tensor
-    packed: Packed
+    vectors: Tensor
+    tokens: Tokens
     items: Tensor
 
 
@@ -73,18 +77,10 @@ class Ranking(nn.Module):
         sizes = 1 + acted.long()
         items = sizes.cumsum(0) - sizes
         done = self._labels(packed)[acted] + 2 * torch.arange(len(self.labels), device=items.device)
-        tokens = vectors.new_empty(int(sizes.sum()), vectors.shape[1])
-        tokens = tokens.index_copy(0, items, vectors)
-        tokens = tokens.index_copy(0, items[acted] + 1, self.actions(done).sum(1))
-        ends = torch.cat([packed.offsets[:1], sizes.cumsum(0)[packed.last]])
-        own = Packed(
-            packed.items.repeat_interleave(sizes),
-            ends,
-            None if packed.times is None else packed.times.repeat_interleave(sizes),
-            asked=packed.asked,
-            targets=packed.targets,
-        )
-        return Interleaved(tokens, own, items)
+        mixed = vectors.new_empty(int(sizes.sum()), vectors.shape[1])
+        mixed = mixed.index_copy(0, items, vectors)
+        mixed = mixed.index_copy(0, items[acted] + 1, self.actions(done).sum(1))
+        return Interleaved(mixed, _tokens(packed, sizes, items), items)
 
     def logits(self, states: Tensor) -> Dict[str, Tensor]:
         """The logits of items.
@@ -122,3 +118,38 @@ class Ranking(nn.Module):
         if bool(((labels != 0) & (labels != 1)).any()):
             raise BadInput("a label is neither 0 nor 1")
         return labels
+
+
+def _tokens(packed: Packed, sizes: Tensor, items: Tensor) -> Tokens:
+    """Items, each followed by its action where it has one.
+
+    Args:
+        sizes: tokens of each item, 1 or 2.
+        items: where each item's token stands.
+    """
+    begins = packed.begins()
+    moments = begins.cumsum(0) - 1
+    starts = packed.offsets[:-1]
+    start, number = (
+        part[starts].repeat_interleave(packed.lengths) for part in (items, moments)
+    )  # of each item's sequence: its first token, and its first moment
+    known = items[begins][moments] - start
+    places = 2 * (moments - number)
+    action = torch.arange(int(sizes.sum()), device=items.device)
+    action = action - items.repeat_interleave(sizes)  # 1, or 0 of an item
+    times = asked = None
+    if packed.times is not None:
+        later = packed.times[begins].roll(-1)  # when the moment after each is
+        later[moments[packed.last]] = (
+            packed.times[packed.last] if packed.asked is None else packed.asked
+        )
+        times = packed.times.repeat_interleave(sizes)
+        asked = torch.where(action == 1, later[moments].repeat_interleave(sizes), times)
+    sees = Sees(known.repeat_interleave(sizes), (items - start).repeat_interleave(sizes))
+    return Tokens(
+        torch.cat([items[starts], (items + sizes)[-1:]]),
+        places.repeat_interleave(sizes) + action,
+        times,
+        asked,
+        None if torch.equal(*sees) else sees,
+    )

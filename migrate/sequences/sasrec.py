@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from migrate.sequences.in_blocks import InBlocks
+from migrate.sequences.pairs import InBlocks
 from migrate.sequences.tower import Tower
 
 

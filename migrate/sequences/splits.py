@@ -1,10 +1,13 @@
 """Which part of each history is trained on, and which next items are asked for to measure.
 
-leave one out   the last event of each user is the test, the one before it the validation; a
-                user of fewer than three events is trained on alone
-by time         events before `validation` are trained on; the first of a user's at or after it,
-                and before `test`, is that user's validation, the first at or after `test` its
-                test. Each is asked for after all that the user did before
+leave one out   the last moment of each user is the test, the one before it the validation; a
+                user of fewer than three moments is trained on alone
+by time         events before `validation` are trained on; those of a user's at or after it, and
+                before `test`, are that user's validation, those at or after `test` its test
+
+A moment is all events of a user at one time; of data without times each event is one. No split cuts
+through a moment. Of a part the first event is asked for after all that the user did before, of
+several at its moment the one that the files have first; of a ranking all events are asked for.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ class Split(NamedTuple):
 class SplitAt:
     """Where the parts begin.
 
-    Without times one event of each part is left out per user.
+    Without times one moment of each part is left out per user.
 
     Args:
         validation: a time in the unit of the data's, None, or of timestamps also as text, in UTC,
@@ -104,10 +107,15 @@ def split(histories: Histories, at: SplitAt) -> Split:
     """
     lengths = histories.lengths
     if at.validation is None and at.test is None:
-        out = numpy.where(lengths >= 3, 2, 0)
-        ends, stops = {"validation": lengths - 2, "test": lengths - 1}, [lengths - 1, lengths]
-        there = dict.fromkeys(PARTS, out > 0)
-        known = lengths - out
+        begins, starts = moments(histories), histories.offsets[:-1]
+        last = begins[histories.offsets[1:] - 1]
+        before = begins[numpy.maximum(last - 1, starts)]
+        ends, stops = (
+            {"validation": before - starts, "test": last - starts},
+            [last - starts, lengths],
+        )
+        there = dict.fromkeys(PARTS, before > starts)
+        known = numpy.where(before > starts, before - starts, lengths)
     else:
         first, second = _times(histories, at)
         known, later = _before(histories, first), _before(histories, second)
@@ -129,8 +137,23 @@ def split(histories: Histories, at: SplitAt) -> Split:
     return found
 
 
+def moments(histories: Histories) -> numpy.ndarray:
+    """Where the moment of each event begins, int64 [N + 1]; the last one is N."""
+    begins = numpy.ones(len(histories.items) + 1, bool)
+    if histories.times is not None:
+        begins[1:-1] = histories.times[1:] != histories.times[:-1]
+        begins[histories.offsets] = True
+    return numpy.maximum.accumulate(numpy.where(begins, numpy.arange(len(begins)), 0))
+
+
+def at_one_time(histories: Histories) -> float:
+    """The share of the events that share their moment with another."""
+    counts = numpy.unique(moments(histories)[:-1], return_counts=True)[1]
+    return float(counts[counts > 1].sum() / counts.sum())
+
+
 def _times(histories: Histories, at: SplitAt) -> tuple:
-    first, second = _seconds(at.validation), _seconds(at.test)
+    first, second = seconds(at.validation, "the split is"), seconds(at.test, "the split is")
     if first is None or second is None or first >= second:
         raise UsageError(
             f"the split is at {at.validation} for the validation and {at.test} for the test; give "
@@ -141,15 +164,20 @@ def _times(histories: Histories, at: SplitAt) -> tuple:
     return first, second
 
 
-def _seconds(time: Union[int, str, None]) -> Optional[int]:
-    """Of text those since 1970 in UTC, a fraction rounded up."""
+def seconds(time: Union[int, str, None], what: str, known: str = "") -> Optional[int]:
+    """Of text those since 1970 in UTC, a fraction rounded up.
+
+    Args:
+        what: begins the message of the UsageError for other text.
+        known: what else that is said to be expected.
+    """
     if not isinstance(time, str):
         return time
     try:
         moment = datetime.datetime.fromisoformat(time)
     except ValueError as error:
         raise UsageError(
-            f"the split is at {time!r}, expected a number, or a time such as 2024-01-31T12:00:00"
+            f"{what} at {time!r}, expected {known}a number, or a time such as 2024-01-31T12:00:00"
         ) from error
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=datetime.timezone.utc)

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from migrate.sequences.in_blocks import InBlocks
 from migrate.sequences.packed import Packed
+from migrate.sequences.pairs import InBlocks
+from migrate.sequences.tokens import Tokens
 from semisync.common.errors import BadInput, UsageError
 
 
@@ -49,21 +50,25 @@ class Tower(nn.Module):
 
     def forward(self, vectors: Tensor, packed: Packed) -> Tensor:
         """Raises BadInput for a sequence beyond `length`, or a batch without the times it needs."""
-        if packed.longest > self.length:
+        return self.states(vectors, packed.tokens)
+
+    def states(self, vectors: Tensor, tokens: Tokens) -> Tensor:
+        """The same of any tokens."""
+        if tokens.longest > self.length:
             raise BadInput(
-                f"a sequence has {packed.longest} tokens, and the model's longest {self.length}: "
+                f"a sequence has {tokens.longest} tokens, and the model's longest {self.length}: "
                 "keep the last ones"
             )
-        among = self.among(packed, vectors)
-        placed = vectors * math.sqrt(self.dim) + self.places[packed.places()]
-        tokens = among.spread(F.dropout(placed, self.dropout, self.training))
+        among = self.among(tokens, vectors)
+        placed = vectors * math.sqrt(self.dim) + self.places[tokens.places]
+        spread = among.spread(F.dropout(placed, self.dropout, self.training))
         for layer in self.layers:
-            tokens = layer(tokens, among)
-        return torch.as_tensor(self.norm(among.gather(tokens)))
+            spread = layer(spread, among)
+        return torch.as_tensor(self.norm(among.gather(spread)))
 
-    def among(self, packed: Packed, vectors: Tensor) -> Any:
+    def among(self, tokens: Tokens, vectors: Tensor) -> Any:
         """How the sequences stand, for all layers: it spreads tokens, and gathers them again."""
-        return InBlocks(packed, self.buckets)
+        return InBlocks(tokens, self.buckets)
 
     @property
     def device(self) -> torch.device:

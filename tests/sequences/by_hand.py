@@ -33,20 +33,41 @@ def left(state, tokens, norm):
     return numpy.stack([norm(x, state["norm.weight"], state["norm.bias"]) for x in tokens])
 
 
-def sees(i, j, seen):
-    """Whether token i sees j, of a sequence whose first `seen` are no candidates."""
-    return j == i or j < i and j < seen
+def in_order(n, times=None, asked=None, candidates=0):
+    """Of each item (its place, the items that it sees, when it is asked), the last ones
+    candidates."""
+    seen, found = n - candidates, []
+    for i in range(n):
+        now = None
+        if times is not None:
+            following = times[i] if asked is None else asked
+            now = times[i] if i >= seen else times[i + 1] if i + 1 < n else following
+        found.append((min(i, seen), [*range(min(i, seen)), i], now))
+    return found
+
+
+def in_turns(times, asked=None):
+    """The same of items and actions in turn, where none sees another of its time."""
+    found, moments = [], sorted(set(times))
+    for i, time in enumerate(times):
+        before = [
+            token for j in range(len(times)) if times[j] < time for token in (2 * j, 2 * j + 1)
+        ]
+        place = 2 * moments.index(time)
+        later = [*moments, time if asked is None else asked][moments.index(time) + 1]
+        found.append((place, [*before, 2 * i], time))
+        found.append((place + 1, [*before, 2 * i, 2 * i + 1], later))
+    return found
 
 
 def state_of(tower):
     return {name: value.detach().numpy() for name, value in tower.state_dict().items()}
 
 
-def hstu(tower, vectors, times=None, asked=None, candidates=0):
-    """What `Hstu` makes of one sequence: vectors [n, dim], times [n]."""
+def hstu(tower, vectors, standing, times=None):
+    """What `Hstu` makes of one sequence: vectors [n, dim], times [n], `in_order` or `in_turns`."""
     state, n, dim = state_of(tower), *vectors.shape
-    seen = n - candidates
-    places = [min(i, seen) for i in range(n)]
+    places, sees, asked = zip(*standing)
     heads, size = tower.layers[0].heads, dim // tower.layers[0].heads
     tokens = entered(state, vectors, places)
     for number in range(len(tower.layers)):
@@ -66,18 +87,10 @@ def hstu(tower, vectors, times=None, asked=None, candidates=0):
             found = numpy.zeros(dim)
             for head in range(heads):
                 at = slice(head * size, (head + 1) * size)
-                for j in range(n):
-                    if not sees(i, j, seen):
-                        continue
+                for j in sees[i]:
                     bias = own["bias.position"][places[i] - places[j]]
                     if times is not None:
-                        if i >= seen:
-                            now = times[i]
-                        elif i + 1 < n:
-                            now = times[i + 1]
-                        else:
-                            now = times[i] if asked is None else asked
-                        age = math.floor(math.log(max(1, abs(now - times[j]))) / 0.301)
+                        age = math.floor(math.log(max(1, abs(asked[i] - times[j]))) / 0.301)
                         bias += own["bias.time"][min(age, tower.buckets - 1)]
                     found[at] += silu(q[i][at] @ k[j][at] + bias) / tower.length * v[j][at]
             gated = norm_of_hstu(found, own["gate_norm.weight"], own["gate_norm.bias"]) * u[i]
@@ -120,12 +133,12 @@ def authors_hstu(tower, vectors, times):
     return F.normalize(x, dim=1)
 
 
-def sasrec(tower, vectors, times=None, asked=None, candidates=0):
-    """What `SasRec` makes of one sequence: vectors [n, dim]."""
+def sasrec(tower, vectors, standing, times=None):
+    """What `SasRec` makes of one sequence: vectors [n, dim], `in_order` or `in_turns`."""
     state, n, dim = state_of(tower), *vectors.shape
-    seen = n - candidates
+    places, sees, _ = zip(*standing)
     heads, size = tower.layers[0].heads, dim // tower.layers[0].heads
-    tokens = entered(state, vectors, [min(i, seen) for i in range(n)])
+    tokens = entered(state, vectors, places)
     for number in range(len(tower.layers)):
         own = {
             name.split(".", 2)[2]: value
@@ -143,9 +156,8 @@ def sasrec(tower, vectors, times=None, asked=None, candidates=0):
             found = numpy.zeros(dim)
             for head in range(heads):
                 at = slice(head * size, (head + 1) * size)
-                visible = [j for j in range(n) if sees(i, j, seen)]
-                shares = [math.exp(q[i][at] @ k[j][at] / math.sqrt(size)) for j in visible]
-                for j, share in zip(visible, shares):
+                shares = [math.exp(q[i][at] @ k[j][at] / math.sqrt(size)) for j in sees[i]]
+                for j, share in zip(sees[i], shares):
                     found[at] += share / sum(shares) * v[j][at]
             y = tokens[i] + own["outward.weight"] @ found + own["outward.bias"]
             normed = norm_of_sasrec(y, own["inner_norm.weight"], own["inner_norm.bias"])

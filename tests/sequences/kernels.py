@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from migrate.sequences import Hstu, Packed, hstu
+from migrate.sequences import Hstu, Packed, Ranking, hstu
 from semisync.common.errors import BadInput
 from tests.sequences import by_hand
 
@@ -23,13 +23,13 @@ def packed_of(lengths, **more):
     return Packed.of([numpy.arange(length) for length in lengths], times, **more).to(DEVICE)
 
 
-def states_and_gradients(tower, packed, kernels, monkeypatch):
+def states_and_gradients(tower, tokens, kernels, monkeypatch):
     monkeypatch.setattr(hstu, "has_kernels", lambda vectors: kernels)
     torch.manual_seed(1)
-    vectors = torch.randn(len(packed.items), tower.dim).to(DEVICE).requires_grad_()
-    counts = torch.randn(len(packed.items), tower.dim).to(DEVICE)
+    vectors = torch.randn(len(tokens.places), tower.dim).to(DEVICE).requires_grad_()
+    counts = torch.randn(len(tokens.places), tower.dim).to(DEVICE)
     tower.zero_grad()
-    states = tower(vectors, packed)
+    states = tower.states(vectors, tokens)
     (states * counts).sum().backward()
     return [states.detach(), vectors.grad, *(one.grad for one in tower.parameters())]
 
@@ -46,15 +46,36 @@ def states_and_gradients(tower, packed, kernels, monkeypatch):
 def test_the_kernels_give_the_states_and_gradients_of_the_blocks(
     lengths, dim, heads, buckets, targets, monkeypatch
 ):
+    packed = packed_of(lengths, targets=targets, asked=[2 * 10**7] * len(lengths))
+    check_kernels(packed.tokens, dim, heads, buckets, monkeypatch)
+
+
+def check_kernels(tokens, dim, heads, buckets, monkeypatch):
     torch.manual_seed(0)
-    tower = Hstu(dim, heads, layers=1, length=70, buckets=buckets).to(DEVICE)
+    tower = Hstu(dim, heads, layers=1, length=tokens.longest, buckets=buckets).to(DEVICE)
     for parameter in tower.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    packed = packed_of(lengths, targets=targets, asked=[2 * 10**7] * len(lengths))
-    expected = states_and_gradients(tower, packed, False, monkeypatch)
-    found = states_and_gradients(tower, packed, True, monkeypatch)
+    expected = states_and_gradients(tower, tokens, False, monkeypatch)
+    found = states_and_gradients(tower, tokens, True, monkeypatch)
     for one, other in zip(found, expected):
         assert float((one - other).abs().max()) <= 1e-5 * float(other.abs().max())
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        ([1, 3, 1, 5, 1, 1, 20, 1, 2, 1], [2, 1]),
+        ([37, 1], [1] * 15 + [2, 1]),  # a moment beyond a block; blocks that begin within an event
+    ],
+)
+def test_the_kernels_see_nothing_of_others_of_one_moment(sizes, monkeypatch):
+    times = [numpy.repeat(numpy.arange(len(own)) * 1000, own) for own in sizes]
+    labels = {"click": [time % 2 for time in times]}
+    packed = Packed.of(times, times, labels, targets=[0, 1]).to(DEVICE)
+    task = Ranking(16, ["click"]).to(DEVICE)
+    tokens = task.interleave(torch.zeros(len(packed.items), 16, device=DEVICE), packed).tokens
+    assert tokens.sees is not None
+    check_kernels(tokens, 16, 2, 24, monkeypatch)
 
 
 def test_with_the_kernels_a_new_tower_begins_with_the_states_of_the_authors_code(monkeypatch):

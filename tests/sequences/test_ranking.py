@@ -29,16 +29,21 @@ def model_of(make=Hstu, **more):
 
 
 def test_items_and_actions_take_turns_and_candidates_have_no_action():
-    model, packed = model_of(), batch(targets=[2, 0, 1])
+    model, packed = model_of(), batch(targets=[1, 0, 1])
     vectors = model.table(packed.items)
     mixed = model.task.interleave(vectors, packed)
-    assert mixed.packed.offsets.tolist() == [0, 6, 8, 13]
-    assert mixed.items.tolist() == [0, 2, 4, 5, 6, 8, 10, 12]
-    assert mixed.packed.times.tolist() == [1, 1, 5, 5, 5, 900, 3, 3, 2, 2, 4, 4, 80]
-    assert torch.equal(mixed.tokens[mixed.items], vectors)
+    tokens = mixed.tokens
+    assert tokens.offsets.tolist() == [0, 7, 9, 14]
+    assert mixed.items.tolist() == [0, 2, 4, 6, 7, 9, 11, 13]
+    assert tokens.times.tolist() == [1, 1, 5, 5, 5, 5, 900, 3, 3, 2, 2, 4, 4, 80]
+    assert tokens.asked.tolist() == [1, 5, 5, 900, 5, 900, 900, 3, 3, 2, 4, 4, 80, 80]
+    assert tokens.places.tolist() == [0, 1, 2, 3, 2, 3, 4, 0, 1, 0, 1, 2, 3, 4]
+    assert tokens.sees.known.tolist() == [0, 0, 2, 2, 2, 2, 6, 0, 0, 0, 0, 2, 2, 4]
+    assert tokens.sees.event.tolist() == [0, 0, 2, 2, 4, 4, 6, 0, 0, 0, 0, 2, 2, 4]
+    assert torch.equal(mixed.vectors[mixed.items], vectors)
     click_no, click_yes, buy_no, _ = model.task.actions.weight
-    torch.testing.assert_close(mixed.tokens[1], click_yes + buy_no)
-    torch.testing.assert_close(mixed.tokens[3], click_no + buy_no)
+    torch.testing.assert_close(mixed.vectors[1], click_yes + buy_no)
+    torch.testing.assert_close(mixed.vectors[3], click_no + buy_no)
 
 
 @pytest.mark.parametrize("targets", [None, [1, 0, 0]])
@@ -49,6 +54,25 @@ def test_an_items_logits_do_not_see_its_own_labels_and_see_those_before(targets)
     for name in ("click", "buy"):
         same = (before[name] == after[name]).tolist()
         assert same == [True, True, True, False, True, True, True, True]
+
+
+@pytest.mark.parametrize("make", [Hstu, SasRec])
+def test_items_of_one_moment_have_the_logits_of_each_alone_in_any_order(make):
+    model = model_of(make, **({"buckets": 16} if make is Hstu else {}))
+    items, times = torch.tensor([3, 1, 2, 0, 5, 4, 1]), torch.tensor([1, 5, 5, 5, 900, 900, 901])
+    clicks, buys = torch.tensor([1, 0, 1, 1, 0, 1, 0]), torch.tensor([0, 0, 1, 0, 0, 1, 1])
+    order = torch.tensor([0, 3, 1, 2, 5, 4, 6])
+
+    def logits(at, **more):
+        labels = {"click": [clicks[at]], "buy": [buys[at]]}
+        return model.logits(Packed.of([items[at]], [times[at]], labels, **more))["click"]
+
+    found = logits(torch.arange(7))
+    torch.testing.assert_close(logits(order), found[order])
+    for at in range(1, 7):
+        before = (times < times[at]).nonzero().squeeze(1)
+        alone = logits(torch.cat([before, torch.tensor([at])]), targets=[1])
+        torch.testing.assert_close(alone[-1], found[at])
 
 
 def test_candidates_logits_are_those_of_each_alone():

@@ -93,23 +93,27 @@ def test_gradients_are_finite_where_no_negative_is_left(kind):
     assert bool(states.grad.isfinite().all()) and bool(table.grad.isfinite().all())
 
 
-def test_the_model_learns_of_every_item_that_another_follows_at_the_time_of_that():
+def test_the_model_learns_of_every_item_after_a_moment_from_all_before_its_own():
     """A loss by hand, from states that see one item after the other."""
     torch.manual_seed(0)
     table = torch.nn.Embedding(ITEMS, DIM)
     tower = Hstu(DIM, 1, layers=1, length=9, buckets=8)
     model = RetrievalModel(table, tower, Retrieval(ITEMS, "all", temperature=0.5)).double()
-    items, times = [[3, 5, 5, 0], [6], [5, 1, 5]], [[1, 9, 10, 300], [4], [0, 0, 7]]
+    items = [[3, 5, 5, 0], [6], [5, 1, 5], [2, 2], [4, 0, 1, 6]]
+    times = [[1, 9, 10, 300], [4], [0, 0, 7], [8, 8], [1, 7, 7, 7]]
     losses = []
     for item, time in zip(items, times):
         for n in range(1, len(item)):
-            before = Packed.of([item[:n]], [time[:n]], asked=[time[n]])
+            known = sum(one < time[n] for one in time)
+            if not known:
+                continue
+            before = Packed.of([item[:known]], [time[:known]], asked=[time[n]])
             scores = model.user_vectors(before) @ model.item_vectors().T / 0.5
             losses.append(torch.nn.functional.cross_entropy(scores, torch.tensor([item[n]])))
     torch.testing.assert_close(model.loss(Packed.of(items, times)), torch.stack(losses).mean())
-    with pytest.raises(BadInput, match="no sequence of a batch has two items"):
-        model.loss(Packed.of([[1], [2]], [[0], [3]]))
-    candidates = Packed.of(items, times, targets=[1, 0, 2])
+    with pytest.raises(BadInput, match="no sequence of a batch has items of two moments"):
+        model.loss(Packed.of([[1], [2, 4]], [[0], [3, 3]]))
+    candidates = Packed.of(items, times, targets=[1, 0, 2, 1, 0])
     for use in (model.loss, model.user_vectors):
         with pytest.raises(UsageError, match="the batch has candidates"):
             use(candidates)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from migrate.sequences import Hstu, Packed, SasRec
+from migrate.sequences import Hstu, Packed, Ranking, SasRec
 from migrate.sequences.blocks import Blocks
 from migrate.sequences.pairs import bucket
 from semisync.common.errors import BadInput, UsageError
@@ -76,7 +76,22 @@ def test_a_tower_computes_its_papers_formula(make, reference, kind):
         times = packed.times[own].tolist() if tower.buckets else None
         asked = more["asked"][number] if kind == "asked" else None
         candidates = more["targets"][number] if kind == "candidates" else 0
-        expected = reference(tower, vectors[own].numpy(), times, asked, candidates)
+        standing = by_hand.in_order(LENGTHS[number], times, asked, candidates)
+        expected = reference(tower, vectors[own].numpy(), standing, times)
+        numpy.testing.assert_allclose(states[own], expected, rtol=1e-10, atol=1e-12)
+
+
+@every_tower
+def test_of_items_and_actions_in_turn_none_sees_others_of_its_moment(make, reference):
+    tower, asked = drawn(make), [10**7, 10**8, 10**9]
+    times = [[1, 5, 5, 5, 900, 901, 901], [3, 3, 3], [2, 40, 70, 70]]
+    packed = Packed.of(times, times, {"click": [[0] * len(one) for one in times]}, asked)
+    tokens = Ranking(DIM, ["click"]).interleave(torch.zeros(14, DIM), packed).tokens
+    vectors = torch.randn(28, DIM, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    states = tower.states(vectors, tokens).detach().numpy()
+    for own, begun, time in zip(each(tokens), times, asked):
+        standing, both = by_hand.in_turns(begun, time), [one for one in begun for _ in range(2)]
+        expected = reference(tower, vectors[own].numpy(), standing, both if tower.buckets else None)
         numpy.testing.assert_allclose(states[own], expected, rtol=1e-10, atol=1e-12)
 
 

@@ -9,25 +9,29 @@ import triton
 from torch import Tensor
 
 from migrate.sequences.fused import kernels
-from migrate.sequences.packed import Packed
 from migrate.sequences.pairs import check_times
+from migrate.sequences.tokens import Tokens
 
 _BLOCK = 32  # tokens of a program; on an H100 altogether faster than 64
 
 
 class Fused:
-    """A batch as it is, in the place of `migrate.sequences.in_blocks.InBlocks`.
+    """A batch as it is, in the place of `migrate.sequences.pairs.InBlocks`.
 
     Args:
         timed: whether times have an influence.
     """
 
-    def __init__(self, packed: Packed, timed: bool) -> None:
-        check_times(packed, timed)
-        self.offsets, self.longest = packed.offsets, packed.longest
-        self.places, self.candidates = packed.places().int(), packed.candidates()
-        self.times = packed.times if timed else None
-        self.asked = packed.next_times() if timed else None
+    def __init__(self, tokens: Tokens, timed: bool) -> None:
+        check_times(tokens, timed)
+        self.offsets, self.longest, self.places = (
+            tokens.offsets,
+            tokens.longest,
+            tokens.places.int(),
+        )
+        self.sees = None if tokens.sees is None else [part.int() for part in tokens.sees]
+        self.times = tokens.times if timed else None
+        self.asked = tokens.asked if timed else None
 
     def spread(self, packed: Tensor) -> Tensor:
         """Tokens keep their order."""
@@ -101,7 +105,7 @@ def _launch(
         batch.places,
         batch.times if timed else tokens,
         batch.asked if timed else tokens,
-        tokens if batch.candidates is None else batch.candidates,
+        *(batch.sees or (tokens, tokens)),
         position,
         time if timed else position,
     )
@@ -111,7 +115,7 @@ def _launch(
         "WIDTH": width,
         "BLOCK": _BLOCK,
         "BUCKETS": len(time) if time is not None and timed else 0,
-        "TARGETS": batch.candidates is not None,
+        "SEES": batch.sees is not None,
         "PRECISION": "tf32" if torch.backends.cuda.matmul.allow_tf32 else "tf32x3",
     }
     count = len(batch.offsets) - 1

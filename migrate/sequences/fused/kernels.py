@@ -23,9 +23,9 @@ _STEP = tl.constexpr(0.301)  # of a bucket, as in `migrate.sequences.pairs`
 
 @triton.jit
 def forward(
-    tokens, stride, offsets, places, times, asked, candidates, position, time, out,
+    tokens, stride, offsets, places, times, asked, known, event, position, time, out,
     HEADS: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
-    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+    BUCKETS: tl.constexpr, SEES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """O of a block of queries of a head."""
     head = tl.program_id(0) % HEADS
@@ -42,8 +42,8 @@ def forward(
             key = _load(tokens, start, columns, size, stride, at, SIZE, WIDTH)
             value = _load(tokens, start, columns, size, stride, head * SIZE, SIZE, WIDTH)
             scores, seen = _scored(
-                query, key, start, rows, columns, size, places, times, asked, candidates, position,
-                time, BUCKETS, TARGETS, PRECISION,
+                query, key, start, rows, columns, size, places, times, asked, known, event,
+                position, time, BUCKETS, SEES, PRECISION,
             )  # fmt: skip
             weights = tl.where(seen, scores * tl.sigmoid(scores), 0.0)
             found += tl.dot(weights.to(value.dtype), value, input_precision=PRECISION)
@@ -52,9 +52,9 @@ def forward(
 
 @triton.jit
 def backward_keys(
-    tokens, stride, offsets, places, times, asked, candidates, position, time, grad, out,
+    tokens, stride, offsets, places, times, asked, known, event, position, time, grad, out,
     HEADS: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
-    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+    BUCKETS: tl.constexpr, SEES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """dK and dV of a block of keys of a head."""
     head = tl.program_id(0) % HEADS
@@ -73,8 +73,8 @@ def backward_keys(
             query = _load(tokens, start, rows, size, stride, at, SIZE, WIDTH)
             given = _load(grad, start, rows, size, HEADS * SIZE, head * SIZE, SIZE, WIDTH)
             scores, seen = _scored(
-                query, key, start, rows, columns, size, places, times, asked, candidates, position,
-                time, BUCKETS, TARGETS, PRECISION,
+                query, key, start, rows, columns, size, places, times, asked, known, event,
+                position, time, BUCKETS, SEES, PRECISION,
             )  # fmt: skip
             weights = tl.where(seen, scores * tl.sigmoid(scores), 0.0).to(given.dtype)
             of_value += tl.dot(tl.trans(weights), given, input_precision=PRECISION)
@@ -87,9 +87,9 @@ def backward_keys(
 
 @triton.jit
 def backward_queries(
-    tokens, stride, offsets, places, times, asked, candidates, position, time, grad, out,
+    tokens, stride, offsets, places, times, asked, known, event, position, time, grad, out,
     HEADS: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
-    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+    BUCKETS: tl.constexpr, SEES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """dQ of a block of queries of a head."""
     head = tl.program_id(0) % HEADS
@@ -101,8 +101,8 @@ def backward_queries(
         for other in range(0, first + BLOCK, BLOCK):
             columns = other + tl.arange(0, BLOCK)
             slopes = _slopes(
-                tokens, stride, start, rows, columns, size, head, places, times, asked,
-                candidates, position, time, grad, HEADS, SIZE, WIDTH, BUCKETS, TARGETS, PRECISION,
+                tokens, stride, start, rows, columns, size, head, places, times, asked, known,
+                event, position, time, grad, HEADS, SIZE, WIDTH, BUCKETS, SEES, PRECISION,
             )  # fmt: skip
             at = (KEY * HEADS + head) * SIZE
             key = _load(tokens, start, columns, size, stride, at, SIZE, WIDTH)
@@ -113,10 +113,10 @@ def backward_queries(
 
 @triton.jit
 def backward_biases(
-    tokens, stride, offsets, places, times, asked, candidates, position, time, grad,
+    tokens, stride, offsets, places, times, asked, known, event, position, time, grad,
     of_position, of_time, length,
     HEADS: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
-    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+    BUCKETS: tl.constexpr, SEES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """Adds the bias gradients of all heads from query blocks at one distance from their keys."""
     start, size = _sequence(offsets, tl.program_id(0))
@@ -132,15 +132,13 @@ def backward_biases(
             for head in range(HEADS):
                 slopes += _slopes(
                     tokens, stride, start, rows, columns, size, head, places, times, asked,
-                    candidates, position, time, grad,
-                    HEADS, SIZE, WIDTH, BUCKETS, TARGETS, PRECISION,
+                    known, event, position, time, grad,
+                    HEADS, SIZE, WIDTH, BUCKETS, SEES, PRECISION,
                 )  # fmt: skip
-            if TARGETS:  # whose places are all the same
+            if SEES:  # n tokens in a row have places less than n apart, in no order
                 own = tl.load(places + start + rows, rows < size, 0)
                 other = tl.load(places + start + columns, columns < size, 0)
-                least = tl.load(places + start + first) - tl.load(
-                    places + start + tl.minimum(first - apart + BLOCK, size) - 1
-                )
+                least = tl.min(tl.where(rows < size, own, 1 << 30)) - tl.max(other)
                 _add_by_distance(of_position, length, own, other, least, slopes, BLOCK)
             else:
                 by_distance += slopes
@@ -152,7 +150,7 @@ def backward_biases(
                 for number in range(lowest, highest + 1):
                     total = tl.sum(tl.where(bucket == number, slopes, 0.0))
                     by_bucket += tl.where(buckets == number, total, 0.0)
-        if not TARGETS:
+        if not SEES:
             least = apart - BLOCK + 1
             _add_by_distance(
                 of_position, length, apart + numbers, numbers, least, by_distance, BLOCK
@@ -180,9 +178,9 @@ def _add_by_distance(out, length, own, other, least, slopes, BLOCK: tl.constexpr
 
 @triton.jit
 def _slopes(
-    tokens, stride, start, rows, columns, size, head, places, times, asked, candidates, position,
+    tokens, stride, start, rows, columns, size, head, places, times, asked, known, event, position,
     time, grad, HEADS: tl.constexpr, SIZE: tl.constexpr, WIDTH: tl.constexpr,
-    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+    BUCKETS: tl.constexpr, SEES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """dS of a block of queries and one of keys, of a head: float32 [rows, columns]."""
     at = (QUERY * HEADS + head) * SIZE
@@ -192,8 +190,8 @@ def _slopes(
     value = _load(tokens, start, columns, size, stride, head * SIZE, SIZE, WIDTH)
     given = _load(grad, start, rows, size, HEADS * SIZE, head * SIZE, SIZE, WIDTH)
     scores, seen = _scored(
-        query, key, start, rows, columns, size, places, times, asked, candidates, position,
-        time, BUCKETS, TARGETS, PRECISION,
+        query, key, start, rows, columns, size, places, times, asked, known, event, position,
+        time, BUCKETS, SEES, PRECISION,
     )  # fmt: skip
     back = tl.dot(given, tl.trans(value), input_precision=PRECISION)
     return tl.where(seen, back * _slope(scores), 0.0)
@@ -201,13 +199,13 @@ def _slopes(
 
 @triton.jit
 def _scored(
-    query, key, start, rows, columns, size, places, times, asked, candidates, position, time,
-    BUCKETS: tl.constexpr, TARGETS: tl.constexpr, PRECISION: tl.constexpr,
+    query, key, start, rows, columns, size, places, times, asked, known, event, position, time,
+    BUCKETS: tl.constexpr, SEES: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """(S of a block of queries and one of keys, which of it is seen): [rows, columns]"""
     scores = tl.dot(query, tl.trans(key), input_precision=PRECISION)
     scores += _bias(start, rows, columns, size, places, times, asked, position, time, BUCKETS)
-    return scores, _seen(start, rows, columns, size, candidates, TARGETS)
+    return scores, _seen(start, rows, columns, size, known, event, SEES)
 
 
 @triton.jit
@@ -237,12 +235,13 @@ def _bucket(start, rows, columns, size, times, asked, BUCKETS: tl.constexpr):
 
 
 @triton.jit
-def _seen(start, rows, columns, size, candidates, TARGETS: tl.constexpr):
+def _seen(start, rows, columns, size, known, event, SEES: tl.constexpr):
     """Which columns each row sees."""
     seen = (columns[None, :] <= rows[:, None]) & (rows < size)[:, None]
-    if TARGETS:
-        hidden = tl.load(candidates + start + columns, columns < size, 0) != 0
-        seen &= (columns[None, :] == rows[:, None]) | (hidden == 0)[None, :]
+    if SEES:
+        first = tl.load(known + start + rows, rows < size, 0)
+        own = tl.load(event + start + rows, rows < size, 0)
+        seen &= (columns[None, :] < first[:, None]) | (columns[None, :] >= own[:, None])
     return seen
 
 

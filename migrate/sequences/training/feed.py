@@ -13,12 +13,13 @@ from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Tuple
 import numpy
 
 from migrate.sequences.batches import plan, shares
+from migrate.sequences.histories import Histories
 from migrate.sequences.packed import Packed
 from migrate.sequences.packing import Source, pack
-from migrate.sequences.splits import Ends
+from migrate.sequences.splits import Ends, moments
 from migrate.sequences.training.settings import Training
 from migrate.training.task import Batch, Epoch
-from semisync.common.errors import UsageError
+from semisync.common.errors import BadInput, UsageError
 
 
 class Share(NamedTuple):
@@ -35,7 +36,7 @@ class Feed:
 
     Args:
         ends: what is trained on.
-        followed: whether the loss is of the items that follow each, else of all.
+        followed: whether the loss is of the items that follow another moment's, else of all.
         own: (this process, all of them).
     """
 
@@ -47,11 +48,19 @@ class Feed:
         training: Training,
         own: Tuple[int, int] = (0, 1),
     ) -> None:
-        self._source, self._ends, self._training = source, ends, training
+        self._source, self._training = source, training
         self._more = int(followed)  # a last event is only asked for
         self._rank, self._ranks = own
-        self._lengths = numpy.minimum(ends.ends, source.length + self._more)
-        self._counted = self._lengths - int(followed and source.first_user is None)
+        lengths = numpy.minimum(ends.ends, source.length + self._more)
+        counted = lengths
+        if followed and source.first_user is None:
+            counted = lengths - _first_moments(source.histories, ends, lengths)
+        if not counted.any():
+            raise BadInput(
+                f"no history of the {len(counted)} has events of two moments to train on"
+            )
+        there = counted > 0
+        self._ends, self._lengths, self._counted = ends.some(there), lengths[there], counted[there]
         more = f"{source[1:]} {training.tokens} {training.seed}"
         columns = (*source.histories[:4], *source.histories.labels.values(), *ends[:2])
         self._digest = digest(columns, more)
@@ -107,6 +116,15 @@ class Feed:
             packed = pack(self._source, self._ends.some(chosen), more=self._more)
             parts.append(Batch(Share(packed, weight, seed), size=int(self._lengths[own].sum())))
         return parts[0]._replace(parts=parts[1:])
+
+
+def _first_moments(histories: Histories, ends: Ends, lengths: numpy.ndarray) -> numpy.ndarray:
+    """How many of the last `lengths` events before each end are of the first one's moment."""
+    starts = numpy.unique(moments(histories))
+    stop = histories.offsets[ends.users] + ends.ends
+    first = stop - lengths
+    following = starts[numpy.searchsorted(starts, first, "right")]
+    return numpy.minimum(following, stop) - first
 
 
 def digest(columns: Iterable[Any], more: str) -> str:

@@ -12,7 +12,7 @@ import torch.distributed as dist
 from migrate.sequences.batches import plan, shares
 from migrate.sequences.judged import judged
 from migrate.sequences.model import RankingModel, RetrievalModel
-from migrate.sequences.packing import Source, ask, pack, places
+from migrate.sequences.packing import Asking, Source, ask, in_pieces, pack_pieces, places
 from migrate.sequences.ranks import measured, ranks
 from migrate.sequences.splits import Ends
 from migrate.sequences.training.building import Model
@@ -20,11 +20,18 @@ from migrate.training.distributed import processes
 
 
 class Measured(NamedTuple):
-    """ends: where the event of each user stands that is asked for. tokens: events at a time."""
+    """What is measured.
+
+    Attributes:
+        ends: where the event of each user stands that is asked for.
+        tokens: events at a time.
+        asking: when a next item is asked for; the events of a ranking are at their own time.
+    """
 
     source: Source
     ends: Ends
     tokens: int
+    asking: Asking = Asking()
 
     def shares(self, sizes: numpy.ndarray) -> Iterator[Tuple[Ends, bool]]:
         """This process's, as often for each, and whether it counts. sizes: events of each."""
@@ -54,7 +61,7 @@ def _ranked(model: RetrievalModel, of: Measured, without_seen: bool) -> Dict[str
     items, device = item_vectors(model), model.tower.device
     found = [torch.empty(0, dtype=torch.int64)]
     for ends, counts in of.shares(of.ends.ends):
-        asked = ask(of.source, ends).to(device)
+        asked = ask(of.source, ends, of.asking).to(device)
         users = model.user_vectors(asked.packed)
         if counts:
             seen = asked.seen if without_seen else None
@@ -85,14 +92,15 @@ class Logits(NamedTuple):
 
 @torch.no_grad()
 def logits(model: RankingModel, of: Measured) -> Logits:
-    """The logits of every event asked for, from its user's earlier ones; all processes call it."""
+    """The logits of every event asked for, from what its user did before its moment; all processes
+    call it."""
     names = model.task.labels
     events, found = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, len(names))]
-    of = of._replace(ends=_pieces(of.ends, max(1, of.source.length // 2)))
+    of = of._replace(ends=in_pieces(of.source.histories, of.ends, max(1, of.source.length // 2)))
     assert of.ends.stops is not None
     for ends, counts in of.shares(of.ends.stops):
         assert ends.stops is not None
-        packed = pack(of.source, Ends(ends.users, ends.stops))
+        packed = pack_pieces(of.source, ends)
         scored = model.logits(packed.to(model.tower.device))
         if counts:
             own, offsets = places(of.source.histories, ends.users, ends.ends, ends.stops)
@@ -104,16 +112,6 @@ def logits(model: RankingModel, of: Measured) -> Logits:
             found.append(torch.stack([scored[name].cpu()[at] for name in names], 1))
     values = _gathered(torch.cat(found)).numpy()
     return Logits(_gathered(torch.cat(events)).numpy(), dict(zip(names, values.T)))
-
-
-def _pieces(ends: Ends, most: int) -> Ends:
-    """The same events, at most so many of a user at a time."""
-    stops = ends.ends + 1 if ends.stops is None else ends.stops
-    counts = -(-(stops - ends.ends) // most)
-    number = numpy.arange(counts.sum()) - numpy.repeat(numpy.cumsum(counts) - counts, counts)
-    first = numpy.repeat(ends.ends, counts) + number * most
-    users, last = numpy.repeat(ends.users, counts), numpy.repeat(stops, counts)
-    return Ends(users, first, numpy.minimum(first + most, last))
 
 
 @torch.no_grad()

@@ -9,7 +9,7 @@ OUT/best             the checkpoint of the best epoch
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 import pyarrow as pa
@@ -20,12 +20,12 @@ from migrate.data.paths import Paths
 from migrate.sequences.histories import Histories, read_histories
 from migrate.sequences.model import RankingModel
 from migrate.sequences.names import Names
-from migrate.sequences.packing import in_catalog
-from migrate.sequences.splits import split
+from migrate.sequences.packing import Asking, in_catalog
+from migrate.sequences.splits import at_one_time, split
 from migrate.sequences.training.building import Model, Step, model_of, place, source_of, task_of
 from migrate.sequences.training.feed import Feed
 from migrate.sequences.training.measuring import Logits, Measured, logits, measure
-from migrate.sequences.training.settings import Settings, settings_of
+from migrate.sequences.training.settings import Settings, check_asked, settings_of
 from migrate.sequences.training.starting import warm
 from migrate.training import state
 from migrate.training.checkpoints import (
@@ -90,18 +90,28 @@ def train(
     torch.manual_seed(training.seed + processes.rank())
     own = processes.rank(), processes.ranks()
     feed = Feed(source, parts.train, settings.model.task == "retrieval", training, own)
-    validation = Measured(source, parts.asked["validation"], training.tokens)
+    asking = Asking.of(training.asked)
+    validation = Measured(source, parts.asked["validation"], training.tokens, asking)
 
     def after_epoch() -> Epoch:
         return feed.end_epoch(measure(model, validation))
 
     if processes.rank() == 0:
+        tell_moments(at_one_time(histories))
+        if settings.model.timed:
+            say(f"the validation is {asking}")
         os.makedirs(out, exist_ok=True)
         if "item" in histories.names:
             histories.names["item"].write(os.path.join(out, _ITEMS))
         write_json(os.path.join(out, FILE), {"schema": _SCHEMA, **settings.to_json()})
     steps = Loop(None, checkpoint_every, report_every, warm_up=training.warm_up, unit="events")
     return loop(task, feed, out, steps, resume, after_epoch=after_epoch)
+
+
+def tell_moments(share: float) -> None:
+    """Says of how many events another of their user is at the same time."""
+    if share:
+        say(f"{share:.2%} of the events do not see others of their user that are at the same time")
 
 
 def _refuse_others(settings: Settings, out: str) -> None:
@@ -178,21 +188,32 @@ def _opened(out: str, checkpoints: Checkpoints, step: int, settings: Settings) -
 
 
 def evaluate(
-    trained: Trained, paths: Paths, part: str, scores: Optional[str] = None
+    trained: Trained,
+    paths: Paths,
+    part: str,
+    scores: Optional[str] = None,
+    asked: Sequence[str] = (),
 ) -> Dict[str, Any]:
     """The figures of a part, "validation" or "test": of retrieval among all items, and without
     those that a user had before.
 
-    With the share of the events that are of items that the model does not know.
+    With the share of the events that are of items that the model does not know, and of those at the
+    time of another of their user.
 
     Args:
         scores: of a ranking, a file for the labels and logits of each event.
+        asked: when next items are asked for, as `Asking.of` takes it, each with figures of its own;
+            by default "next" and "last" where that has an influence.
     """
+    timed = trained.settings.model.timed
+    every = [Asking.of(text) for text in asked or (("next", "last") if timed else ("next",))]
+    check_asked(every, trained.settings.model)
     histories, unknown = known(trained, paths)
     ends = split(histories, trained.settings.split).asked[part]
     source = source_of(trained.model, trained.settings, histories)
     of = Measured(source, ends, trained.settings.training.tokens)
     found: Dict[str, Any] = {"part": part, "users": len(ends.users), "unknown": unknown}
+    found["at one time"] = at_one_time(histories)
     if isinstance(trained.model, RankingModel):
         if scores is not None:
             each = logits(trained.model, of)
@@ -201,8 +222,10 @@ def evaluate(
         return {**found, "labels": measure(trained.model, of)}
     if scores is not None:
         raise UsageError("--scores are of labels; a retrieval has none: see `sequence export`")
-    for name, without in (("all items", False), ("without seen items", True)):
-        found[name] = measure(trained.model, of, without)
+    for asking in every:
+        of, when = of._replace(asking=asking), f", {asking}" if timed else ""
+        for name, without in (("all items", False), ("without seen items", True)):
+            found[name + when] = measure(trained.model, of, without)
     return found
 
 

@@ -13,14 +13,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Sequence
 
 from migrate.manifest.typed import build
 from migrate.planning import yaml_text
 from migrate.sequences.histories import FORMS, Columns
+from migrate.sequences.packing import Asking
 from migrate.sequences.retrieval import NEGATIVES
 from migrate.sequences.splits import SplitAt
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import read_text
 
 TASKS, TOWERS = ("retrieval", "ranking"), ("hstu", "sasrec")
@@ -53,6 +54,11 @@ class Model:
     tables: str = "ids"
     users: bool = False
 
+    @property
+    def timed(self) -> bool:
+        """Whether what it says depends on when it is asked; labels are asked at their own time."""
+        return self.task == "retrieval" and self.tower == "hstu" and self.buckets > 0
+
 
 @dataclass
 class Loss:
@@ -76,6 +82,7 @@ class Training:
         warm_up: steps.
         patience: epochs without a better `metric` before it ends.
         metric, precision: of METRICS, by default the first, and of PRECISIONS.
+        asked: when the validation asks, as `migrate.sequences.packing.Asking.of` takes it.
     """
 
     epochs: int = 50
@@ -87,6 +94,7 @@ class Training:
     patience: int = 5
     metric: Optional[str] = None
     precision: str = "float32"
+    asked: str = "next"
     seed: int = 0
 
 
@@ -163,10 +171,23 @@ def settings_of(data: Any, where: str) -> Settings:
         raise BadInput(f"{where}: users have vectors with task: retrieval and tables: ids alone")
     if found.start is not None and found.start.user is not None and not found.model.users:
         raise BadInput(f"{where}: start: user needs users with vectors; set model: {{users: true}}")
+    try:
+        check_asked([Asking.of(found.training.asked)], found.model)
+    except UsageError as error:
+        raise BadInput(f"{where}: asked is {found.training.asked!r}: {error}") from error
     by_time = {"buckets": found.model.buckets, "split": any(vars(found.split).values())}
     for name in (name for name, given in by_time.items() if given and found.data.time is None):
         raise BadInput(f"{where}: {name} needs times; name their column by data: {{time: ...}}")
     return found
+
+
+def check_asked(given: Sequence[Asking], model: Model) -> None:
+    """Raises UsageError for a time that has no influence."""
+    if not model.timed and not all(asking.of_log for asking in given):
+        raise UsageError(
+            "when it is asked has no influence on this model; it has with task: retrieval, tower: "
+            "hstu and buckets"
+        )
 
 
 def _check(name: str, value: float, least: float) -> None:
