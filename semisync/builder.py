@@ -31,7 +31,7 @@ from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
 from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
-from semisync.wrapped import hash_tables, hyperparameters, plain_step, row_table, siblings
+from semisync.wrapped import hash_tables, hyperparameters, plain_step, row_table, siblings, turns
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
@@ -93,6 +93,8 @@ def build(request):
             trained = [variable for _, variable in plan.together]
             arguments.shared(trained, member.state.device, plan.counted.device)
             transport.job_state.summaries()
+            with tf.device(device):
+                applied, counted = _after(step.op, per_batch.keep)
             handles = Handles(
                 settings=_settings(request, plan.modes),
                 chief=chief.ChiefOps(
@@ -110,7 +112,7 @@ def build(request):
                     job_state=transport.job_state.chief_ops(),
                     payload=chief.build_payload_ops(transport.areas, transport.job_state, device),
                     step=chief.build_step_ops(
-                        applied=[step.op, per_batch.keep],
+                        applied=[counted],
                         aggregation=aggregation,
                         job_state=transport.job_state,
                         staleness_policy=options.staleness,
@@ -130,6 +132,19 @@ def build(request):
             request, plan, member, transport.areas, ready, send, handles.draws_between_runs
         )
         _note_plain_step(request, plan, combined, own_items, step, per_batch.means, train_op)
+    turns.note(
+        turns.Sibling(
+            name=place.shared_name,
+            number=place.number,
+            paced=options.paced,
+            variables=[variable for _, variable in request.pairs],
+            gradients=ready,
+            job_state=transport.job_state,
+            state=member.state,
+            applied=applied,
+            counted=counted,
+        )
+    )
     return Built(
         train_op=train_op,
         handles=handles,
@@ -195,6 +210,15 @@ def _chief_step(request, plan, combined):
             op = count(plan.to_count)
         sole_counter = SoleCounter(plan.to_count, op, given=request.global_step is not None)
     return _ChiefStep(op, found, gradients, sole_counter, applied, beyond, updates)
+
+
+def _after(*applied):
+    """Two ops: the first once a global batch is applied, for which the clocks of siblings wait; the
+    second, for which its own clock and the fates of its batches wait, after these."""
+    with tf.control_dependencies(applied):
+        first = tf.no_op(name="applied")
+    with tf.control_dependencies([first]):
+        return first, tf.no_op(name="counted")
 
 
 def _beside_the_step(device):

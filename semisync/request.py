@@ -9,7 +9,7 @@ from semisync.common.compat import tf
 from semisync.handles import Handles
 from semisync.options import Options
 from semisync.transport.payload import StackedTensors
-from semisync.wrapped import averages
+from semisync.wrapped import averages, turns
 
 
 class Extras:
@@ -88,12 +88,14 @@ class InGraph:
 
     def make_ready(self):
         """Removes updates that the chief performs from the default graph, which is complete, and
-        warns of averages that move with every local batch."""
+        warns of averages that move with every local batch; returns the `Turns`, or None."""
+        number = self.built.handles.number
         if self._ready:
-            return
+            return turns.of(number)
         self._ready = True
         if self.extras.replaced:
             disconnect(tf.get_default_graph(), self.extras.replaced)
         if self.built.sole_counter:
             self.built.sole_counter.enforce()
         averages.warn(self.built.train_op, self.built.handles.settings.batches_per_step)
+        return turns.of(number)

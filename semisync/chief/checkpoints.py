@@ -15,7 +15,7 @@ import contextlib
 import functools
 import numbers
 import threading
-from typing import Any, List, Set
+from typing import Any, Dict, List, Set
 
 from semisync.common.compat import tf
 from semisync.common.per_graph import PerGraph
@@ -40,6 +40,7 @@ class WholeSteps:
         self._chiefs: List[Any] = []
         self._saves: List[Any] = []  # that hold the lock, or wait for it
         self._last = None
+        self.clocks: Dict[int, int] = {}  # of the chiefs, by their number, see `chief.thread`
 
     @contextlib.contextmanager
     def applied_by(self, chief):
@@ -64,6 +65,11 @@ class WholeSteps:
             yield
         finally:
             self._lock.release()
+
+    @property
+    def chiefs(self):
+        """Those that apply global batches now, a list."""
+        return list(self._chiefs)
 
     @property
     def wanted(self):

@@ -29,7 +29,7 @@ be staging it, and if one is, the message that follows has it swept again.
 
 import collections
 import time
-from typing import Any, Counter, Deque, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Counter, Deque, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from semisync.fate import Fate, of_weight
 from semisync.transport.messages import (
@@ -78,6 +78,8 @@ class Ledger:
         fates: Counter of tickets by what became of them, and of those "issued".
         staleness: Counter of applied batches by their staleness.
         members: {worker: when its last message came}.
+        gone: places, as "/job:worker/task:3", of members that are no more, and not there again.
+        in_turns: whether siblings in turns may leave a global batch smaller, see `chief.turns`.
         broken: how many batches in a row were not finite; broken_of: the worker of the last one.
         events, settled: what happened since `drain`, for the audit log and for the job state.
     """
@@ -103,6 +105,8 @@ class Ledger:
         self.outstanding: Dict[int, Optional[str]] = {}
         self.pending: Deque[Commit] = collections.deque()
         self.members: Dict[str, float] = {}
+        self.gone: Set[str] = set()
+        self.in_turns = False
         self.broken = 0
         self.broken_of: Optional[str] = None
         self.fates: Counter[str] = collections.Counter()
@@ -159,11 +163,12 @@ class Ledger:
         """How many messages to wait for; 0 when a global batch is complete.
 
         As many as it lacks batches: the tickets for these are out. With `in_flight` one, since each
-        batch that comes back makes way for another. Paced, a worker that draws a ticket says so
-        before it sends its batch: a batch whose ticket nobody holds yet takes two messages.
+        batch that comes back makes way for another; so in turns, once a worker is gone. Paced, a
+        worker that draws a ticket says so before it sends its batch: a batch whose ticket nobody
+        holds yet takes two messages.
         """
         lacking = max(0, self.batches_per_step - len(self.pending))
-        if self.in_flight is not None:
+        if self.in_flight is not None or (self.in_turns and self.gone):
             return min(lacking, 1)
         if self.paced:
             held = sum(holder is not None for holder in self.outstanding.values())
@@ -184,18 +189,21 @@ class Ledger:
             self._hold(member, message.drawn)
         if kind == LEFT:
             self._forget(member)
+        else:
+            self.gone.discard(_place(member))
 
     def _replace_predecessor(self, member):
         """A process that was started again replaces its predecessor."""
-        place = member.partition(" ")[0]
+        place = _place(member)
         if "/task:" not in place:
             return
-        for other in [m for m in self.members if m != member and m.partition(" ")[0] == place]:
+        for other in [m for m in self.members if m != member and _place(m) == place]:
             self._forget(other)
 
     def _forget(self, member):
         self.lose(self._holds.get(member))
         self.members.pop(member, None)
+        self.gone.add(_place(member))
 
     def _hold(self, member, ticket):
         self.lose(self._holds.pop(member, None))
@@ -260,8 +268,9 @@ class Ledger:
         """
         now = self._now()
         silent: List[Optional[str]] = []
+        waiting = {commit.member for commit in self.pending} if self.in_turns else set()
         for member, heard in list(self.members.items()):
-            if now - heard > self.patience:
+            if now - heard > self.patience and member not in waiting:
                 silent += [member] if member in self._holds else []
                 self._forget(member)
         unnamed = [ticket for ticket, holder in self.outstanding.items() if holder is None]
@@ -345,7 +354,7 @@ class Ledger:
         """Books the fate of each batch of one global step, before it is applied."""
         for entry in weighed:
             self._settle(entry)
-        self._owed += self.batches_per_step
+        self._owed += len(weighed)
         self.events.append(
             {"event": "step", "step": step, "batches": [audited(entry) for entry in weighed]}
         )
@@ -369,6 +378,10 @@ class Ledger:
         names = [fate.name.lower() for fate in Fate] + ["returned"]
         settled = sum(self.fates[name] for name in names)
         return self.fates["issued"] == settled + len(self.pending) + len(self.outstanding)
+
+
+def _place(member):
+    return member.partition(" ")[0]
 
 
 def audited(entry):

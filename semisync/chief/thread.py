@@ -18,6 +18,7 @@ from typing import Counter
 
 from semisync import pacing
 from semisync.audit import AuditLog
+from semisync.chief import turns
 from semisync.chief.ledger import Ledger
 from semisync.chief.operations import step_request
 from semisync.common.compat import tf
@@ -47,11 +48,14 @@ class Chief(threading.Thread):
         patience: seconds of silence after which what a worker holds is lost.
         audit: a path for the audit log, or None.
         observers: list of (fetches, function): see `GlobalBatchHook.observe`.
+        turns: the `Turns` of the optimizer, or None.
     """
 
-    def __init__(self, handles, session, coordinator, steps, patience, audit, observers):
+    def __init__(
+        self, handles, session, coordinator, steps, patience, audit, observers, turns=None
+    ):
         super().__init__(name="semisync-chief", daemon=True)
-        self._ops = handles.chief
+        self._ops, self._number = handles.chief, handles.number
         self._session = session
         self._coordinator = coordinator
         self._steps = steps
@@ -61,6 +65,9 @@ class Chief(threading.Thread):
         self._warned_of_stale = 0
         self._audit = AuditLog(audit)
         self._observers = observers
+        self._turns = turns
+        self._all_wait_since = None
+        self._told_pace, self._warned_of_turns = None, False
         self._finishing = threading.Event()
         self._published_at = self._progress_at = time.monotonic()
         self._heartbeat = 0
@@ -96,13 +103,15 @@ class Chief(threading.Thread):
         earlier, _ = self._session.run(ops.claim, {ops.epoch: self.ledger.first})
         if earlier:
             time.sleep(HAND_OVER)
-        opened = self._before_deadline(ops.open, {ops.settings: settings})
-        messages, (clock,) = mailbox.unpacked(opened, 1)
+        with self._steps.lock(PUBLISH_EVERY, lambda: None):
+            opened = self._before_deadline(ops.open, {ops.settings: settings})
+            messages, (clock,) = mailbox.unpacked(opened, 1)
+            self._steps.clocks[self._number] = clock
         for message in messages:
             if message.kind in (JOINED, LEFT):
                 self.ledger.receive(message)
         self._clock = self._published_clock = clock
-        self.ledger.pace(pacing.paced_at(self._paced, clock))
+        self._pace(clock)
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
     def finish(self):
@@ -159,7 +168,7 @@ class Chief(threading.Thread):
             self._tell_the_broken()
             self._tell_the_stale()
             self._publish()
-            self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
+            self._apply_next()
             booked = self._heard is None
             last = self._finishing.is_set() and booked and not self.ledger.members
             if last and self.ledger.lacking and self._withdraw():
@@ -277,7 +286,7 @@ class Chief(threading.Thread):
 
     def _leave(self):
         """Applies what is left as a smaller global batch."""
-        self._apply(self.ledger.last_global_batch(self._clock, self._weigh))
+        self._apply_last()
         for _, ticket in self.ledger.dead:
             self._on_ticket(self._ops.payload.sweep, ticket)
         self._record_fates()
@@ -305,6 +314,101 @@ class Chief(threading.Thread):
             self._weights.update(zip(new, weights.tolist()))
         return [self._weights[s] for s in staleness]
 
+    def _apply_next(self):
+        """Applies the next global batch, where there is one."""
+        if self._turns is None:
+            self._apply(self.ledger.next_global_batch(self._clock, self._weigh))
+        elif turns.is_complete(self.ledger):
+            with self._steps.lock(PUBLISH_EVERY, self._publish):  # a sibling changes the clock
+                weighed = self.ledger.next_global_batch(self._now, self._weigh)
+                self._tell_the_late(weighed)
+                self._apply(weighed)
+        elif self._is_as_whole_as_it_gets():
+            self._apply_last()
+        else:
+            self._apply(None)
+
+    def _apply_last(self):
+        """Applies what there is as a smaller global batch."""
+        with self._steps.lock(PUBLISH_EVERY, self._publish):
+            self._apply(self.ledger.last_global_batch(self._now, self._weigh))
+
+    @property
+    def _now(self):
+        """The clock, which siblings in turns change under the step lock."""
+        return self._steps.clocks[self._number]
+
+    def _count(self, in_turns):
+        """Counts a global step in the clocks, under the step lock.
+
+        Args:
+            in_turns: of each sibling, whether the step counts in its clock, where it reads it.
+        """
+        clocks = self._steps.clocks
+        clocks[self._number] += 1
+        for other, counts in zip(self._turns.others if self._turns else (), in_turns):
+            if counts and other.reads and other.number in clocks:
+                clocks[other.number] += 1
+        self.ledger.in_turns = bool(self._turns and self._turns.waits and any(in_turns))
+
+    def _is_as_whole_as_it_gets(self):
+        """Whether every worker waits for a global step, and this is the next to be applied.
+
+        Raises:
+            SemisyncError: there are fewer workers than batches in a global step, for too long.
+        """
+        ledger = self.ledger
+        ledgers = [chief.ledger for chief in self._steps.chiefs if chief.takes_turns]
+        if not (
+            self.takes_turns and ledger.pending and turns.all_wait(ledgers) and self._is_in_turns()
+        ):
+            self._all_wait_since = None
+            return False
+        if not turns.may_grow(ledger):
+            return turns.is_next(ledger, ledgers)
+        now = time.monotonic()
+        self._all_wait_since = self._all_wait_since or now
+        if now - self._all_wait_since > ledger.patience:
+            raise SemisyncError(
+                "{} of {} batches of a global step are there, and each of the {} workers waits for "
+                "it, since they run train ops in turns: give batches_per_step the number of "
+                "workers, and start those that are missing".format(
+                    len(ledger.pending), ledger.batches_per_step, len(ledger.members)
+                )
+            )
+        return False
+
+    @property
+    def takes_turns(self):
+        """Whether a worker waits for the global step, where it runs train ops in turns."""
+        return self._turns is not None and self._turns.waits and self.ledger.paced
+
+    def _is_in_turns(self):
+        """Whether the workers wait for global steps: only then can they all do so."""
+        self.ledger.in_turns = bool(self._session.run(self._turns.now_in_turns).any())
+        return self.ledger.in_turns
+
+    def _tell_the_late(self, weighed):
+        """Warns where siblings in turns have made a paced batch late: it should not be."""
+        promised = self.ledger.paced and self.ledger.in_turns and not self._warned_of_turns
+        if promised and any(entry.staleness for entry in weighed or ()):
+            self._warned_of_turns = True
+            tf.logging.warning(
+                "semisync: paced, and yet a batch is late: its gradients were computed before a "
+                "step of another train op, which the workers run in turns; that is exact with as "
+                "many workers as batches per step, %d, and here are %d",
+                self.ledger.batches_per_step,
+                len(self.ledger.members),
+            )
+
+    def _pace(self, step):
+        """Has the ledger, and workers in turns, paced or not at a global step."""
+        paced = pacing.paced_at(self._paced, step)
+        self.ledger.pace(paced)
+        if self._turns and self._turns.pace is not None and paced != self._told_pace:
+            self._session.run(self._turns.pace, {self._turns.new_paced: int(paced)})
+            self._told_pace = paced
+
     def _apply(self, weighed):
         """Applies one global batch, whole or partial, where there is one."""
         if not weighed:
@@ -312,7 +416,7 @@ class Chief(threading.Thread):
             return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
-        self.ledger.pace(pacing.paced_at(self._paced, self._clock + 1))
+        self._pace(self._clock + 1)
         request = step_request(self.ledger.first, tickets, self.ledger.drain("settled"))
         with self._steps.lock(PUBLISH_EVERY, self._publish):  # a checkpoint may take long
             last = len(weighed) < self.ledger.batches_per_step
@@ -349,14 +453,16 @@ class Chief(threading.Thread):
         """
         step, box = self._ops.step, self._ops.mailbox
         feed = {step.request: request}
+        in_turns = self._turns.in_turns if self._turns else ()
         if alone:
-            fetches = [step.apply] + [fetch for fetch, _ in self._observers]
-            _, *observed = self._run_logged(fetches, feed)
+            fetches = [step.apply, in_turns] + [fetch for fetch, _ in self._observers]
+            _, in_turns, *observed = self._run_logged(fetches, feed)
         else:
             feed.update(self._request())
-            _, took = self._run_logged([step.apply, box.take], feed)
+            _, in_turns, took = self._run_logged([step.apply, in_turns, box.take], feed)
             self._heard, observed = mailbox.taken(took), []
         self._clock += 1
+        self._count(in_turns)
         return observed
 
     def _on_ticket(self, op, ticket, more=None):

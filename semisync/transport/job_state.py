@@ -11,8 +11,8 @@
 
 The variables lie on the global step's PS, outside every checkpoint and every collection. The chief
 initialises them when it opens the job, and sets the clock to the global step. Several optimizers of
-one graph may share a global step; each has its own job state, so that its staleness counts its own
-steps only.
+one graph may share a global step; each has its own job state, whose clock counts its own steps, and
+those of siblings in turns (`semisync.wrapped.turns`).
 """
 
 from typing import Any, NamedTuple
@@ -76,13 +76,13 @@ class JobState:
     def __init__(self, name, device):
         self.device = device
         with tf.device(device):
-            self._clock = _variable(name + "/clock", 0, tf.int64)
-            self._epoch = _variable(name + "/epoch", 0, tf.int64)
-            self._fresh_for = _variable(name + "/fresh_for", 0, tf.int64)
-            self._heartbeat = _variable(name + "/heartbeat", 0, tf.int64)
-            self._settings = _variable(name + "/settings", "", tf.string)
-            self._fates = _variable(name + "/fates", np.tile([0, 0, -1], (RING, 1)), tf.int64)
-            self._gauges = _variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
+            self._clock = variable(name + "/clock", 0, tf.int64)
+            self._epoch = variable(name + "/epoch", 0, tf.int64)
+            self._fresh_for = variable(name + "/fresh_for", 0, tf.int64)
+            self._heartbeat = variable(name + "/heartbeat", 0, tf.int64)
+            self._settings = variable(name + "/settings", "", tf.string)
+            self._fates = variable(name + "/fates", np.tile([0, 0, -1], (RING, 1)), tf.int64)
+            self._gauges = variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
     def claim(self, epoch):
         """Makes a process the chief, with `epoch`.
@@ -90,7 +90,7 @@ class JobState:
         Returns:
             The epoch of an earlier chief, 0 if there was none, and the op that claims.
         """
-        earlier = _value_or_initial(self._epoch)
+        earlier = value_or_initial(self._epoch)
         with tf.control_dependencies([earlier]):
             return earlier, self._epoch.assign(epoch, read_value=False)
 
@@ -123,9 +123,9 @@ class JobState:
                 ),
             )
 
-    def tick(self):
-        """Returns the op that adds 1 to the clock."""
-        return self._clock.assign_add(1, read_value=False)
+    def tick(self, by=1):
+        """Returns the op that adds to the clock, 1 for a global step."""
+        return self._clock.assign_add(by, read_value=False)
 
     def read_clock(self):
         """Returns the clock, after the control dependencies in force."""
@@ -207,16 +207,17 @@ class JobState:
         A session without a chief may merge them, such as one that evaluates in the same graph.
         """
         with tf.device(self.device):
-            fates = _value_or_initial(self._fates)
+            fates = value_or_initial(self._fates)
             decided = tf.greater(fates[:, 1], int(Fate.PENDING)) & tf.less(
                 fates[:, 1], int(Fate.LOST)
             )
             tf.summary.histogram("staleness", tf.gather_nd(fates[:, 2], tf.where(decided)))
-            for name, gauge in zip(GAUGES, tf.unstack(_value_or_initial(self._gauges))):
+            for name, gauge in zip(GAUGES, tf.unstack(value_or_initial(self._gauges))):
                 tf.summary.scalar(name, gauge)
 
 
-def _variable(name, value, dtype):
+def variable(name, value, dtype):
+    """A variable of the job's, on the device in force."""
     # Not get_variable, no scope, no collection: the same name in every process, and in no saver.
     with tf.name_scope(None):
         return tf.Variable(
@@ -224,7 +225,7 @@ def _variable(name, value, dtype):
         )
 
 
-def _value_or_initial(variable):
+def value_or_initial(variable):
     """The value of a variable; its initial value while there was no chief."""
     is_there = variable.is_initialized()
     return tf.cond(is_there, variable.read_value, lambda: tf.identity(variable.initial_value))

@@ -8,7 +8,8 @@
     before_run             draws a ticket, where there may be none: before the first run, and after
                            one that failed or does not draw itself. The first of a session's hooks
                            does so for all, in the order in which their optimizers were built; of
-                           several that draw between runs, for those that the run trains.
+                           several that draw between runs, for those that the run trains. Before
+                           that it waits its turn, where train ops are run in turns.
                            With the first ticket it compares its settings with the chief's.
     end                    every process: returns its tickets. Chief: waits for the others, saves.
 
@@ -39,6 +40,7 @@ from semisync.common.errors import SemisyncError, UsageError
 from semisync.transport.job_state import has_ended, is_of_the_ended
 from semisync.transport.messages import NEVER_DRAWN
 from semisync.worker.trains_in import TrainsIn
+from semisync.worker.turn import Turn
 from semisync.worker.watchdog import Watchdog
 
 _hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
@@ -65,7 +67,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         Args:
             find: function that returns the `Handles` of the default graph, or raises.
             is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
-            ready: function that makes the default graph, which is complete, ready for sessions.
+            ready: function that makes the default graph, which is complete, ready for sessions;
+                returns the `Turns` of the optimizer, or None.
         """
         self._find, self._ready = find, ready
         self.is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
@@ -78,6 +81,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._is_ready = False  # for the next run, with a ticket where that needs one
         self._chief: Optional[Chief] = None
         self._watchdog: Optional[Watchdog] = None
+        self._turns: Any = None  # `Turns` of the graph, where the optimizer has siblings
+        self._turn: Optional[Turn] = None  # of the session
         self._reporter: Any = None  # where a launcher wants to know how the training goes
 
     @property
@@ -108,7 +113,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._unfed = frozenset(self._handles.unfed)
         state = self._handles.worker.state
         self._trains_in = TrainsIn(getattr(state, "op", state))
-        self._ready()
+        self._turns = self._ready()
         self._chief = self._watchdog = None  # of an earlier session
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
             self._steps = whole_steps(tf.get_default_graph())
@@ -135,6 +140,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 patience=self._patience,
                 audit=self._audit,
                 observers=self._observers,
+                turns=self._turns,
             )
             self._chief.open(own, weights)
             self._chief.start()
@@ -143,6 +149,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._coordinator = coord
         self._agreed = self._is_ready = self._left = False
         self._is_new = self._may_be_empty = True
+        between = self._handles.draws_between_runs
+        self._turn = Turn(self._turns, between) if self._turns else None
         if self._reporter:
             self._reporter.after_create_session(session, coord)
 
@@ -150,6 +158,9 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         session = run_context.session
         self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
         if not self._is_ready:
+            for hook in _hooks[session]:
+                if hook._turn:
+                    hook._turn.wait(session)
             for hook in sorted(_hooks[session], key=lambda hook: hook.handles.number):
                 hook._make_ready(session, run_context.original_args.fetches)
         self._is_ready = False  # for the run after this one
@@ -167,12 +178,19 @@ class GlobalBatchHook(tf.train.SessionRunHook):
 
     def after_run(self, run_context, run_values):
         self._may_be_empty = self._handles.draws_between_runs
+        if self._turn:
+            self._turn.end()
 
     def _make_ready(self, session, fetches):
         self._is_ready = True
         alone = len(_hooks[session]) == 1
+        turn = self._turn if self._turn and self._trains_in(fetches) else None
+        if turn:
+            turn.begin(session, fetches)
         if alone or not self._handles.draws_between_runs or self._trains_in(fetches):
             self._ensure_ticket(session)
+        if turn:
+            turn.renew(session)
 
     def _ensure_ticket(self, session):
         """Draws a ticket for the next run, where there is none."""

@@ -112,6 +112,15 @@ class WorkerState:
         with tf.device(self.device):
             return self.variable.assign(drawn + numbers(0, 0, 0, 0, since, 0), read_value=False)
 
+    def renew(self, token, fresh_for):
+        """The op that gives the ticket another token, read now, and its time; see `hold`."""
+        with tf.device(self.device):
+            return raw_ops.ResourceScatterUpdate(
+                resource=self.variable.handle,
+                indices=tf.constant([TOKEN, DUE]),
+                updates=tf.stack([token, fresh_for + now()]),
+            )
+
 
 def now():
     """The time in us since 1970, an int64 tensor."""

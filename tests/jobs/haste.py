@@ -15,6 +15,8 @@ def make_haste():
     - the 5 s per worker by which tf.estimator.train_and_evaluate delays the start of each.
     """
     _look_often(tf.train.SessionManager)
+    if not hasattr(tf, "estimator"):
+        return
     from tensorflow_estimator.python.estimator import training
 
     training._DELAY_SECS_PER_WORKER = 0
