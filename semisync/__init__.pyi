@@ -6,6 +6,7 @@ from .fate import DECAYED as DECAYED
 from .fate import LOST as LOST
 from .fate import NONFINITE as NONFINITE
 from .fate import PENDING as PENDING
+from .fate import REPEATED as REPEATED
 from .fate import STALE as STALE
 from .fate import Fate as Fate
 from .optimizer import GlobalBatchOptimizer as GlobalBatchOptimizer

@@ -9,7 +9,8 @@ One JSON object per line:
     {"event": "dropped", "ticket", "staleness", "weight", ...}      stale, its slot given back
     {"event": "lost", "ticket", "member"}
     {"event": "nonfinite", "ticket", "member"}
-    {"event": "returned", "ticket"}                          not used, at the end
+    {"event": "repeated", "ticket", "member"}                its batch had come under another ticket
+    {"event": "returned", "ticket"}                          not used
     {"event": "end"}                                         every ticket is settled
 
 Tickets that are out when a chief is killed end with it: their batches are never applied, since the
@@ -124,8 +125,8 @@ def check(path):
         path: of the audit log.
 
     Returns:
-        A Counter of tickets by their end: admitted, decayed, stale, lost, nonfinite, returned, and
-        "ended with the chief" for those that were out when a chief was killed.
+        A Counter of tickets by their end: admitted, decayed, stale, lost, nonfinite, repeated,
+        returned, and "ended with the chief" for those that were out when a chief was killed.
 
     Raises:
         BadInput: a ticket was settled twice, or never issued, or is still out at an "end".
@@ -156,6 +157,6 @@ def check(path):
 
 
 def _fate(kind, batch):
-    if kind in ("lost", "nonfinite", "returned"):
+    if kind in ("lost", "nonfinite", "repeated", "returned"):
         return kind
     return of_weight(batch["weight"]).name.lower()

@@ -13,6 +13,7 @@ class Fate(enum.IntEnum):
         STALE: too late: counted with weight 0, or its slot was given back.
         LOST: its worker was killed, or silent for too long.
         NONFINITE: a gradient held a NaN or an infinity; another batch has its slot.
+        REPEATED: counted already: its run failed once it had come, and was repeated.
 
     Examples:
         >>> fate, staleness = 2, 5  # what a session fetches from opt.fate
@@ -26,9 +27,10 @@ class Fate(enum.IntEnum):
     STALE = 3  # too late: counted with weight 0, or its slot was given back
     LOST = 4  # its worker was killed, or silent for too long
     NONFINITE = 5  # a gradient held a NaN or an infinity: another batch has its slot
+    REPEATED = 6  # counted already: its run failed once it had come, and was repeated
 
 
-PENDING, ADMITTED, DECAYED, STALE, LOST, NONFINITE = Fate
+PENDING, ADMITTED, DECAYED, STALE, LOST, NONFINITE, REPEATED = Fate
 
 
 def of_weight(weight):

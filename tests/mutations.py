@@ -35,7 +35,7 @@ def of(file, tests, *changes):
     return [Mutation(file, before, after, tests) for before, after in changes]
 
 
-LEDGER = "tests/wrap/test_ledger.py"
+LEDGER = "tests/wrap/test_ledger.py tests/wrap/test_ledger_model.py"
 STALE = "tests/wrap/test_stale.py"
 ONE = "tests/wrap/test_one_process.py"
 
@@ -50,6 +50,13 @@ MUTATIONS = [
         ("lacking += max(0, lacking - held)", "lacking += 0"),
         ("            del self._holds[holder]", "            pass"),
         ("self.lose(self._holds.pop(member, None))", "self._holds.pop(member, None)"),
+        ("            self._begin(member, message.ticket)\n", ""),
+        ("session < newest or member in self._replaced", "False"),
+        ("session < newest or member in self._replaced", "session < newest"),
+        ("            self._give_back(message.drawn)\n", ""),
+        ("            self._repeats.add(member)", "            pass"),
+        ("        self._repeats.discard(member)\n", ""),
+        ("        self._came[message.member] = message.ticket\n", ""),
         ("            self._replace_predecessor(member)", "            pass"),
         ('if "/task:" not in place:', 'if "/job:" in place:'),
         ("self.dead.appendleft((0.0, message.ticket))", "pass"),
@@ -72,8 +79,8 @@ MUTATIONS = [
         ),
         ("range(self._next - count, self._next)", "range(self._next - count + 1, self._next + 1)"),
         (
-            'self._end(message.ticket, "returned")\n            self._owed += 1',
-            'self._end(message.ticket, "returned")',
+            'self._end(ticket, "returned")\n            self._owed += 1',
+            'self._end(ticket, "returned")',
         ),
         ('self._end(ticket, "lost", member=member)', 'self.fates["lost"] += 1'),
         (

@@ -32,7 +32,7 @@ from semisync.common.files import write_json
 from semisync.demo.tensorflow.modes import LEDGER
 from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
 from semisync.demo.tensorflow.session import plain_session
-from semisync.demo.tensorflow.work import END, Ending, WorkList
+from semisync.demo.tensorflow.work import Ending, WorkList
 
 HANG = 2000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
 
@@ -80,7 +80,7 @@ class Training:
         self._pause, self._reads = tf.placeholder(tf.float32, []), settings.pause_in == "reading"
         self._build(run, settings, answers)
         # Order of the hooks: fill the list, wait for all workers; wait for their end, save.
-        self._work = WorkList(len(self._batches), settings.workers, self._chief)
+        self._work = WorkList(len(self._batches), self._chief)
         barrier = Barrier("start", task, settings.workers)
         ending = Ending(os.path.join(out, "model"), task, settings.workers, self._kept())
         self._aggregation = (
@@ -176,14 +176,11 @@ class Training:
 
     def _numbers(self, session):
         """Yields the numbers of this worker's batches once they are read, some ahead."""
-        ended = []
 
         def read():
             # Without the hooks, which are the training's.
-            number = END if ended else int(session.run_step_fn(self._next_number))
-            if number == END:
-                ended.append(True)
-            elif self._reads:
+            number = int(session.run_step_fn(self._next_number))
+            if self._reads:
                 self._wait(self._pauses[number])
             return number
 
@@ -192,8 +189,9 @@ class Training:
             while True:
                 while len(waiting) <= self._ahead:
                     waiting.append(reader.submit(read))
-                number = waiting.popleft().result()
-                if number == END:
+                try:
+                    number = waiting.popleft().result()
+                except tf.errors.OutOfRangeError:
                     return
                 yield number
 

@@ -6,9 +6,11 @@ ends in exactly one of these ways, and no later message changes it:
 
     admitted, decayed, stale   its batch was applied, or found too late
     nonfinite                  a gradient of its batch held a NaN or an infinity
-    returned                   its worker ended and did not use it
-    lost                       its worker was killed, was started again, took another ticket in a
-                               run that failed, or was silent for `patience` seconds
+    repeated                   its batch had come under an earlier ticket, in a run that failed
+                               after that
+    returned                   no batch has used it
+    lost                       a batch used it and did not come: its worker was killed, its run
+                               failed, or it was silent for `patience` seconds
 
 A run's tickets count up from the microsecond at which it began, so that a message of an earlier run
 of the chief is recognised and never mixes with this one.
@@ -20,6 +22,22 @@ Paced: exactly M per global step, so that every batch of a step is computed from
 parameters and the staleness is zero. `pace` changes between the two: tickets that are out count for
 the next global steps. Paced with `ahead` tickets more at the beginning, as many are out or pending
 at each step beyond the M that it applies: the mean staleness is ahead / M (`semisync.pacing`).
+
+Nobody waits for a ticket that nobody has:
+
+1. A worker that begins, or begins again after a run that failed, holds none. It says so (JOINED)
+   before it draws, and gives back what its earlier session, or its predecessor at its place, held.
+2. Messages of an earlier session, or of a predecessor, may follow: a parameter server does not know
+   yet that the connection broke. Their batches count no more, and what they have drawn is given
+   back, since who drew it waits no longer.
+3. A draw that is cut off between the ticket and the message leaves a ticket that is not in the
+   queue, and which no message names. Both are ops of one PS, so that after UNANNOUNCED seconds it
+   is given back. A `withdraw` that is cut off by its deadline leaves such tickets, too.
+
+A batch counts once, whatever is repeated. A ticket's first message decides. A run whose message
+came may fail after that, and be repeated, as MonitoredSession does, with another ticket: the worker
+says under which ticket the run failed (REPEATS), and if that came the slot of the batch that
+follows is given to another.
 
 A worker holds at most one ticket, and M batches are being applied. So a PS holds at most
 2 max(M, workers) + workers + M payloads, and what was staged, in whole or in part, under tickets
@@ -37,9 +55,12 @@ from semisync.transport.messages import (
     LEFT,
     NEVER_DRAWN,
     NONFINITE,
+    REPEATS,
     STAGED,
     WITHHELD,
 )
+
+UNANNOUNCED = 5.0  # seconds that a ticket may be drawn and no message names it
 
 
 class Commit(NamedTuple):
@@ -115,6 +136,10 @@ class Ledger:
         self.dead: Deque[Tuple[float, int]] = collections.deque()
         self.settled: List[Tuple[int, int, int]] = []  # ticket, fate, staleness
         self._holds: Dict[str, int] = {}
+        self._sessions: Dict[str, int] = {}  # of each member: the newest
+        self._came: Dict[str, int] = {}  # of each member: the last ticket whose batch came
+        self._repeats: Set[str] = set()  # members whose next batch has come before
+        self._replaced: Set[str] = set()  # members whose place another one has
         self._unannounced: Dict[int, float] = {}  # drawn by an unknown worker: since when
         self._next = self.first
         self._owed = batches_per_step + ahead  # paced: tickets to issue as soon as possible
@@ -180,17 +205,44 @@ class Ledger:
     def receive(self, message):
         """Books one `Message`; one about a ticket that is settled changes nothing."""
         member, kind = message.member, message.kind
+        past = self._is_past(message)
+        if past:
+            self.lose(message.ticket)
+            self._give_back(message.drawn)
+        if kind in (STAGED, WITHHELD, NONFINITE, LEFT):
+            self._come_back(message)
+        if past:
+            return
         self.members[member] = self._now()
         if kind == JOINED:
+            self._begin(member, message.ticket)
             self._replace_predecessor(member)
-        elif kind in (STAGED, WITHHELD, NONFINITE, LEFT):
-            self._come_back(message)
+        elif kind == REPEATS and message.ticket == self._came.get(member):
+            self._repeats.add(member)
         if message.drawn != NEVER_DRAWN:
             self._hold(member, message.drawn)
         if kind == LEFT:
             self._forget(member)
         else:
             self.gone.discard(_place(member))
+
+    def _is_past(self, message):
+        """Whether the sender is no more: an earlier session, or a predecessor."""
+        member, session = message.member, message.session
+        newest = self._sessions.setdefault(member, session)
+        self._sessions[member] = max(session, newest)
+        if message.kind == JOINED and session >= newest:
+            self._replaced.discard(member)
+        return session < newest or member in self._replaced
+
+    def _begin(self, member, last):
+        """A member begins: it holds no ticket; `last` is the one that a batch of it used last."""
+        self._repeats.discard(member)
+        held = self._holds.get(member)
+        if held == last:
+            self.lose(held)
+        else:
+            self._give_back(held)
 
     def _replace_predecessor(self, member):
         """A process that was started again replaces its predecessor."""
@@ -199,6 +251,7 @@ class Ledger:
             return
         for other in [m for m in self.members if m != member and _place(m) == place]:
             self._forget(other)
+            self._replaced.add(other)
 
     def _forget(self, member):
         self.lose(self._holds.get(member))
@@ -218,9 +271,15 @@ class Ledger:
                 self.fates["late"] += 1
                 self.dead.appendleft((0.0, message.ticket))
             return
-        self._take_back(message.ticket)
         if message.kind == LEFT:
-            self._end(message.ticket, "returned")
+            self._give_back(message.ticket)
+            return
+        self._take_back(message.ticket)
+        self._came[message.member] = message.ticket
+        if message.member in self._repeats:
+            self._repeats.remove(message.member)
+            self._end(message.ticket, "repeated", member=message.member)
+            self.settled.append((message.ticket, int(Fate.REPEATED), -1))
             self._owed += 1
             return
         if message.kind == NONFINITE:
@@ -246,6 +305,13 @@ class Ledger:
         self.dead.append((self._now() + self.patience, ticket))
         self.events.append(dict(more, event=fate, ticket=ticket))
 
+    def _give_back(self, ticket):
+        """Ends a ticket that no batch has used, if it is out."""
+        if ticket in self.outstanding:
+            self._take_back(ticket)
+            self._end(ticket, "returned")
+            self._owed += 1
+
     def lose(self, ticket):
         """Gives up a ticket, if it is out."""
         if ticket not in self.outstanding:
@@ -259,15 +325,17 @@ class Ledger:
     def lose_the_silent(self, undrawn):
         """Gives up the tickets of members that were silent for `patience` seconds.
 
+        And those that nobody has, see the module.
+
         Args:
             undrawn: how many tickets are in the queue; of those that no worker announced, the
-                others were drawn by a worker that was killed before it could announce them.
+                others are drawn.
 
         Returns:
-            The members given up, and None for one unknown, a list.
+            The members given up, a list.
         """
         now = self._now()
-        silent: List[Optional[str]] = []
+        silent = []
         waiting = {commit.member for commit in self.pending} if self.in_turns else set()
         for member, heard in list(self.members.items()):
             if now - heard > self.patience and member not in waiting:
@@ -277,9 +345,8 @@ class Ledger:
         drawn = unnamed[: max(0, len(unnamed) - undrawn)]
         self._unannounced = {ticket: self._unannounced.get(ticket, now) for ticket in drawn}
         for ticket, since in list(self._unannounced.items()):
-            if now - since > self.patience:
-                self.lose(ticket)
-                silent.append(None)
+            if now - since > min(UNANNOUNCED, self.patience):
+                self._give_back(ticket)
         return silent
 
     def holders(self):
@@ -362,10 +429,7 @@ class Ledger:
     def withdrawn(self, tickets):
         """Books tickets that were taken back from the queue."""
         for ticket in tickets:
-            if ticket in self.outstanding:
-                self._take_back(ticket)
-                self._end(ticket, "returned")
-                self._owed += 1
+            self._give_back(ticket)
 
     def drain(self, name):
         """Returns the list `events` or `settled` and leaves it empty."""

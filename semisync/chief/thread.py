@@ -214,7 +214,7 @@ class Chief(threading.Thread):
             tf.logging.warning(
                 "semisync: no word for %.0f s from %s: its batch is lost",
                 self.ledger.patience,
-                member or "a worker that never sent a message",
+                member,
             )
 
     def _tell_the_broken(self):

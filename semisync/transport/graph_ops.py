@@ -41,6 +41,12 @@ def shaped(tensors, shapes):
     return reshaped
 
 
+def value_or_initial(variable):
+    """The value of a variable; its initial value where it has none."""
+    is_there = variable.is_initialized()
+    return tf.cond(is_there, variable.read_value, lambda: tf.identity(variable.initial_value))
+
+
 class TracedFunction:
     """A function of tensors alone, traced once and called wherever it is needed.
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from semisync.common.compat import raw_ops, tf
 from semisync.fate import Fate
-from semisync.transport.graph_ops import TracedFunction
+from semisync.transport.graph_ops import TracedFunction, value_or_initial
 
 RING = 4096
 SUPERSEDED = (
@@ -223,12 +223,6 @@ def variable(name, value, dtype):
         return tf.Variable(
             tf.constant(value, dtype), trainable=False, use_resource=True, name=name, collections=[]
         )
-
-
-def value_or_initial(variable):
-    """The value of a variable; its initial value while there was no chief."""
-    is_there = variable.is_initialized()
-    return tf.cond(is_there, variable.read_value, lambda: tf.identity(variable.initial_value))
 
 
 def _cleared(variable):

@@ -2,7 +2,7 @@
 
     tickets   int64 []       chief -> workers, each number once
     messages  string [],     workers -> chief: member,
-              int64 [4],     kind, ticket, token, waited,
+              int64 [5],     kind, ticket, token, waited, session
               int64 []       drawn
 
 `semisync.transport.messages` lists the kinds. The chief alone takes messages. It waits on the
@@ -53,8 +53,10 @@ def unpacked(value, count):
     size = (len(value) - count) // (BATCH + 2)
     numbers = [int(number) for number in value[size:]]
     drawn = numbers[BATCH * size :]
-    rows = [numbers[BATCH * i : BATCH * (i + 1)] + [drawn[i]] for i in range(size)]
-    told = [Message(who.decode(), *row) for who, row in zip(value, rows)]
+    told = []
+    for i in range(size):
+        kind, ticket, token, waited, session = numbers[BATCH * i : BATCH * (i + 1)]
+        told.append(Message(value[i].decode(), kind, ticket, token, waited, drawn[i], session))
     return [message for message in told if message.kind != WAKE], drawn[size:]
 
 
@@ -159,7 +161,7 @@ class Mailbox:
 
         Args:
             member: the sender, a string.
-            batch: kind, ticket, token, waited: an int64 tensor [BATCH].
+            batch: kind, ticket, token, waited, session: an int64 tensor [BATCH].
             drawn: int64.
         """
         with tf.device(self.device):

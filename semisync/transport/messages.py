@@ -1,8 +1,11 @@
 """The messages of workers to the chief, and what each says.
 
     kind        meaning
-    JOINED      a worker's session begins; only the kind counts
-    DRAWN       the worker holds the ticket `drawn`; it has given up any other ticket
+    JOINED      a worker begins, or begins again after a run that failed: it holds no ticket.
+                `ticket` is the last one that a batch of it has used
+    REPEATS     the run of its next batch is one that failed, once more: where that of `ticket`
+                came, this batch is the same
+    DRAWN       the worker holds the ticket `drawn`
     STAGED      every PS holds its part of the batch; `waited` is how long the ticket took, in us
     WITHHELD    the batch was too stale when its gradient was ready, and was not sent
     NONFINITE   a gradient held a NaN or an infinity, and the batch was not sent
@@ -12,13 +15,17 @@
 
 `drawn` is NEVER_DRAWN or, with STAGED, WITHHELD and NONFINITE too, the ticket that the worker holds
 next: a batch costs one message.
+
+`session` counts up with each JOINED of a process. A parameter server may go on with what a worker
+has given up, such as a draw over a connection that broke: the message that follows is of an earlier
+session, and its sender has forgotten the ticket that it names.
 """
 
 from typing import NamedTuple
 
-JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED, WAKE, NONFINITE = range(8)
+JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED, WAKE, NONFINITE, REPEATS = range(9)
 NEVER_DRAWN = -1
-BATCH = 4  # the numbers of a message that are about a batch
+BATCH = 5  # the numbers of a message but for `drawn`
 
 
 class Message(NamedTuple):
@@ -30,3 +37,4 @@ class Message(NamedTuple):
     token: int
     waited: int
     drawn: int = NEVER_DRAWN
+    session: int = 0

@@ -10,11 +10,16 @@
                            does so for all, in the order in which their optimizers were built; of
                            several that draw between runs, for those that the run trains. Before
                            that it waits its turn, where train ops are run in turns.
+                           After a run that failed each joins again first, and says whether this
+                           is that run once more.
                            With the first ticket it compares its settings with the chief's.
     end                    every process: returns its tickets. Chief: waits for the others, saves.
 
 A session that is made again after a failure repeats `after_create_session`: new tickets, new
-tokens, nothing of the failed session.
+tokens, nothing of the failed session. MonitoredSession then repeats the run that failed. What that
+run sent may have come all the same: a run that is fed what it was fed before is the same batch, and
+names the tickets under which it was sent (`semisync.chief.ledger`). A run that is fed nothing reads
+other rows.
 
 A session whose first ticket does not come learns from the heartbeat whether it waits for the chief:
 
@@ -28,7 +33,7 @@ A session whose first ticket does not come learns from the heartbeat whether it 
 import functools
 import time
 import weakref
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from semisync import arguments, settings
 from semisync.chief.checkpoints import whole_steps
@@ -45,6 +50,19 @@ from semisync.worker.watchdog import Watchdog
 
 _hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
 _returned: Dict[str, int] = {}  # by this process at an end: queue -> the newest ticket
+
+
+class Run(NamedTuple):
+    """A run of the session; `began` is in us since 1970."""
+
+    feed: Any
+    began: float
+
+    def is_repeated_with(self, feed):
+        """Whether a run with `feed` computes the same."""
+        if not feed or not self.feed or set(feed) != set(self.feed):
+            return False
+        return all(value is self.feed[key] for key, value in feed.items())
 
 
 class GlobalBatchHook(tf.train.SessionRunHook):
@@ -79,6 +97,10 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._agreed = False  # on the settings, with the chief
         self._is_new = self._may_be_empty = True  # the worker state, before the next run
         self._is_ready = False  # for the next run, with a ticket where that needs one
+        self._unsettled = False  # since the last run that succeeded it may have drawn a ticket
+        self._run: Optional[Run] = None  # the last one; it may be repeated until it `_run_is_over`
+        self._run_is_over = True
+        self._sent_as: List[int] = []  # the tickets under which that run sent its batch
         self._chief: Optional[Chief] = None
         self._watchdog: Optional[Watchdog] = None
         self._turns: Any = None  # `Turns` of the graph, where the optimizer has siblings
@@ -115,6 +137,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._trains_in = TrainsIn(getattr(state, "op", state))
         self._turns = self._ready()
         self._chief = self._watchdog = None  # of an earlier session
+        self._run, self._run_is_over, self._sent_as = None, True, []
+        self._sessions = 0
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
             self._steps = whole_steps(tf.get_default_graph())
         self._reporter = self._reporter or reporter.of_environment(self)
@@ -145,24 +169,35 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             self._chief.open(own, weights)
             self._chief.start()
             coord.register_thread(self._chief)
-        session.run(self._handles.worker.join)
+        if self._sessions:
+            tf.logging.warning(
+                "semisync: the session of %s was made again, and begins with a new ticket; "
+                "TensorFlow logs the error at the level INFO",
+                self._handles.worker.member,
+            )
+        self._sessions += 1
         self._coordinator = coord
         self._agreed = self._is_ready = self._left = False
-        self._is_new = self._may_be_empty = True
+        self._is_new = True
+        self._run_is_over = self._run is None  # or another hook failed after it
         between = self._handles.draws_between_runs
         self._turn = Turn(self._turns, between) if self._turns else None
+        self._join(session)
         if self._reporter:
             self._reporter.after_create_session(session, coord)
 
     def before_run(self, run_context):
-        session = run_context.session
-        self._refuse_what_has_no_effect(run_context.original_args.feed_dict)
+        session, args = run_context.session, run_context.original_args
+        self._refuse_what_has_no_effect(args.feed_dict)
         if not self._is_ready:
-            for hook in _hooks[session]:
+            hooks = sorted(_hooks[session], key=lambda hook: hook.handles.number)
+            for hook in hooks:  # all first: another worker may need what one of them gives back
+                hook._recover(session, args.feed_dict)
+            for hook in hooks:
                 if hook._turn:
                     hook._turn.wait(session)
-            for hook in sorted(_hooks[session], key=lambda hook: hook.handles.number):
-                hook._make_ready(session, run_context.original_args.fetches)
+            for hook in hooks:
+                hook._make_ready(session, args.fetches)
         self._is_ready = False  # for the run after this one
         if not self._agreed and not self._is_new:
             if not self.is_chief:
@@ -175,14 +210,40 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 coordinator=self._coordinator,
                 patience=self._patience,
             )
+        self._run, self._run_is_over = Run(args.feed_dict, 1e6 * time.time()), False
 
     def after_run(self, run_context, run_values):
         self._may_be_empty = self._handles.draws_between_runs
         if self._turn:
             self._turn.end()
+        self._unsettled, self._run_is_over = False, True
+
+    def _join(self, session):
+        """Says that this worker has no ticket, and gives back what it had."""
+        session.run(self._handles.worker.join)
+        self._unsettled, self._may_be_empty = False, True
+
+    def _recover(self, session, feed):
+        """After a run that failed: holds nothing of it, and says whether the next one is the same.
+
+        Args:
+            feed: of the next run.
+        """
+        if self._unsettled:
+            self._join(session)
+        failed = None if self._run_is_over else self._run
+        if failed is None or not failed.is_repeated_with(feed):
+            self._sent_as = []
+            return
+        worker = self._handles.worker
+        last, spent = session.run([worker.last, worker.spent])
+        if spent >= failed.began:
+            self._sent_as.append(last)
+        for ticket in self._sent_as:
+            session.run(worker.repeat, {worker.earlier: ticket})
 
     def _make_ready(self, session, fetches):
-        self._is_ready = True
+        self._is_ready = self._unsettled = True
         alone = len(_hooks[session]) == 1
         turn = self._turn if self._turn and self._trains_in(fetches) else None
         if turn:

@@ -13,9 +13,10 @@ from semisync.transport.messages import (
     DRAWN,
     JOINED,
     LEFT,
+    REPEATS,
     STAGED,
 )
-from semisync.worker.state import KIND, TICKET, WorkerState, now, numbers, sealed
+from semisync.worker.state import KIND, SESSION, TICKET, WorkerState, now, numbers, sealed
 from semisync.worker.withholding import found_finite, judged, send_unless
 
 STATE = "semisync_worker_state_"  # the variable of the worker state; the identity follows
@@ -28,7 +29,10 @@ class WorkerOps(NamedTuple):
         member: this process, as its messages name it.
         state: the variable of the worker state; its op, in an imported graph.
         ticket, token: see `semisync.worker.state`.
+        last, spent: the ticket of the last batch and when it was used, see there.
         join, leave: the ops that send the first and the last message.
+        earlier: placeholder, int64: the ticket of a run that failed.
+        repeat: the op that tells the chief that the next batch is that run's once more.
         first_draw: the op that draws a ticket where there is none.
         objection: placeholder, string: how the settings differ.
         disagree: the op that sends it.
@@ -42,8 +46,12 @@ class WorkerOps(NamedTuple):
     state: Any
     ticket: Any
     token: Any
+    last: Any
+    spent: Any
     join: Any
     leave: Any
+    earlier: Any
+    repeat: Any
     first_draw: Any
     objection: Any
     disagree: Any
@@ -89,12 +97,13 @@ class Member:
     def send(self, kind, ticket):
         """Returns the op that sends a message without a batch to the chief."""
         with tf.device(self.mailbox.device):
-            return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0))
+            return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0, self.state.session))
 
     def join(self):
         """Returns the op with which a session begins: no ticket is held, and the chief knows."""
-        with tf.control_dependencies([self.state.initializer]):
-            return self.send(JOINED, 0)
+        session, last = self.state.begin()
+        with tf.device(self.mailbox.device):
+            return self.mailbox.send(self.name, numbers(JOINED, last, 0, 0, session))
 
     def tell(self, batch, sent):
         """Returns the op that tells the chief of a batch; see `draw`."""
@@ -104,7 +113,7 @@ class Member:
     def first_draw(self):
         """The op that draws a ticket where there is none, else does nothing."""
         with tf.device(self.state.device):
-            message = numbers(DRAWN, self.state.ticket, 0, 0)
+            message = numbers(DRAWN, self.state.ticket, 0, 0, self.state.session)
             wanted = raw_ops.Switch(data=message, pred=self.state.empty)[1]
             return self.draw(sealed(wanted), now())
 
@@ -112,8 +121,9 @@ class Member:
         """The op that draws a ticket, tells the chief, and then stores it with its token.
 
         Args:
-            batch: int64 [4] for the message: kind, ticket of the last batch, token, waited. Where
-                it is dead, as TensorFlow calls the branch that is not taken, so is all of this.
+            batch: int64 [5] for the message: kind, ticket of the last batch, token, waited,
+                session. Where it is dead, as TensorFlow calls the branch that is not taken, so is
+                all of this.
             since: when the new ticket starts to age, see `semisync.worker.state.now`.
             sent: what comes before.
         """
@@ -134,16 +144,21 @@ def build_worker_ops(member, weights, pings):
     state = member.state
     with tf.device(state.device):
         objection = tf.placeholder(tf.string, [], name="objection")
+        earlier = tf.placeholder(tf.int64, [], name="earlier")
         return WorkerOps(
             member=member.name,
             state=state.variable,
             ticket=state.ticket,
             token=state.token,
+            last=state.last(),
+            spent=state.spent,
             join=member.join(),
             leave=member.send(LEFT, state.ticket),
+            earlier=earlier,
+            repeat=member.send(REPEATS, earlier),
             first_draw=member.first_draw(),
             objection=objection,
-            disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0)),
+            disagree=member.mailbox.send(objection, numbers(DISAGREED, 0, 0, 0, 0)),
             fate=member.job_state.fate_of(state.last()),
             heartbeat=member.job_state.read_heartbeat(),
             chief_settings=member.job_state.read_settings(),
@@ -163,9 +178,9 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
             them.
         staleness_policy: withholds a batch that is too stale; None sends every batch.
         send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
-            vector of kind, ticket, token and waited, and do everything else that a batch does on
-            the PS. `gate` is a function that every tensor passes through before it is sent; it
-            stops those of a batch that is withheld.
+            vector of kind, ticket, token, waited and session, and do everything else that a batch
+            does on the PS. `gate` is a function that every tensor passes through before it is
+            sent; it stops those of a batch that is withheld.
         draw: False leaves the worker without a ticket; `first_draw` draws one then.
         rationed: True if the next ticket may be issued only once the chief knows of this batch.
     """
@@ -189,5 +204,6 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
         if not draw:
             return told
         with tf.device(member.mailbox.device):
-            drawn = numbers(DRAWN, tf.unstack(batch)[TICKET], 0, 0)
+            elements = tf.unstack(batch)
+            drawn = numbers(DRAWN, elements[TICKET], 0, 0, elements[SESSION])
         return member.draw(drawn, time, [told])

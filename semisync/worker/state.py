@@ -7,17 +7,20 @@ One int64 vector in the worker's own process, outside every checkpoint:
     ticket   NEVER_DRAWN, or the ticket
     token    the clock just after the ticket was drawn
     waited   how long the draw took, in us
+    session  grows with each beginning, see `semisync.transport.messages`
     due      until when a batch of this token is probably not too stale, in us since 1970
     last     the ticket of the batch before
+    spent    when a batch last used a ticket, in us since 1970
 
-Its first four numbers are what a batch tells the chief. Its name carries the process's identity, so
+Its first five numbers are what a batch tells the chief. Its name carries the process's identity, so
 that no two workers share it wherever a device function places it.
 """
 
 from semisync.common.compat import raw_ops, tf
+from semisync.transport.graph_ops import value_or_initial
 from semisync.transport.messages import NEVER_DRAWN, STAGED
 
-KIND, TICKET, TOKEN, WAITED, DUE, LAST = range(6)
+KIND, TICKET, TOKEN, WAITED, SESSION, DUE, LAST, SPENT = range(8)
 USED = -1
 
 
@@ -32,9 +35,8 @@ class WorkerState:
         variable: the vector.
         values: the vector before a run changes it.
         elements: the same, a list of scalars.
-        ticket, token, due: three of them.
+        ticket, token, session, due, spent: five of them.
         empty: True when there is no ticket that a batch may use.
-        initializer: the op with which a session begins.
     """
 
     def __init__(self, name, device):
@@ -42,17 +44,16 @@ class WorkerState:
         with tf.device(device):
             # Not get_variable: the caller's variable scope may partition, reuse or regularise.
             self.variable = tf.Variable(
-                tf.constant([USED, NEVER_DRAWN, 0, 0, 0, NEVER_DRAWN], tf.int64),
+                tf.constant([USED, NEVER_DRAWN, 0, 0, 0, 0, NEVER_DRAWN, 0], tf.int64),
                 trainable=False,
                 use_resource=True,
                 name=name,
                 collections=[],  # not of those that a job's own local initialiser may leave out
             )
-            self.initializer = self.variable.initializer
             with tf.control_dependencies([self._initialised()]):
                 self.values = self.variable.read_value()
             self.elements = tf.unstack(self.values)
-            kind, self.ticket, self.token, _, self.due, self._before = self.elements
+            kind, self.ticket, self.token, _, self.session, self.due, _, self.spent = self.elements
             self._usable = tf.equal(kind, STAGED)
             self.empty = tf.logical_not(self._usable)
 
@@ -70,7 +71,21 @@ class WorkerState:
 
     def last(self):
         """The ticket of the last batch, before a run changes it."""
-        return tf.where(self.empty, self.ticket, self._before)
+        return _last(self.elements)
+
+    def begin(self):
+        """Begins a session without a ticket; returns that and `last`, once it has begun.
+
+        The clock may have been set back since the last session, and whoever reset the variables of
+        this process may have taken that along.
+        """
+        with tf.device(self.device):
+            before = tf.unstack(value_or_initial(self.variable))
+            last, session = _last(before), tf.maximum(before[SESSION] + 1, now())
+            begun = sealed(numbers(USED, last, 0, 0, session, 0, last, before[SPENT]))
+            with tf.control_dependencies([self.variable.assign(begun, read_value=False)]):
+                elements = tf.unstack(sealed(begun))
+            return elements[SESSION], elements[LAST]
 
     def spend(self, batch, ready):
         """Uses the ticket.
@@ -83,7 +98,7 @@ class WorkerState:
             ready: tensors that are there once the batch's gradients are.
 
         Returns:
-            Kind, ticket, token and waited, int64 [BATCH].
+            Kind, ticket, token, waited and session, int64 [BATCH].
         """
         has_ticket = tf.Assert(
             self._usable,
@@ -93,11 +108,7 @@ class WorkerState:
             ],
         )
         with tf.control_dependencies([has_ticket] + ready):
-            spent = raw_ops.ResourceScatterUpdate(
-                resource=self.variable.handle,
-                indices=tf.constant(KIND),
-                updates=tf.constant(USED, tf.int64),
-            )
+            spent = self._write([KIND, SPENT], numbers(USED, now()))
         batch = tf.stack(batch)
         with tf.control_dependencies([spent]):
             return sealed(batch)
@@ -106,20 +117,29 @@ class WorkerState:
         """The op that stores a ticket.
 
         Args:
-            drawn: the vector, but for `due`: how long the ticket is probably not too stale, in us.
+            drawn: kind, ticket, token, waited, for how long the ticket is probably not too stale,
+                in us, and `last`: int64 [6].
             since: the start of that time, as `now` tells it.
         """
         with tf.device(self.device):
-            return self.variable.assign(drawn + numbers(0, 0, 0, 0, since, 0), read_value=False)
+            due = numbers(0, 0, 0, 0, since, 0)
+            return self._write([KIND, TICKET, TOKEN, WAITED, DUE, LAST], drawn + due)
 
     def renew(self, token, fresh_for):
         """The op that gives the ticket another token, read now, and its time; see `hold`."""
         with tf.device(self.device):
-            return raw_ops.ResourceScatterUpdate(
-                resource=self.variable.handle,
-                indices=tf.constant([TOKEN, DUE]),
-                updates=tf.stack([token, fresh_for + now()]),
-            )
+            return self._write([TOKEN, DUE], tf.stack([token, fresh_for + now()]))
+
+    def _write(self, places, values):
+        """The op that writes some of the numbers."""
+        return raw_ops.ResourceScatterUpdate(
+            resource=self.variable.handle, indices=tf.constant(places), updates=values
+        )
+
+
+def _last(elements):
+    """The ticket that a batch used last."""
+    return tf.where(tf.equal(elements[KIND], STAGED), elements[LAST], elements[TICKET])
 
 
 def now():

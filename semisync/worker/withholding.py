@@ -62,13 +62,13 @@ def send_unless(withheld, send, batch, mailbox):
     Args:
         withheld: bool tensor, made in this process.
         send: (batch, gate) -> list of ops, see `semisync.worker.operations.build_train_op`.
-        batch: kind, ticket, token, waited: int64 [4].
+        batch: kind, ticket, token, waited, session: int64 [5].
         mailbox: the `Mailbox`.
     """
     # Every tensor that is sent passes a Switch: to wait for a Switch is to wait for both branches.
     sent = send(batch, lambda tensor: raw_ops.Switch(data=tensor, pred=withheld)[0])
     with tf.device(mailbox.device):
-        kind, ticket, _, _ = tf.unstack(batch)
+        kind, ticket, *_ = tf.unstack(batch)
         unsent = raw_ops.Switch(data=ticket, pred=tf.not_equal(kind, STAGED))[1]
         with tf.control_dependencies(sent):
             # TensorFlow 2 bypasses a slice or an identity here, and then nothing waits for `sent`.

@@ -33,7 +33,8 @@ from semisync.common.per_graph import PerGraph
 from semisync.common.walks import reachable
 from semisync.fate import Fate
 from semisync.pacing import PacedSteps
-from semisync.transport.job_state import value_or_initial, variable
+from semisync.transport.graph_ops import value_or_initial
+from semisync.transport.job_state import variable
 from semisync.worker.trains_in import before
 from semisync.wrapped.row_table import RowTable
 

@@ -151,6 +151,8 @@ def assert_equals_the_union(build, resource=False, **options):
 class Job:
     """A small paced or unpaced job: loss = w * x + b, one worker that is the chief.
 
+    x is 1 unless it is fed.
+
     Attributes:
         after: w after the last global step, once the session is closed.
     """
@@ -159,7 +161,7 @@ class Job:
         self.graph = tf.Graph()
         with self.graph.as_default():
             self.step = tf.train.get_or_create_global_step()
-            self.x = tf.placeholder(tf.float32, [])
+            self.x = tf.placeholder_with_default(1.0, [])
             weight = tf.get_variable("w", initializer=0.0)
             other = tf.get_variable("b", initializer=0.0)
             loss = other + weight * tf.check_numerics(self.x, "the input")

@@ -24,7 +24,7 @@ from semisync.demo.tensorflow.modes import LEDGER, wrap
 from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
 from semisync.demo.tensorflow.session import plain_session
 from semisync.demo.tensorflow.stopwatch import Stopwatch
-from semisync.demo.tensorflow.work import END, Ending, WorkList
+from semisync.demo.tensorflow.work import Ending, WorkList
 
 HANG = 5000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
 
@@ -59,7 +59,7 @@ class Training:
         )
         self._build(optimizer)
         # Order of the hooks: fill the list, wait for all workers; wait for their end, save.
-        self._work = WorkList(spec["batches"], workers, self._chief)
+        self._work = WorkList(spec["batches"], self._chief)
         self._wrapper = make_hooks()
         ending = Ending(os.path.join(out, "model.ckpt"), self._task, workers, None)
         barrier = Barrier(mode, self._task, workers)
@@ -105,8 +105,9 @@ class Training:
         limit = tf.RunOptions(timeout_in_ms=HANG) if self._mode == "native-sync" else None
         fetches = [self._train, self._read_at, self._sent_at]
         while True:
-            number = int(session.run(self._work.next))
-            if number == END:
+            try:
+                number = int(session.run(self._work.next))
+            except tf.errors.OutOfRangeError:
                 return
             rows = schedule.rows(number, self._log.rows, self._spec)
             feed = self._inputs.feed(rows)

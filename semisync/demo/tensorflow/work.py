@@ -1,17 +1,16 @@
 """Sharing one sequence of batches among workers, and ending together.
 
-    work   int64 []   the numbers of the batches in order, then END once per worker
+    work   int64 []   the numbers of the batches in order; then it is closed
     left   int32 []   the workers that have ended
 
-1. The chief fills `work`. A worker takes the next number when it is free, so that a slow worker
-   trains fewer batches, and every batch is trained once, nearly in the given order.
-2. A worker that takes END stops. The chief, last, waits until all have left, and saves.
+1. The chief fills `work`, once, and closes it. A worker takes the next number when it is free, so
+   that a slow worker trains fewer batches, and every batch is trained once, nearly in the given
+   order. A session that is made again goes on with the list.
+2. A worker that finds it empty stops. The chief, last, waits until all have left, and saves.
 """
 
 from semisync.cluster.barrier import wait_for_workers
 from semisync.common.compat import tf
-
-END = -1
 
 
 class WorkList(tf.train.SessionRunHook):
@@ -19,21 +18,21 @@ class WorkList(tf.train.SessionRunHook):
 
     Args:
         batches: how many there are.
-        workers: how many share them.
         is_chief: True in one process.
     """
 
-    def __init__(self, batches, workers, is_chief):
+    def __init__(self, batches, is_chief):
         with tf.device("/job:ps/task:0"):
             queue = tf.FIFOQueue(-1, [tf.int64], [[]], shared_name="work")
-            numbers = tf.concat([tf.range(batches), [END] * workers], 0)
-            self._fill = queue.enqueue_many([tf.cast(numbers, tf.int64)])
+            with tf.control_dependencies([queue.enqueue_many([tf.range(batches, dtype=tf.int64)])]):
+                self._fill = queue.close()
             self.next = queue.dequeue()
-        self._is_chief = is_chief
+        self._to_fill = is_chief
 
     def after_create_session(self, session, coord):
-        if self._is_chief:
+        if self._to_fill:
             session.run(self._fill)
+            self._to_fill = False
 
 
 class Ending(tf.train.SessionRunHook):
