@@ -49,6 +49,7 @@ class Column(NamedTuple):
         width: values per row of a dense column.
         type: what the values are first turned into: bool, int32, int64, float32, float64 or string.
         tables: those whose rows the integers number; another number is refused.
+        among: the only numbers that it may hold.
 
     Examples:
         >>> from migrate.data import Column
@@ -63,6 +64,7 @@ class Column(NamedTuple):
     width: int = 1
     type: Optional[str] = None
     tables: Sequence[TableRows] = ()
+    among: Sequence[float] = ()
 
     @property
     def of_integers(self) -> bool:

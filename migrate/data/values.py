@@ -67,13 +67,14 @@ def checked_values(array: Any, column: Column, place: Place) -> Any:
 
 
 def refuse_strays(values: Any, column: Column, place: Place) -> None:
-    """Raises BadInput for an integer that is no row of the column's tables.
+    """Raises BadInput for an integer that is no row of the column's tables, or a number that is not
+    among those that it may hold.
 
     Args:
         values: from `checked_values`.
     """
     at = At(place)
-    if column.tables and is_list(values.type):
+    if (column.tables or column.among) and is_list(values.type):
         lengths, values = opened(values)
         at = at.inside(lengths)
     for table in column.tables:
@@ -81,6 +82,13 @@ def refuse_strays(values: Any, column: Column, place: Place) -> None:
         strays = table.strays(numbers)
         if len(strays):
             raise table.refusal(at.value(strays[0]), numbers[strays[0]])
+    if column.among:
+        numbers = values.to_numpy()
+        strays = numpy.flatnonzero(~numpy.isin(numbers, column.among))
+        if len(strays):
+            known = " or ".join(f"{one:g}" for one in column.among)
+            found = f"{at.value(strays[0])} is {numbers[strays[0]]:g}"
+            raise BadInput(f"{found}, expected {known}; leave those rows out, or mend them")
 
 
 def lists_of_pairs(lengths: numpy.ndarray, ids: numpy.ndarray, weights: numpy.ndarray) -> Any:

@@ -29,6 +29,7 @@ _ARROW = {
     name: pa.large_string() if name == "string" else pa.type_for_alias(name) for name in TYPES
 }
 _Values = Union[np.ndarray, pa.Array]
+MAKES_TEXT = "; --type makes text of it"  # ends what is said of other values, for commands with it
 
 
 def feature(
@@ -121,9 +122,7 @@ def _typed(
     dtype = wanted.dtype or _natural(array.type, kind is not None)
     if dtype == "bytes":
         if not is_text(array.type) and not pa.types.is_null(array.type):
-            raise BadInput(
-                f"{at.column} holds {array.type}, but the model takes text; --type makes text of it"
-            )
+            raise BadInput(f"{at.column} holds {array.type}, but the model takes text{MAKES_TEXT}")
         if array.null_count and fill is None:
             raise _missing(at, array, first_null(array))
         array = array.cast(pa.large_binary())

@@ -28,6 +28,7 @@ import pyarrow as pa
 from migrate.data import Column, Rows, TextFormat, open_data
 from migrate.data.paths import Paths
 from migrate.data.rows import lists_of
+from migrate.scoring.features import MAKES_TEXT
 from migrate.sequences.names import Names, ids_of
 from parity.io.text_format import text_format
 from semisync.common.errors import BadInput, UsageError
@@ -174,7 +175,7 @@ def _schema(columns: Columns) -> List[Column]:
     }
     kinds = ("user", "item", "time")[: 2 if columns.time is None else 3]
     found = [known[kind, columns.types.get(kind)] for kind in kinds]
-    return found + [Column(name, "numbers") for name in columns.labels]
+    return found + [Column(name, "numbers", among=(0, 1)) for name in columns.labels]
 
 
 def _parts(paths: Paths, schema: List[Column], text: Optional[TextFormat], convert: Any) -> Any:
@@ -183,9 +184,12 @@ def _parts(paths: Paths, schema: List[Column], text: Optional[TextFormat], conve
     try:
         return list(alone(paths, schema, _AT_ONCE, last="pad", text=text, convert=convert))
     except BadInput as error:
-        if str(error).endswith(_NO_INTEGERS):
+        said, advised, _ = str(error).partition(MAKES_TEXT)
+        if advised:
+            raise BadInput(f"{said}; leave its type out of types") from error
+        if said.endswith(_NO_INTEGERS):
             raise BadInput(
-                f"{error}, unless types says that it is text, or a time otherwise"
+                f"{said}, unless types says that it is text, or a time otherwise"
             ) from error
         raise
 

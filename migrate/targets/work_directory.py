@@ -130,10 +130,13 @@ def _move(work: str, out: str) -> None:
 
 
 @contextmanager
-def locked(work: str, written: str) -> Iterator[None]:
+def locked(work: str, written: str, patience: float = 0) -> Iterator[None]:
     """Makes the directory `work` and locks it, by LOCK in it, until the block ends.
 
     LOCK says who has it.
+
+    Args:
+        patience: seconds to wait for another process, which may be about to end.
 
     Raises:
         UsageError: another process has it; the message says which.
@@ -146,7 +149,7 @@ def locked(work: str, written: str) -> Iterator[None]:
         raise SemisyncError(cannot_write(written, error)) from error
     try:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _take(lock, patience)
         except OSError as error:
             raise UsageError(
                 f"another process is at work in {work}{_holder(lock)}; wait for it to end"
@@ -159,6 +162,18 @@ def locked(work: str, written: str) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+def _take(lock: int, patience: float) -> None:
+    until = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(0.1)
 
 
 def _sign(lock: int) -> None:

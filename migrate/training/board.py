@@ -35,6 +35,7 @@ class Board:
         self._write(0, b"\x1a" + _sized(b"brain.Event:2"))
         if step:  # a session log of a start, which TensorBoard takes as said above
             self._write(step + 1, b"\x3a" + _sized(b"\x08\x01"))
+        self._file.flush()
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
         """One point of each curve."""

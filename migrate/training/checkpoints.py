@@ -28,11 +28,13 @@ import os
 import re
 import shutil
 from concurrent.futures import Future
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
 
 import torch
 import torch.distributed as dist
 from torch.distributed import checkpoint as dcp
+from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystem
 
 from migrate import id_tables
@@ -41,6 +43,7 @@ from migrate.id_tables.embeddings import IdEmbeddings
 from migrate.targets import INDEXES, digests
 from migrate.targets.reading.dcp_metadata import read_metadata
 from migrate.targets.reading.torch_readers import read
+from migrate.targets.work_directory import is_passing
 from migrate.training.distributed.processes import from_first, rank, ranks
 from migrate.training.staging import Copies
 from semisync.common import json_text
@@ -78,6 +81,7 @@ class Checkpoints:
         self._folder, self._keep, self._group = folder, keep, group
         self._stager = Copies()
         self._writing: Optional[Future] = None
+        self._step = 0  # of the one that is written
         self._sound: Set[int] = set()
 
     @property
@@ -112,21 +116,22 @@ class Checkpoints:
             tables: by raw ids, by path.
 
         Raises:
-            SemisyncError: the one before it could not be written.
+            SemisyncError: it, or the one before it, could not be written.
         """
         self.wait()
         path = self.path(step)
         self._sound.discard(step)
-        if rank() == 0:
-            shutil.rmtree(path, ignore_errors=True)  # of a process that died
-            os.makedirs(path)
-            write_text(os.path.join(path, _STATE), json.dumps(state))
-        if self._group is not None:
-            dist.barrier()
         written = [_STATE] if rank() == 0 else []
-        for name, one in (tables or {}).items():
-            id_tables.save(one, self._tables(step, name))
-            written += [f"{name}{_TABLES}/{file}" for file in own_files(one)]
+        with _writing(path):
+            if rank() == 0:
+                shutil.rmtree(path, ignore_errors=True)  # of a process that died
+                os.makedirs(path)
+                write_text(os.path.join(path, _STATE), json.dumps(state))
+            if self._group is not None:
+                dist.barrier()
+            for name, one in (tables or {}).items():
+                id_tables.save(one, self._tables(step, name))
+                written += [f"{name}{_TABLES}/{file}" for file in own_files(one)]
         writing = dcp.async_save(
             dict(tensors),
             storage_writer=_Writer(path, written, ranks()),
@@ -135,7 +140,7 @@ class Checkpoints:
             no_dist=self._group is None,
         )
         assert isinstance(writing, Future)  # the copy is made
-        self._writing = writing
+        self._writing, self._step = writing, step
 
     def wait(self) -> None:
         """Waits until what `save` began is whole.
@@ -146,14 +151,8 @@ class Checkpoints:
         if self._writing is None:
             return
         writing, self._writing = self._writing, None
-        try:
+        with _writing(self.path(self._step)):
             writing.result()
-        except BaseException as error:  # DCP's own is not an Exception
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            raise SemisyncError(
-                f"{self._folder}: a checkpoint was not written: {words_of(error)}"
-            ) from error
         if rank() == 0:
             for step in self.steps[: -self._keep]:
                 os.remove(os.path.join(self.path(step), _WHOLE))  # from now on it is none
@@ -313,7 +312,12 @@ class _Writer(dcp.FileSystemWriter):
 
     def write_data(self, plan: Any, planner: Any) -> Any:
         """As torch's, and the digests of this process."""
-        written = super().write_data(plan, planner)
+        try:
+            written = super().write_data(plan, planner)
+        except RuntimeError as error:
+            if isinstance(error.__context__, OSError):  # which torch's writer hides
+                raise error.__context__ from error
+            raise
         names = {result.storage_data.relative_path for result in written.value()}
         digests.write_part(self._folder, [*sorted(names), *self._beside], rank())
         return written
@@ -328,6 +332,27 @@ class _Files(FileSystem):
         """What torch does last, in one process: it makes the checkpoint whole."""
         digests.join_parts(self._folder, self._processes, {_WHOLE: digests.digest(path)})
         super().rename(path, new_path)
+
+
+@contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """A failure as a SemisyncError that names the checkpoint and says what to do; what was written
+    of it goes."""
+    try:
+        yield
+    except (CheckpointException, OSError, SemisyncError) as error:
+        causes: List[Any] = [error]
+        if isinstance(error, CheckpointException):  # which is no Exception
+            causes = [failure[0] for failure in error.failures.values()]
+        elif isinstance(error, SemisyncError):
+            causes = [error.__cause__ or error]
+        said = "; ".join(dict.fromkeys(map(words_of, causes)))
+        room = "make room there and " if any(map(is_passing, causes)) else ""
+        if rank() == 0:
+            shutil.rmtree(path, ignore_errors=True)
+        raise SemisyncError(
+            f"{path}: the checkpoint was not written: {said}; {room}go on with --resume"
+        ) from error
 
 
 def whole_steps(folder: str) -> List[int]:

@@ -77,10 +77,11 @@ class Reading(NamedTuple):
         return list(map(self._told, found.values()))
 
     def _told(self, column: Column) -> Column:
-        """The column with its fill, its type and its tables."""
+        """The column with its fill, its type, its tables, and what a label may be."""
         filled = _filled(column, of_column(self.fills.items(), column.name))
         kind = None if column.kind == "key" else of_column(self.types.items(), column.name)
-        return filled._replace(type=kind, tables=self._tables_of(column))
+        among = (0, 1) if column.name == self.label else ()
+        return filled._replace(type=kind, tables=self._tables_of(column), among=among)
 
     def _tables_of(self, column: Column) -> Sequence[TableRows]:
         own = (name for name, taken in self.column.items() if taken == column.name)

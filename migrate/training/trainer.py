@@ -14,12 +14,14 @@ import contextlib
 import math
 import os
 import warnings
-from typing import Callable, Iterable, List, NamedTuple, Optional
+from typing import Callable, Iterable, Iterator, List, NamedTuple, Optional
 
 import torch
 import torch.distributed as dist
 
+from migrate.targets.work_directory import cannot_write, is_passing
 from migrate.training import state
+from migrate.training.at_work import at_work
 from migrate.training.checkpoints import BEST, CHECKPOINTS, Checkpoints, refuse_existing
 from migrate.training.distributed.norms import sharing
 from migrate.training.distributed.processes import rank, ranks
@@ -27,7 +29,7 @@ from migrate.training.metrics import Figures, Metrics
 from migrate.training.reporting import Reporter, measured
 from migrate.training.scores import Scores
 from migrate.training.task import Batch, Data, Epoch, Task, loss_and_scores
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, SemisyncError
 
 
 class Settings(NamedTuple):
@@ -97,7 +99,7 @@ def train(
         A `Result`: the last `step`, `metrics` of the rows that were trained on, `evaluation`.
 
     Raises:
-        UsageError: `out` has checkpoints and `resume` is not set.
+        UsageError: `out` has checkpoints and `resume` is not set, or another process trains there.
         BadInput: the loss is not finite, or all checkpoints are damaged.
         SemisyncError: a checkpoint cannot be written.
 
@@ -111,8 +113,8 @@ def train(
         >>> result.step
         2
     """
-    run = _Run(task, data, out, settings or Settings(), scores, after_epoch)
-    with warnings.catch_warnings():  # one process is intended
+    with at_work(out), _room(out), warnings.catch_warnings():  # one process is intended
+        run = _Run(task, data, out, settings or Settings(), scores, after_epoch)
         warnings.filterwarnings("ignore", message="torch.distributed is disabled")
         run.begin(resume)
         try:
@@ -125,6 +127,19 @@ def train(
         finally:
             if run.reporter is not None:
                 run.reporter.close()
+
+
+@contextlib.contextmanager
+def _room(out: str) -> Iterator[None]:
+    """A full disk as a SemisyncError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if not is_passing(error):
+            raise
+        raise SemisyncError(
+            f"{cannot_write(out, error)}; make room there and go on with --resume"
+        ) from error
 
 
 class _Run:

@@ -135,6 +135,16 @@ def test_a_line_may_be_longer_than_what_is_read_at_a_time(tmp_path):
             Columns(time="time", types={"time": "float"}),
             "'time' holds a time that int64 cannot",
         ),
+        (
+            {"user": [1], "item": [2]},
+            Columns(types={"item": "text"}),
+            "item.* holds int64, but the model takes text; leave its type out of types",
+        ),
+        (
+            {"user": [1, 1], "item": [2, 3], "click": [1.0, 0.5]},
+            Columns(labels=["click"]),
+            "click.* in row 2 is 0.5, expected 0 or 1",
+        ),
     ],
 )
 def test_what_is_no_history_is_refused(given, columns, message, tmp_path):

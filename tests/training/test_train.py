@@ -327,6 +327,16 @@ def test_a_label_that_is_neither_0_nor_1_is_refused(job, tmp_path):
         train(opened(job).task, Graded(np.load(job / "clicks.npz")), str(tmp_path))
 
 
+def test_a_label_of_a_file_that_is_neither_is_named_by_its_row(job, clicks, tmp_path, capsys):
+    rows = pq.read_table(clicks)
+    labels = rows["clicked"].to_numpy().copy()
+    labels[1234] = 2
+    place, path = rows.column_names.index("clicked"), tmp_path / "rows.parquet"
+    pq.write_table(rows.set_column(place, "clicked", pa.array(labels)), path, row_group_size=500)
+    said = refusal(arguments(job, path, tmp_path / "out"), capsys)
+    assert f"{path}: column 'clicked' in row 1235 is 2, expected 0 or 1; leave those" in said
+
+
 def test_a_loss_that_is_a_sum_is_refused_for_several_processes():
     class Sum(torch.nn.Module):
         def forward(self, x):

@@ -28,6 +28,7 @@ from migrate.sequences.training.measuring import Logits, Measured, logits, measu
 from migrate.sequences.training.settings import Settings, check_asked, settings_of
 from migrate.sequences.training.starting import warm
 from migrate.training import state
+from migrate.training.at_work import at_work
 from migrate.training.checkpoints import (
     BEST,
     CHECKPOINTS,
@@ -67,6 +68,19 @@ def train(
     Args:
         device: of this process, as `migrate.training.joined` gives it.
     """
+    with at_work(out):
+        return _train(settings, paths, out, resume, checkpoint_every, report_every, device)
+
+
+def _train(
+    settings: Settings,
+    paths: Paths,
+    out: str,
+    resume: bool,
+    checkpoint_every: int,
+    report_every: int,
+    device: torch.device,
+) -> Result:
     if not resume:
         refuse_existing(os.path.join(out, CHECKPOINTS))
     gone_on = bool(whole_steps(os.path.join(out, CHECKPOINTS)))
