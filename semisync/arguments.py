@@ -220,11 +220,14 @@ def flag(name, meaning, value):
     raise UsageError("{} is {}, True or False, not {!r}".format(name, meaning, value))
 
 
-def seconds(name, value):
-    """`value`, a number greater than 0."""
+def patience(value, least):
+    """`value`, a number of seconds."""
     valid = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not valid or not 0 < value < float("inf"):
-        raise UsageError("{} is a number of seconds greater than 0, not {!r}".format(name, value))
+    if not valid or not least <= value < float("inf"):
+        raise UsageError(
+            "patience is a number of seconds, {:.0f} or more, since a sign of life may take one, "
+            "not {!r}".format(least, value)
+        )
     return float(value)
 
 

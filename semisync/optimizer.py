@@ -277,8 +277,9 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         Args:
             is_chief: True in exactly one process, which applies the global batches.
             num_tokens: accepted, and not used, for jobs that pass it to SyncReplicasOptimizer.
-            patience: seconds of silence after which the chief gives up the batch of a worker, and a
-                worker gives up the chief; the log or the error says who is missing.
+            patience: seconds without a sign of life after which the chief gives up the batch of a
+                worker, and a worker gives up the chief, 4 or more; the log or the error says who is
+                missing. A worker that waits for input, or computes for long, gives signs of life.
             audit: path of a file to which the chief appends what becomes of every ticket, see
                 `semisync.audit`.
 

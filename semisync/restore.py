@@ -26,7 +26,7 @@ from semisync.worker.operations import STATE, member_name
 COLLECTION = "semisync"
 # Raise it when a field of `Handles`, or of what it holds, is added, renamed or removed, or is fed
 # otherwise.
-FORMAT = 7
+FORMAT = 8
 
 _ELEMENT = "graph element"  # the key under which a tensor's or op's name is stored
 

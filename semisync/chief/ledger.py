@@ -10,7 +10,7 @@ ends in exactly one of these ways, and no later message changes it:
                                after that
     returned                   no batch has used it
     lost                       a batch used it and did not come: its worker was killed, its run
-                               failed, or it was silent for `patience` seconds
+                               failed, or no sign of life came from it for `patience` seconds
 
 A run's tickets count up from the microsecond at which it began, so that a message of an earlier run
 of the chief is recognised and never mixes with this one.
@@ -51,6 +51,7 @@ from typing import Any, Counter, Deque, Dict, List, NamedTuple, Optional, Set, T
 
 from semisync.fate import Fate, of_weight
 from semisync.transport.messages import (
+    ALIVE,
     JOINED,
     LEFT,
     NEVER_DRAWN,
@@ -90,7 +91,7 @@ class Ledger:
         ahead: paced throughout, how many tickets more are out or pending.
         in_flight: how many tickets may be out at once, or None.
         keep_stale: True when a stale batch keeps its slot in the global batch.
-        patience: seconds of silence after which a worker's ticket is lost.
+        patience: seconds without a sign of life after which a worker's ticket is lost.
         first: the first ticket, greater than any of an earlier run; default: microseconds since
             1970.
         now: a function that returns seconds, monotonic.
@@ -211,7 +212,7 @@ class Ledger:
             self._give_back(message.drawn)
         if kind in (STAGED, WITHHELD, NONFINITE, LEFT):
             self._come_back(message)
-        if past:
+        if past or (kind == ALIVE and member not in self.members):  # that one has left
             return
         self.members[member] = self._now()
         if kind == JOINED:

@@ -271,11 +271,14 @@ class Chief(threading.Thread):
             return
         self._progress_at = float("inf")  # until the next global step
         tf.logging.warning(
-            "semisync: no global step for %.0f s: %d of %d batches are there; out: %s",
+            "semisync: no global step for %.0f s: %d of %d batches are there; out: %s%s",
             stalled,
             len(self.ledger.pending),
             self.ledger.batches_per_step,
             ", ".join("%s (silent for %.0f s)" % pair for pair in self.ledger.holders()) or "none",
+            "; not ended: " + ", ".join(sorted(self.ledger.members))
+            if self._finishing.is_set()
+            else "",
         )
 
     def _withdraw(self):

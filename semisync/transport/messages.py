@@ -9,6 +9,7 @@
     STAGED      every PS holds its part of the batch; `waited` is how long the ticket took, in us
     WITHHELD    the batch was too stale when its gradient was ready, and was not sent
     NONFINITE   a gradient held a NaN or an infinity, and the batch was not sent
+    ALIVE       the worker lives, whatever it waits for or computes; from its watchdog
     LEFT        the worker's session ends; the ticket was not used, unless it was told of before
     DISAGREED   the worker's settings differ from the chief's; `member` says how
     WAKE        from the chief, to itself: stop waiting
@@ -23,7 +24,7 @@ session, and its sender has forgotten the ticket that it names.
 
 from typing import NamedTuple
 
-JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED, WAKE, NONFINITE, REPEATS = range(9)
+JOINED, DRAWN, STAGED, WITHHELD, LEFT, DISAGREED, WAKE, NONFINITE, REPEATS, ALIVE = range(10)
 NEVER_DRAWN = -1
 BATCH = 5  # the numbers of a message but for `drawn`
 

@@ -46,7 +46,7 @@ from semisync.transport.job_state import has_ended, is_of_the_ended
 from semisync.transport.messages import NEVER_DRAWN
 from semisync.worker.trains_in import TrainsIn
 from semisync.worker.turn import Turn
-from semisync.worker.watchdog import Watchdog
+from semisync.worker.watchdog import LEAST, Watchdog
 
 _hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
 _returned: Dict[str, int] = {}  # by this process at an end: queue -> the newest ticket
@@ -90,7 +90,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         """
         self._find, self._ready = find, ready
         self.is_chief = arguments.flag("is_chief", "whether this process is the chief", is_chief)
-        self._patience = arguments.seconds("patience", patience)
+        self._patience = arguments.patience(patience, LEAST)
         self._audit = arguments.writable(audit) if self.is_chief and audit is not None else None
         self._observers = []
         self._handles: Any = None  # `Handles` of the graph, from begin on
@@ -209,6 +209,7 @@ class GlobalBatchHook(tf.train.SessionRunHook):
                 session=session,
                 coordinator=self._coordinator,
                 patience=self._patience,
+                alive=self._handles.worker.alive,
             )
         self._run, self._run_is_over = Run(args.feed_dict, 1e6 * time.time()), False
 

@@ -8,11 +8,13 @@ from typing import Any, Dict, NamedTuple
 from semisync.common.compat import raw_ops, tf
 from semisync.transport.graph_ops import on_cpu
 from semisync.transport.messages import (
+    ALIVE,
     BATCH,
     DISAGREED,
     DRAWN,
     JOINED,
     LEFT,
+    NEVER_DRAWN,
     REPEATS,
     STAGED,
 )
@@ -31,6 +33,7 @@ class WorkerOps(NamedTuple):
         ticket, token: see `semisync.worker.state`.
         last, spent: the ticket of the last batch and when it was used, see there.
         join, leave: the ops that send the first and the last message.
+        alive: the op that sends a sign of life.
         earlier: placeholder, int64: the ticket of a run that failed.
         repeat: the op that tells the chief that the next batch is that run's once more.
         first_draw: the op that draws a ticket where there is none.
@@ -50,6 +53,7 @@ class WorkerOps(NamedTuple):
     spent: Any
     join: Any
     leave: Any
+    alive: Any
     earlier: Any
     repeat: Any
     first_draw: Any
@@ -154,6 +158,7 @@ def build_worker_ops(member, weights, pings):
             spent=state.spent,
             join=member.join(),
             leave=member.send(LEFT, state.ticket),
+            alive=member.send(ALIVE, NEVER_DRAWN),
             earlier=earlier,
             repeat=member.send(REPEATS, earlier),
             first_draw=member.first_draw(),

@@ -1,11 +1,13 @@
 """The watchdog: no process waits without end for another that is gone.
 
-A thread of each process probes from time to time whether the chief's heartbeat grows, and whether
-every parameter server answers. A slow probe is not an error: the chief may be away for a while.
-When `patience` seconds have brought nothing new, the thread says which process does not answer and
-stops the session, which wakes every thread that waits in it. Time in which this process itself
-did not run, frozen or starved, does not count as the others' silence: a round counts for two
-intervals at most.
+A thread of each process gives the chief a sign of life from time to time, so that a worker that
+waits for input, or computes a batch for long, is not taken for one that is gone: its batch counts
+when it comes, by its staleness. With each sign the thread probes whether the chief's heartbeat
+grows, and whether every parameter server answers. A slow probe is not an error: the chief may be
+away for a while. When `patience` seconds have brought nothing new, the thread says which process
+does not answer and stops the session, which wakes every thread that waits in it. Time in which this
+process itself did not run, frozen or starved, does not count as the others' silence: a round counts
+for two intervals at most.
 
 A chief that has ended while this process trains has given it up, because it was frozen, say. This
 is not an error: MonitoredSession makes a new session, and its hook ends it normally.
@@ -23,6 +25,8 @@ from semisync.common.background_call import BackgroundCall
 from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport.job_state import has_ended
+
+LEAST = 4.0  # seconds of patience: four times as long as a sign of life may take, either way
 
 
 def pings(devices):
@@ -42,16 +46,18 @@ class Watchdog(threading.Thread):
         pings: {device of a PS: tensor computed there}.
         session: a raw tf.Session.
         coordinator: of that session.
-        patience: seconds.
+        patience: seconds, LEAST or more.
+        alive: the op that gives the sign of life.
     """
 
     PROBE_EVERY = 5.0  # seconds
     GRACE = 10.0  # seconds for a session to close
 
-    def __init__(self, heartbeat, pings, session, coordinator, patience):
+    def __init__(self, heartbeat, pings, session, coordinator, patience, alive=()):
         super().__init__(name="semisync-watchdog", daemon=True)
         self._heartbeat = heartbeat
         self._pings = pings
+        self._alive = alive
         self._session = session
         self._coordinator = coordinator
         self._patience = patience
@@ -88,7 +94,7 @@ class Watchdog(threading.Thread):
                 return
 
     def _probe(self):
-        _, heartbeat = self._session.run([self._pings, self._heartbeat])
+        _, heartbeat, _ = self._session.run([self._pings, self._heartbeat, self._alive])
         return int(heartbeat)
 
     def _silent(self):

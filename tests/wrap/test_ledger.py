@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from semisync.chief.ledger import Ledger
 from semisync.fate import Fate
 from semisync.transport.messages import (
+    ALIVE,
     DRAWN,
     JOINED,
     LEFT,
@@ -218,6 +219,22 @@ def test_a_ticket_that_no_worker_announced_is_given_back_long_before_patience_en
     assert ledger.lose_the_silent(undrawn=4) == []
     assert list(ledger.outstanding) == tickets[1:]
     assert ledger.fates["returned"] == 1
+
+
+def test_a_sign_of_life_keeps_a_ticket_and_brings_nobody_back_who_has_left():
+    time = Clock()
+    ledger = Ledger(2, patience=10, first=1000, now=time)
+    held, other = ledger.issue(2)
+    tell(ledger, "slow", DRAWN, held)
+    tell(ledger, "silent", DRAWN, other)
+    for time.now in (9.0, 18.0):
+        tell(ledger, "slow", ALIVE)
+        silent = ledger.lose_the_silent(undrawn=0)
+    assert silent == ["silent"]
+    assert list(ledger.outstanding) == [held]
+    tell(ledger, "slow", LEFT, held)
+    tell(ledger, "slow", ALIVE)
+    assert ledger.members == {}
 
 
 def test_a_process_started_again_gives_up_its_predecessors_ticket():

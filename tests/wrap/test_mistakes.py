@@ -75,7 +75,7 @@ def one_sentence(says):
         (transposed, r"the gradient of kernel has the shape \(3, 2\), and the variable \(2, 3\)"),
         (of_a_local_variable, "the variable own is trained and in the collection LOCAL_VARIABLES"),
         (lambda: semisync.Threshold(-1), "0 or more, not -1"),
-        (lambda: wrapped().make_session_run_hook(True, patience=0), "greater than 0, not 0"),
+        (lambda: wrapped().make_session_run_hook(True, patience=3), "4 or more, since .*, not 3"),
         (lambda: wrapped().make_session_run_hook("worker0"), "True or False, not 'worker0'"),
         (lambda: minimize(wrapped()), "global_step="),
         (lambda: minimize(wrapped(), tf.constant(0)), "an integer variable of shape"),

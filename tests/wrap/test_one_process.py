@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -91,6 +92,18 @@ def test_a_failure_of_the_chiefs_thread_ends_the_job(tmp_path):
     ) as session:
         folder.rename(tmp_path / "gone")
         job.train(session, *np.ones(1000))
+
+
+@pytest.mark.parametrize("options", [{}, {"paced": True}])
+def test_a_worker_that_waits_for_input_for_longer_than_patience_loses_nothing(options):
+    job = Job(**options)
+    with job.session(patience=4.0) as session:
+        job.train(session, 1)
+        job.hook.ledger.patience = 2.5
+        time.sleep(6.0)
+        job.train(session, 1, 1)
+    fates = job.hook.ledger.fates
+    assert (fates["admitted"], fates["lost"]) == (3, 0)
 
 
 def test_the_chief_ends_without_a_member_that_fell_silent():
@@ -277,7 +290,7 @@ def test_a_scaffold_that_initialises_other_things_does_not_matter():
 def test_a_missing_chief_is_named():
     job = Job()
     with job.graph.as_default():
-        hook = job.optimizer.make_session_run_hook(False, patience=0.1)
+        hook = job.optimizer.make_session_run_hook(False, patience=4.0)
         hook.LOG_EVERY = 0.2
         with pytest.raises(
             SemisyncError, match=r"is_chief=True\), is not running"

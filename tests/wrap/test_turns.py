@@ -120,7 +120,7 @@ def test_paced_a_run_begins_once_the_turn_before_is_applied(paced, waits):
 
 
 def test_paced_too_few_workers_for_turns_are_named():
-    pair = Pair(paced=True, patience=1.0)
+    pair = Pair(paced=True, patience=4.0)
     with pytest.raises(
         SemisyncError, match="1 of 2 batches.*give batches_per_step"
     ), pair.session() as (session, _):
