@@ -162,17 +162,15 @@ def pack(source: Source, ends: Ends, asking: Optional[Asking] = None, more: int 
 def pack_pieces(source: Source, pieces: Ends) -> Packed:
     """The events of each piece of `in_pieces`, after the last ones before their first moment; as
     many as the source's length altogether."""
-    histories = source.histories
-    first = histories.offsets[pieces.users]
-    before = moments(histories)[first + pieces.ends] - first
-    assert pieces.stops is not None
-    starts = numpy.maximum(before - (source.length - (pieces.stops - pieces.ends)), 0)
-    at, offsets = places(histories, pieces.users, starts, pieces.stops)
-    number = at - numpy.repeat(first, numpy.diff(offsets))
-    of = numpy.repeat(numpy.arange(len(first)), numpy.diff(offsets))
-    at = at[(number < before[of]) | (number >= pieces.ends[of])]
-    lengths = before - starts + pieces.stops - pieces.ends
-    times = histories.times
+    users, first, stops, known = pieces
+    assert stops is not None and known is not None
+    histories, times = source.histories, source.histories.times
+    starts = numpy.maximum(known - (source.length - (stops - first)), 0)
+    at, offsets = places(histories, users, starts, stops)
+    of = numpy.repeat(numpy.arange(len(users)), numpy.diff(offsets))
+    number = at - histories.offsets[users][of]
+    at = at[(number < known[of]) | (number >= first[of])]
+    lengths = known - starts + stops - first
     return Packed(
         torch.from_numpy(histories.items[at]),
         torch.from_numpy(numpy.append(0, numpy.cumsum(lengths))),
@@ -202,7 +200,7 @@ def in_pieces(histories: Histories, ends: Ends, most: int) -> Ends:
     order = numpy.argsort(at)
     users, at, end = users[order], at[order], end[order]
     first = histories.offsets[users]
-    return Ends(users, at - first, end - first)
+    return Ends(users, at - first, end - first, begins[at] - first)
 
 
 def _labels(histories: Histories, at: numpy.ndarray) -> Dict[str, torch.Tensor]:

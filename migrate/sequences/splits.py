@@ -32,16 +32,19 @@ class Ends(NamedTuple):
         users: their numbers in the histories, [S] int64.
         ends: how many events of each are known, [S] int64.
         stops: up to which event is asked for, where that is more than the one at each end.
+        known: how many events of each are known where that is fewer than `ends`: those before the
+            moment of what is asked for.
     """
 
     users: numpy.ndarray
     ends: numpy.ndarray
     stops: Optional[numpy.ndarray] = None
+    known: Optional[numpy.ndarray] = None
 
     def some(self, chosen: numpy.ndarray) -> Ends:
         """Those of these numbers, or of this mask."""
-        stops = None if self.stops is None else self.stops[chosen]
-        return Ends(self.users[chosen], self.ends[chosen], stops)
+        stops, known = (None if part is None else part[chosen] for part in self[2:])
+        return Ends(self.users[chosen], self.ends[chosen], stops, known)
 
 
 class Split(NamedTuple):

@@ -167,11 +167,11 @@ def test_the_last_events_or_those_from_a_time_on_are_left_out(tmp_path):
     histories = read_histories(tmp_path / "lists.parquet", Columns(time="time"))
     found = split(histories._replace(times=None), SplitAt())
     assert [part.tolist() for part in found.train[:2]] == [[0, 1], [2, 2]]
-    assert [part.tolist() for part in found.asked["validation"]] == [[0, 2], [2, 1], [3, 2]]
-    assert [part.tolist() for part in found.asked["test"]] == [[0, 2], [3, 2], [4, 3]]
+    assert [part.tolist() for part in found.asked["validation"][:3]] == [[0, 2], [2, 1], [3, 2]]
+    assert [part.tolist() for part in found.asked["test"][:3]] == [[0, 2], [3, 2], [4, 3]]
     found = split(histories, SplitAt(validation=3, test=4))
     assert [part.tolist() for part in found.train[:2]] == [[0, 2], [2, 2]]
-    assert [part.tolist() for part in found.asked["validation"]] == [[0, 2], [2, 2], [3, 3]]
-    assert [part.tolist() for part in found.asked["test"]] == [[0, 1], [3, 1], [4, 2]]
+    assert [part.tolist() for part in found.asked["validation"][:3]] == [[0, 2], [2, 2], [3, 3]]
+    assert [part.tolist() for part in found.asked["test"][:3]] == [[0, 1], [3, 1], [4, 2]]
     with pytest.raises(UsageError, match="the test's later"):
         split(histories, SplitAt(validation=4, test=3))

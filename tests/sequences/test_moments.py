@@ -63,8 +63,8 @@ def test_no_split_cuts_through_a_moment(tmp_path):
     histories = histories_of(tmp_path / "log.parquet", times)
     found = split(histories, SplitAt())
     assert [part.tolist() for part in found.train[:2]] == [[1, 3], [4, 3]]
-    assert [part.tolist() for part in found.asked["validation"]] == [[0, 2], [1, 1], [3, 2]]
-    assert [part.tolist() for part in found.asked["test"]] == [[0, 2], [3, 2], [6, 3]]
+    assert [part.tolist() for part in found.asked["validation"][:3]] == [[0, 2], [1, 1], [3, 2]]
+    assert [part.tolist() for part in found.asked["test"][:3]] == [[0, 2], [3, 2], [6, 3]]
 
 
 def test_events_are_asked_for_in_pieces_of_whole_moments_after_what_was_before(tmp_path):
