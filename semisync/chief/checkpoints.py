@@ -3,8 +3,12 @@
 The chief applies in a thread of its own while MonitoredSession's CheckpointSaverHook saves in the
 main thread. A save between two variables' updates would mix two global steps, so every saver waits
 for the step lock, which the graph's chiefs hold while they apply. One that waits for messages in
-the same run is woken. The hook's last save comes before the last batches of the other workers are
-applied; once they are, the same saver saves once more.
+the same run is woken.
+
+The last batches of the other workers are applied when the session is closed. The chief's hook is
+the first to end (`semisync.worker.ending`), so that what hooks save, tell listeners or compute at
+their end is of the last global step. What the job has saved after its last run, before the session
+was closed, is saved once more, by the same call.
 
 No hook can see which saver a session uses (Scaffold may hold one of the user's own), so it is
 `tf.train.Saver.save` itself that waits for the step lock of the session's graph, and that of each
@@ -15,7 +19,7 @@ import contextlib
 import functools
 import numbers
 import threading
-from typing import Any, Dict, List, Set
+from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
 from semisync.common.compat import tf
 from semisync.common.per_graph import PerGraph
@@ -32,14 +36,33 @@ def whole_steps(graph):
     return _of_graph.of(graph)
 
 
+class Save(NamedTuple):
+    """A call of `Saver.save`, and the global step of what it has saved."""
+
+    saver: Any
+    save_path: str
+    global_step: Any  # as it was given
+    more: Tuple[Any, Any]  # further arguments
+    step: int
+
+    def again(self, session, step):
+        """Saves once more at another global step, whose number takes the place of the earlier."""
+        given, (args, kwargs) = self.global_step, self.more
+        if isinstance(given, numbers.Integral) and given == self.step:
+            given = step
+        self.saver.save(session, self.save_path, given, *args, **kwargs)
+
+
 class WholeSteps:
-    """The step lock of one graph, which its savers hold while they save; repeats the last save."""
+    """The step lock of one graph, which its savers hold while they save; repeats the last saves."""
 
     def __init__(self):
         self._lock = threading.RLock()  # a class's own `save` may call that of its base
         self._chiefs: List[Any] = []
         self._saves: List[Any] = []  # that hold the lock, or wait for it
-        self._last = None
+        self._remembers = False
+        self._since_run: Dict[Any, Save] = {}  # by saver and path
+        self._last: List[Save] = []  # at most one
         self.clocks: Dict[int, int] = {}  # of the chiefs, by their number, see `chief.thread`
 
     @contextlib.contextmanager
@@ -94,18 +117,40 @@ class WholeSteps:
     def save(self, save, saver, session, save_path, global_step, *args, **kwargs):
         """Saves between two global steps."""
         with self._saving(saver):
-            if isinstance(global_step, numbers.Integral):
-                self._last = (saver, save_path, int(global_step))
-            return save(saver, session, save_path, global_step, *args, **kwargs)
+            saved = save(saver, session, save_path, global_step, *args, **kwargs)
+            if self._remembers:
+                more = args, kwargs
+                made = Save(saver, save_path, global_step, more, _step_of(session))
+                self._since_run[saver, save_path] = made
+                self._last = [made]
+            return saved
+
+    def remember(self):
+        """From now on a job trains, and its saves are remembered."""
+        self._remembers = True
+
+    def run_begins(self):
+        """Forgets what was saved before a run."""
+        self._since_run.clear()
+
+    def save_last_again(self, session):
+        """Repeats the last save, such as a periodic one: nobody saves while the chief waits."""
+        self._repeat(self._last, session)
 
     def save_again(self, session):
-        """Repeats the last save, unless the global step has not changed since."""
-        if self._last is None:
-            return
-        saver, save_path, before = self._last
-        step = int(session.run(tf.train.get_global_step(session.graph)))
-        if step != before:
-            saver.save(session, save_path, global_step=step)
+        """Repeats what was saved since the last run began, and is of an earlier global step."""
+        self._repeat(list(self._since_run.values()), session)
+        self._remembers = False
+
+    def _repeat(self, saves, session):
+        step = _step_of(session)
+        for made in saves:
+            if made.step != step:
+                made.again(session, step)
+
+
+def _step_of(session):
+    return int(session.run(tf.train.get_global_step(session.graph)))
 
 
 _of_graph = PerGraph(WholeSteps)

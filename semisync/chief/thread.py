@@ -114,6 +114,10 @@ class Chief(threading.Thread):
         self._pace(clock)
         self._audit.write([{"event": "begin", "step": self._clock, "first": self.ledger.first}])
 
+    def waits_for(self, member):
+        """Whether another worker than `member` trains."""
+        return any(other != member for other in list(self.ledger.members))
+
     def finish(self):
         """Waits until every worker has left or is given up, and applies the rest; at the end."""
         self._finishing.set()

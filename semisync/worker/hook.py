@@ -1,6 +1,7 @@
 """The session hook: joins, draws the first ticket, and at the end returns it and waits.
 
-    begin                  every process: removes updates that the chief performs from the graph.
+    begin                  every process: removes updates that the chief performs from the graph,
+                           and will end before other hooks.
                            Chief: has the savers wait for whole global steps.
     after_create_session   chief: initialises the job state and starts its thread. Every process:
                            joins. No process waits here: a chief may have several optimizers to
@@ -13,7 +14,8 @@
                            After a run that failed each joins again first, and says whether this
                            is that run once more.
                            With the first ticket it compares its settings with the chief's.
-    end                    every process: returns its tickets. Chief: waits for the others, saves.
+    end                    every process: returns its tickets. Chief: waits for the others.
+    after_all              chief: repeats what the job saved after its last run.
 
 A session that is made again after a failure repeats `after_create_session`: new tickets, new
 tokens, nothing of the failed session. MonitoredSession then repeats the run that failed. What that
@@ -44,6 +46,8 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.transport.job_state import has_ended, is_of_the_ended
 from semisync.transport.messages import NEVER_DRAWN
+from semisync.worker import ending
+from semisync.worker.ending import EndsFirst
 from semisync.worker.trains_in import TrainsIn
 from semisync.worker.turn import Turn
 from semisync.worker.watchdog import LEAST, Watchdog
@@ -65,7 +69,7 @@ class Run(NamedTuple):
         return all(value is self.feed[key] for key, value in feed.items())
 
 
-class GlobalBatchHook(tf.train.SessionRunHook):
+class GlobalBatchHook(EndsFirst):
     """Made by `GlobalBatchOptimizer.make_session_run_hook`; see there for the arguments.
 
     Attributes:
@@ -141,6 +145,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         self._sessions = 0
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
             self._steps = whole_steps(tf.get_default_graph())
+            self._steps.remember()
+        ending.arrange()
         self._reporter = self._reporter or reporter.of_environment(self)
         if self._reporter:
             self._reporter.begin()
@@ -199,6 +205,8 @@ class GlobalBatchHook(tf.train.SessionRunHook):
             for hook in hooks:
                 hook._make_ready(session, args.fetches)
         self._is_ready = False  # for the run after this one
+        if self.is_chief:
+            self._steps.run_begins()
         if not self._agreed and not self._is_new:
             if not self.is_chief:
                 self._agree(session)
@@ -346,14 +354,19 @@ class GlobalBatchHook(tf.train.SessionRunHook):
         for hook in _hooks[session]:  # before a chief waits here, others may need its tickets
             hook._leave(session)
         if self._chief:
+            if self._chief.waits_for(self._handles.worker.member):
+                self._steps.save_last_again(session)
             self._chief.finish()
         if self._watchdog:
             self._watchdog.stop()
         if self._reporter:
             self._reporter.end(session)
         if self._chief:
-            self._steps.save_again(session)
             tf.logging.info("semisync: %s", dict(self._chief.ledger.fates))
+
+    def after_all(self, session):
+        if self._chief:
+            self._steps.save_again(session)
 
     def _leave(self, session):
         if self._left:

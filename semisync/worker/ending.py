@@ -1,0 +1,53 @@
+"""The order in which the hooks of a session end: those of this package first.
+
+The chief's hook waits for the other workers and applies their last batches. What other hooks save
+or compute at their end should be of the last global step: so theirs comes after that. A hook has no
+say in the order, and MonitoredTrainingSession adds hooks of its own, so it is the session's closing
+that arranges them.
+"""
+
+import functools
+from typing import Set
+
+from semisync.common.compat import tf
+
+_CLOSE = "_close_internal"  # in 1.15 and in every 2.x; what `close` and the end of a `with` call
+
+
+_arranged: Set[type] = set()  # the classes of sessions that do
+
+
+class EndsFirst(tf.train.SessionRunHook):
+    """A hook whose `end` comes before those of others, and `after_all` after them."""
+
+    def after_all(self, session):
+        """Called with the session that `end` is called with."""
+
+
+class _AfterAll(tf.train.SessionRunHook):
+    def __init__(self, hooks):
+        self._hooks = hooks
+
+    def end(self, session):
+        for hook in self._hooks:
+            hook.after_all(session)
+
+
+def arrange():
+    """From now on sessions end the hooks that are `EndsFirst` before others."""
+    base = next(kind for kind in tf.train.MonitoredSession.__mro__ if _CLOSE in vars(kind))
+    if base not in _arranged:
+        _arranged.add(base)
+        setattr(base, _CLOSE, _in_order(getattr(base, _CLOSE)))
+
+
+def _in_order(close):
+    @functools.wraps(close)
+    def close_in_order(session, *args, **kwargs):
+        first = [hook for hook in session._hooks if isinstance(hook, EndsFirst)]
+        others = [hook for hook in session._hooks if hook not in first]
+        if first:
+            session._hooks = [*first, *others, _AfterAll(first)]
+        return close(session, *args, **kwargs)
+
+    return close_in_order
