@@ -1,6 +1,7 @@
 # What __init__.py imports when it is first used; type checkers and the API reference read it too.
 from .checkpoints import load as load
 from .checkpoints import save as save
+from .clipping import clip_grad_norm_ as clip_grad_norm_
 from .embeddings import IdEmbeddings as IdEmbeddings
 from .hash_tables import Filled as Filled
 from .hash_tables import fill as fill

@@ -24,7 +24,7 @@ import pyarrow.parquet
 import torch
 
 from migrate.id_tables.embeddings import IdEmbeddings
-from migrate.id_tables.store import Store
+from migrate.id_tables.store import Store, refuse_others
 from parity.io.damage import explained
 from parity.io.formats import chosen
 from parity.io.formats.parquet import Parquet
@@ -70,14 +70,7 @@ def save(tables: IdEmbeddings, folder: str) -> None:
             _write(store, os.path.join(folder, _file(name, processes.rank, processes.ranks)))
     for name, store in tables.stores.items():
         counts = [store.count if rank == processes.rank else 0 for rank in range(processes.ranks)]
-        described[name] = {
-            "dim": store.dim,
-            "rows": processes.total(counts),  # of each process
-            "seed": store.seed,
-            "step": store.step,
-            "updates": store.updates,
-            "slots": sorted(store.fills()),
-        }
+        described[name] = {**store.described(), "rows": processes.total(counts)}  # of each process
     with processes.together(), _writing(folder):
         if processes.rank == 0:
             write_json(path, {"schema": SCHEMA, "ranks": processes.ranks, "tables": described})
@@ -113,7 +106,7 @@ def load(tables: IdEmbeddings, folder: str) -> None:
     described: Dict[str, Any] = {}
     with processes.together():
         ranks, described = _description(folder)
-        _check(folder, described, tables)
+        refuse_others(folder, described, tables.stores)
         for name, store in tables.stores.items():
             known = described[name]
             store.clear()
@@ -196,20 +189,6 @@ def _description(folder: str) -> Any:
         return found["ranks"], found["tables"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise BadInput(f"{path} is not a whole checkpoint of tables by raw ids: {error}") from error
-
-
-def _check(folder: str, described: Dict[str, Any], tables: IdEmbeddings) -> None:
-    if sorted(described) != sorted(tables.stores):
-        raise UsageError(f"{folder} has tables {sorted(described)}, not {sorted(tables.stores)}")
-    for name, store in tables.stores.items():
-        known = described[name]
-        if known["dim"] != store.dim:
-            raise UsageError(f"{folder}: table {name!r} has dim {known['dim']}, not {store.dim}")
-        if store.optimizer is not None and known["slots"] != sorted(store.fills()):
-            raise UsageError(
-                f"{folder}: table {name!r} has the slots {known['slots']}, and its optimizer has "
-                f"{sorted(store.fills())}"
-            )
 
 
 def _read(path: str, store: Store, rows: int) -> Iterator[Dict[str, numpy.ndarray]]:

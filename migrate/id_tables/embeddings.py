@@ -16,7 +16,7 @@ from migrate.id_tables import look_up
 from migrate.id_tables.exchange import Processes
 from migrate.id_tables.initializers import seed_of
 from migrate.id_tables.look_up import Pending, Question
-from migrate.id_tables.store import Store
+from migrate.id_tables.store import Store, refuse_others
 from migrate.id_tables.table import IdTable
 from migrate.torchrec.optimizers import RowOptimizer
 from semisync.common.errors import UsageError
@@ -113,11 +113,21 @@ class IdEmbeddings(torch.nn.Module):
         optimizer = kind([store.weight for store in stores], rows="touched", **settings)
         for store in stores:
             store.trained_by(optimizer)
-        optimizer.register_step_pre_hook(
-            lambda _, given, named: self._collect(names, [*given[1:], *named.values()])
-        )
-        optimizer.register_step_post_hook(lambda *_: self._end(names))
-        optimizer.register_load_state_dict_pre_hook(_refuse_state)
+        self._attach(optimizer)
+        self.optimizers.append(optimizer)
+        return optimizer
+
+    def _attach(self, optimizer: RowOptimizer) -> None:
+        """Has the optimizer step what the look-ups of its tables wait for."""
+        names = [name for name, store in self.stores.items() if store.optimizer is optimizer]
+
+        def collect(_: Any, given: Sequence[Any], named: Dict[str, Any]) -> None:
+            if any(one is not None for one in (*given[1:], *named.values())):
+                raise UsageError(
+                    "a step of tables by raw ids takes no closure; call backward before it"
+                )
+            self._collect(names)
+
         zero_grad = optimizer.zero_grad
 
         def zero_all(set_to_none: bool = True) -> None:
@@ -125,9 +135,49 @@ class IdEmbeddings(torch.nn.Module):
             for one in (one for name in names for one in self._pending[name]):
                 one.leaf.grad = None
 
+        optimizer.register_step_pre_hook(collect)
+        optimizer.register_step_post_hook(lambda *_: self._end(names))
+        optimizer.register_state_dict_post_hook(_without_rows)
+        optimizer.register_load_state_dict_pre_hook(_with_rows)
         optimizer.zero_grad = zero_all  # type: ignore[method-assign]
-        self.optimizers.append(optimizer)
-        return optimizer
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For copies and pickles, which wait for no step."""
+        return {**self.__dict__, "_pending": {name: [] for name in self.tables}}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for optimizer in self.optimizers:  # torch's copies have no hooks
+            self._attach(optimizer)
+
+    def get_extra_state(self) -> Dict[str, Any]:
+        """For `state_dict`: the rows of this process with their slots, and not copied.
+
+        Returns:
+            Tensors, text and numbers alone.
+        """
+        tables = {name: store.state() for name, store in self.stores.items()}
+        return {"process": [self.processes.rank, self.processes.ranks], "tables": tables}
+
+    def set_extra_state(self, state: Dict[str, Any]) -> None:
+        """For `load_state_dict`: replaces the rows. Make the optimizers first.
+
+        Args:
+            state: from `get_extra_state`.
+
+        Raises:
+            UsageError: it is another process's, or its tables or slots are others.
+        """
+        (rank, ranks), own = state["process"], self.processes
+        if (rank, ranks) != (own.rank, own.ranks):
+            raise UsageError(
+                f"the state has the rows of process {rank} of {ranks}, and this is process "
+                f"{own.rank} of {own.ranks}; save and load by migrate.id_tables.save and load"
+            )
+        refuse_others("the state", state["tables"], self.stores)
+        self.forget()
+        for name, store in self.stores.items():
+            store.restore(state["tables"][name])
 
     def forward(self, features: Any) -> Dict[str, Tensor]:
         """The vectors of each feature; all processes call it.
@@ -201,10 +251,19 @@ class IdEmbeddings(torch.nn.Module):
 
     def forget(self) -> None:
         """Drops the look-ups that the next step was to train on."""
-        for pending in self._pending.values():
+        for name, pending in self._pending.items():
             for one in pending:
                 one.done[0] = True
             pending.clear()
+            self.stores[name].weight.grad = None
+
+    def collect(self) -> None:
+        """Brings the gradients of the look-ups since the last step to the tables' rows.
+
+        The step does so itself. It is for what looks at gradients before, such as
+        torch.amp.GradScaler; all processes call it, after backward.
+        """
+        self._collect(list(self.tables))
 
     def agree(self) -> None:
         """Compares the tables of the processes, once.
@@ -266,20 +325,15 @@ class IdEmbeddings(torch.nn.Module):
         self._met[table.name] += int(question.counts.sum())
         return values
 
-    def _collect(self, names: Sequence[str], arguments: Sequence[Any]) -> None:
-        """Before the optimizer's step: gives each table the gradient of the rows that this process
-        has, of all look-ups of all processes.
+    def _collect(self, names: Sequence[str]) -> None:
+        """Gives each table the gradient of the rows that this process has, of all look-ups of all
+        processes.
 
         One that has a gradient nowhere changes nothing.
-
-        Args:
-            arguments: of the step.
         """
-        if any(one is not None for one in arguments):
-            raise UsageError(
-                "a step of tables by raw ids takes no closure; call backward before it"
-            )
         every = [(name, one) for name in names for one in self._pending[name]]
+        if not every:  # in no process
+            return
         with_grad = self.processes.total([int(one.leaf.grad is not None) for _, one in every])
         for name, one in every:
             one.done[0] = True
@@ -310,11 +364,21 @@ class IdEmbeddings(torch.nn.Module):
                     store.evict(gone)
 
 
-def _refuse_state(*_: Any) -> None:
-    raise UsageError(
-        "the state of an optimizer of tables by raw ids belongs to their rows; save and load both "
-        "by migrate.id_tables"
-    )
+def _without_rows(_: Any, state: Dict[str, Any]) -> Dict[str, Any]:
+    """An optimizer's state dict without slots, which the module's has with the rows."""
+    return {**state, "state": {}}
+
+
+def _with_rows(optimizer: Any, state: Dict[str, Any]) -> Dict[str, Any]:
+    """The same with the slots that the rows have."""
+    if state["state"]:
+        raise UsageError(
+            "the state of an optimizer of tables by raw ids belongs to their rows; save and load "
+            "the module's state dict, which has both, or the tables by migrate.id_tables"
+        )
+    weights = (one for group in optimizer.param_groups for one in group["params"])
+    slots = {number: optimizer.state[weight] for number, weight in enumerate(weights)}
+    return {**state, "state": slots}
 
 
 def tables_of(module: torch.nn.Module) -> Dict[str, IdEmbeddings]:

@@ -24,6 +24,10 @@ class Processes:
         self.rank = dist.get_rank(group) if several else 0
         self.ranks = dist.get_world_size(group) if several else 1
 
+    def __deepcopy__(self, _: Any) -> Processes:
+        """A copy of a table is in the same processes."""
+        return self
+
     def owners(self, ids: numpy.ndarray) -> numpy.ndarray:
         """The process [n] to which each of `ids` [n] int64 belongs: murmur(id) % ranks."""
         return (murmur(ids) % numpy.uint64(self.ranks)).astype(numpy.int64)
@@ -61,6 +65,16 @@ class Processes:
         operation = dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM
         dist.all_reduce(counts, operation, group=self._group)
         return [int(one) for one in counts]
+
+    def norm(self, values: Sequence[torch.Tensor], order: float) -> torch.Tensor:
+        """The norm of all values of all processes, a float64 scalar."""
+        norms = [torch.linalg.vector_norm(one, order, dtype=torch.float64) for one in values]
+        own = torch.stack([torch.zeros((), dtype=torch.float64), *norms])
+        if self.ranks > 1:
+            every = [torch.zeros((), dtype=torch.float64) for _ in range(self.ranks)]
+            dist.all_gather(every, torch.linalg.vector_norm(own, order), group=self._group)
+            own = torch.stack(every)
+        return torch.linalg.vector_norm(own, order)
 
     def agree(self, what: Sequence[str]) -> None:
         """Raises UsageError unless all have the same."""

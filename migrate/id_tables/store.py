@@ -8,16 +8,18 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Any, Dict, List, Mapping, Optional
 
 import numpy
 import torch
 
 from migrate.id_tables.initializers import Initializer
+from migrate.id_tables.pooling import summed
+from migrate.runtime.compiled.table import unique_integers
 from migrate.runtime.tables.id_index import IdIndex
 from migrate.runtime.tables.room import Room
 from migrate.torchrec.optimizers import RowOptimizer
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 
 
 class Store:
@@ -77,6 +79,36 @@ class Store:
     def updates(self, count: int) -> None:
         self._state()["step"] = torch.tensor(float(count))
 
+    def described(self) -> Dict[str, Any]:
+        """What is not a row's, of JSON's types."""
+        return {
+            "dim": self.dim,
+            "seed": self.seed,
+            "step": self.step,
+            "updates": self.updates,
+            "slots": sorted(self.fills()),
+        }
+
+    def state(self) -> Dict[str, Any]:
+        """`described`, and the rows themselves: id, count and last_step [count], vectors, slots."""
+        columns = {"id": self.ids, "count": self.freqs, "last_step": self.versions}
+        numbers = {name: torch.from_numpy(values) for name, values in columns.items()}
+        return {**self.described(), "rows": {**numbers, **self.columns()}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes the rows of a `state`; without an optimizer, vectors alone."""
+        rows = state["rows"]
+        self.clear()
+        self.add(rows["id"].numpy().copy())
+        self.seed, self.step = state["seed"], state["step"]
+        self.freqs[:], self.versions[:] = rows["count"].numpy(), rows["last_step"].numpy()
+        for name, tensor in self.columns().items():
+            tensor.copy_(rows[name])
+        if self.optimizer is None:
+            self.left_out = state["slots"]
+        else:
+            self.updates = state["updates"]
+
     def find(self, ids: numpy.ndarray) -> numpy.ndarray:
         """The row [n] int64 of each of `ids` [n] int64; -1 where there is none."""
         return self._rows.find(ids)
@@ -121,7 +153,13 @@ class Store:
         return self.weight.detach().index_select(0, torch.from_numpy(rows))
 
     def set_grad(self, rows: numpy.ndarray, grad: torch.Tensor) -> None:
-        """Sets the gradient [n, dim] that the optimizer steps by, of distinct rows [n]."""
+        """Adds to the gradient that the optimizer steps by that of distinct rows [n]: [n, dim]."""
+        if self.weight.grad is not None:
+            before = self.weight.grad.coalesce()
+            every = numpy.concatenate([before.indices()[0].numpy(), rows])
+            rows, places, _ = unique_integers(every)
+            both = torch.cat([before.values(), grad])
+            grad, self.weight.grad = summed(both, torch.from_numpy(places), len(rows)), None
         self.weight.grad = torch.sparse_coo_tensor(
             torch.from_numpy(rows).unsqueeze(0),
             grad,
@@ -164,3 +202,18 @@ class Store:
                 self.weight.data = resized
             else:
                 self._state()[name] = resized
+
+
+def refuse_others(where: str, described: Mapping[str, Any], stores: Mapping[str, Store]) -> None:
+    """Raises UsageError unless what was `described` where it was saved fits the tables."""
+    if sorted(described) != sorted(stores):
+        raise UsageError(f"{where} has tables {sorted(described)}, not {sorted(stores)}")
+    for name, store in stores.items():
+        known = described[name]
+        if known["dim"] != store.dim:
+            raise UsageError(f"{where}: table {name!r} has dim {known['dim']}, not {store.dim}")
+        if store.optimizer is not None and known["slots"] != sorted(store.fills()):
+            raise UsageError(
+                f"{where}: table {name!r} has the slots {known['slots']}, and its optimizer has "
+                f"{sorted(store.fills())}"
+            )

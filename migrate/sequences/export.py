@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
+from migrate.id_tables.embeddings import tables_of
 from migrate.sequences.batches import plan
 from migrate.sequences.histories import Histories
 from migrate.sequences.model import RetrievalModel
@@ -163,8 +164,13 @@ def _begin(folder: str, described: Dict[str, Any]) -> None:
 
 def _data(trained: Trained, histories: Histories) -> str:
     """What is exported, as a digest."""
-    weights = [value.cpu().numpy() for value in trained.model.state_dict().values()]
-    return digest([*weights, *histories[:4]], json.dumps(trained.settings.to_json()))
+    state = trained.model.state_dict()
+    weights = [value for value in state.values() if isinstance(value, Tensor)]
+    for tables in tables_of(trained.model).values():
+        rows = [store.state()["rows"] for store in tables.stores.values()]
+        weights += [column for of in rows for column in of.values()]
+    arrays = [one.cpu().numpy() for one in weights]
+    return digest([*arrays, *histories[:4]], json.dumps(trained.settings.to_json()))
 
 
 def _path(folder: str, kind: str, number: int) -> str:

@@ -81,7 +81,7 @@ def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict
 
 def load_model(checkpoints: Checkpoints, step: int, module: torch.nn.Module) -> None:
     """Restores a module alone, in place; errors as of `load`."""
-    tensors = {f"model.{key}": value for key, value in module.state_dict().items()}
+    tensors = _of_module(module)
     _check(checkpoints.path(step), tensors, checkpoints.sizes(step))
     checkpoints.load(step, tensors, tables_of(module))
 
@@ -90,6 +90,13 @@ def _module(task: Task) -> torch.nn.Module:
     """The task's, of a name that does not depend on how many processes there are."""
     module = task.module
     return module.module if isinstance(module, DistributedDataParallel) else module
+
+
+def _of_module(module: torch.nn.Module) -> Dict[str, Any]:
+    """The tensors of its state dict, which has the rows of tables by raw ids too."""
+    rows = {f"{path}._extra_state".lstrip(".") for path in tables_of(module)}
+    state = module.state_dict()
+    return {f"model.{key}": value for key, value in state.items() if key not in rows}
 
 
 def optimizers_of(task: Task) -> List[Any]:
@@ -116,7 +123,7 @@ def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
 def _of_task(task: Task) -> Dict[str, Any]:
     """The tensors themselves, whole or sharded; of tables by raw id what this process has."""
     optimizer = task.optimizer
-    tensors = {f"model.{key}": value for key, value in _module(task).state_dict().items()}
+    tensors = _of_module(_module(task))
     if hasattr(optimizer, "named_slots"):
         for (attribute, slot), value in optimizer.named_slots().items():
             tensors[f"optim.{attribute}.{slot}"] = value

@@ -15,7 +15,15 @@ import torch
 import torch.distributed as dist
 
 import migrate
-from migrate.id_tables import IdEmbeddings, IdTable, Limit, fill, load, save
+from migrate.id_tables import (
+    IdEmbeddings,
+    IdTable,
+    Limit,
+    clip_grad_norm_,
+    fill,
+    load,
+    save,
+)
 from migrate.torchrec import optimizers
 from migrate.training import Batch, Settings, Task, train
 from semisync.common.errors import SemisyncError, UsageError
@@ -204,6 +212,18 @@ def filling(rank, ranks, folder):
     with migrate.open_checkpoint(f"{folder}/source") as checkpoint:
         said = fill(table, "t", migrate.open_hash_tables(checkpoint)["user"], step=9)
     return all_of(table), said._asdict()
+
+
+def clipping(rank, ranks, folder):
+    """(the norm, rows after the step that it clipped)."""
+    table = tables(average=False, pooling=None)
+    optimizer = table.optimizer(optimizers.GradientDescent, lr=1.0)
+    ids = torch.from_numpy(IDS[:20][rank::ranks])
+    sum(one.square().sum() for one in table(dict.fromkeys(FEATURES, ids)).values()).backward()
+    norm = clip_grad_norm_(table, max_norm=0.01)
+    optimizer.step()
+    (store,) = table.stores.values()
+    return float(norm), dict(zip(store.ids.tolist(), store.weight.detach()))
 
 
 def damaged(rank, ranks, folder):
