@@ -253,6 +253,17 @@ def pace(paced, in_flight):
     return pacing.checked(paced), in_flight
 
 
+def averages(averages, variables):
+    """`averages` and the `variables` that it averages, or None for each."""
+    if averages is None and variables is not None:
+        raise UsageError("variables_to_average are given, and no variable_averages to move")
+    if averages is not None and not isinstance(averages, tf.train.ExponentialMovingAverage):
+        raise UsageError(
+            "variable_averages is a tf.train.ExponentialMovingAverage, not {!r}".format(averages)
+        )
+    return averages, variables
+
+
 def choice(name, value, choices):
     """`value`, which is one of `choices`."""
     if value not in choices:

@@ -31,7 +31,7 @@ from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
 from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
-from semisync.wrapped import hash_tables, hyperparameters, plain_step, row_table, siblings, turns
+from semisync.wrapped import hash_tables, hyperparameters, plain_step, row_table, siblings
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
@@ -94,7 +94,7 @@ def build(request):
             arguments.shared(trained, member.state.device, plan.counted.device)
             transport.job_state.summaries()
             with tf.device(device):
-                applied, counted = _after(step.op, per_batch.keep)
+                trained_op, applied, counted = _after(step.op, per_batch.keep)
             handles = Handles(
                 settings=_settings(request, plan.modes),
                 chief=chief.ChiefOps(
@@ -132,8 +132,8 @@ def build(request):
             request, plan, member, transport.areas, ready, send, handles.draws_between_runs
         )
         _note_plain_step(request, plan, combined, own_items, step, per_batch.means, train_op)
-    turns.note(
-        turns.Sibling(
+    siblings.built().append(
+        siblings.Sibling(
             name=place.shared_name,
             number=place.number,
             paced=options.paced,
@@ -141,6 +141,9 @@ def build(request):
             gradients=ready,
             job_state=transport.job_state,
             state=member.state,
+            train_op=getattr(train_op, "op", train_op),
+            global_step=plan.counted.op,
+            trained=trained_op,
             applied=applied,
             counted=counted,
         )
@@ -213,12 +216,17 @@ def _chief_step(request, plan, combined):
 
 
 def _after(*applied):
-    """Two ops: the first once a global batch is applied, for which the clocks of siblings wait; the
-    second, for which its own clock and the fates of its batches wait, after these."""
-    with tf.control_dependencies(applied):
-        first = tf.no_op(name="applied")
-    with tf.control_dependencies([first]):
-        return first, tf.no_op(name="counted")
+    """Three ops, one after the other, once a global batch is applied.
+
+    For the first waits what the job has behind its train op (`semisync.wrapped.behind`), for the
+    second the clocks of siblings (`semisync.wrapped.turns`), for the third its own clock, and the
+    fates of its batches.
+    """
+    ops: List[Any] = []
+    for name in ("trained", "applied", "counted"):
+        with tf.control_dependencies(ops[-1:] or applied):
+            ops.append(tf.no_op(name=name))
+    return ops
 
 
 def _beside_the_step(device):

@@ -85,6 +85,9 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         repeated_ids: of tables in hash tables (TFRA): "sum" adds up the gradients of an id that a
             look-up has several times, as those of a variable; "last" keeps the last one alone, as
             TFRA by itself does, for a job that was tuned to that.
+        variable_averages, variables_to_average: as of SyncReplicasOptimizer: a
+            tf.train.ExponentialMovingAverage, which moves with each global step, and the variables
+            that it averages, by default all that are trainable.
         name: of the ops, and of the queues on the PS; the same in every process.
 
     Attributes:
@@ -125,6 +128,8 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         paced=False,
         in_flight=None,
         repeated_ids="sum",
+        variable_averages=None,
+        variables_to_average=None,
         name="GlobalBatch",
     ):
         aggregating = (tf.train.SyncReplicasOptimizer, GlobalBatchOptimizer)
@@ -143,6 +148,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             repeated_ids=repeated_ids,
             name=name,
         )
+        self._averages = arguments.averages(variable_averages, variables_to_average)
         super().__init__(use_locking=False, name=name)
         self._in_graph = PerGraph(InGraph)
         self._last: Any = None  # what was built last
@@ -257,10 +263,18 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
                 name=scope,
             )
         )
-        train_op = tf.group(here.built.train_op, name=scope)
+        train_op = tf.group(here.built.train_op, *self._averaging(here.built), name=scope)
         # In place of the chief's step, which the wrapped optimizer has collected.
         tf.get_collection_ref(tf.GraphKeys.TRAIN_OP)[:] = collected + [train_op]
         return train_op
+
+    def _averaging(self, built):
+        """The ops that move the averages, behind the train op, a list; see `wrapped.behind`."""
+        averages, variables = self._averages
+        if averages is None:
+            return []
+        with tf.control_dependencies([built.train_op]), tf.name_scope(None):
+            return [averages.apply(variables)]
 
     def _add_updates(self, extras):
         """Has BatchNorm's statistics and the shared updates join the payload."""

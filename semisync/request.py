@@ -9,7 +9,7 @@ from semisync.common.compat import tf
 from semisync.handles import Handles
 from semisync.options import Options
 from semisync.transport.payload import StackedTensors
-from semisync.wrapped import averages, turns
+from semisync.wrapped import behind, siblings, turns
 
 
 class Extras:
@@ -87,15 +87,21 @@ class InGraph:
         self._ready = False
 
     def make_ready(self):
-        """Removes updates that the chief performs from the default graph, which is complete, and
-        warns of averages that move with every local batch; returns the `Turns`, or None."""
+        """Has the chief alone do what is the chief's in the default graph, which is complete.
+
+        Returns:
+            The `Turns` of the optimizer, or None.
+
+        Raises:
+            UsageError: an op would write what is trained with every batch.
+        """
         number = self.built.handles.number
-        if self._ready:
-            return turns.of(number)
-        self._ready = True
-        if self.extras.replaced:
-            disconnect(tf.get_default_graph(), self.extras.replaced)
-        if self.built.sole_counter:
-            self.built.sole_counter.enforce()
-        averages.warn(self.built.train_op, self.built.handles.settings.batches_per_step)
+        if not self._ready:
+            self._ready = True
+            if self.extras.replaced:
+                disconnect(tf.get_default_graph(), self.extras.replaced)
+            if self.built.sole_counter:
+                self.built.sole_counter.enforce()
+            own = next(one for one in siblings.built() if one.number == number)
+            behind.move(own, siblings.built())
         return turns.of(number)

@@ -1,12 +1,12 @@
 """The optimizers of one graph, and what each has to know of those that were built before it."""
 
-from typing import Any, NamedTuple
+from typing import Any, List, NamedTuple
 
 from semisync.common.per_graph import PerGraph
 
 
-class Sibling(NamedTuple):
-    """One optimizer of a graph.
+class Joined(NamedTuple):
+    """One optimizer of a graph, before it is built.
 
     Attributes:
         name: of the optimizer.
@@ -33,11 +33,41 @@ class Place(NamedTuple):
     draws_between_runs: bool
 
 
-_siblings = PerGraph(list)  # of Sibling. No collection: those are saved with the graph.
+class Sibling(NamedTuple):
+    """What an optimizer of a graph, once it is built, is to the others.
+
+    Attributes:
+        name, number: see `Place`.
+        paced: the option.
+        variables: that it trains, a list.
+        gradients: tensors of a batch.
+        job_state, state: its `JobState` and `WorkerState`.
+        train_op: of a worker.
+        global_step: the op of the variable that counts its global batches.
+        trained, applied, counted: the ops after a global batch, see `semisync.builder`.
+    """
+
+    name: str
+    number: int
+    paced: Any
+    variables: List[Any]
+    gradients: List[Any]
+    job_state: Any
+    state: Any
+    train_op: Any
+    global_step: Any
+    trained: Any
+    applied: Any
+    counted: Any
+
+
+# No collections: those are saved with the graph.
+_siblings = PerGraph(list)  # of Joined
+_built = PerGraph(list)  # of Sibling
 
 
 def join(name, global_step, limited):
-    """Adds an optimizer, a `Sibling`, to those of the default graph; returns its `Place`.
+    """Adds an optimizer, a `Joined`, to those of the default graph; returns its `Place`.
 
     A worker takes the tickets of two optimizers that may have it wait in one order, or two workers
     could each hold the ticket that the other waits for: those of the first within its run, those
@@ -46,7 +76,7 @@ def join(name, global_step, limited):
     """
     known = _siblings.of()
     draws_between_runs = limited and any(other.limited for other in known)
-    known.append(Sibling(name, global_step, limited))
+    known.append(Joined(name, global_step, limited))
     count = [other.name for other in known].count(name)
     shared_name = name if count == 1 else "{}_{}".format(name, count)
     return Place(shared_name, len(known) - 1, draws_between_runs)
@@ -56,3 +86,8 @@ def counted_step():
     """The global step that an optimizer of the default graph counts, or None."""
     steps = [sibling.global_step for sibling in _siblings.of()]
     return next((step for step in steps if step is not None), None)
+
+
+def built():
+    """The `Sibling`s of the default graph, a list in the order of building, to add to."""
+    return _built.of()

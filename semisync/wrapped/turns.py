@@ -36,30 +36,8 @@ from semisync.pacing import PacedSteps
 from semisync.transport.graph_ops import value_or_initial
 from semisync.transport.job_state import variable
 from semisync.worker.trains_in import before
+from semisync.wrapped import siblings
 from semisync.wrapped.row_table import RowTable
-
-
-class Sibling(NamedTuple):
-    """What an optimizer of a graph is to the others.
-
-    Attributes:
-        name, number: see `siblings.Place`.
-        paced: the option.
-        variables: that it trains, a list.
-        gradients: tensors of a batch.
-        job_state, state: its `JobState` and `WorkerState`.
-        applied, counted: the ops after a global batch, see `semisync.builder`.
-    """
-
-    name: str
-    number: int
-    paced: Any
-    variables: List[Any]
-    gradients: List[Any]
-    job_state: Any
-    state: Any
-    applied: Any
-    counted: Any
 
 
 class Other(NamedTuple):
@@ -105,20 +83,14 @@ class Turns(NamedTuple):
     pace: Any
 
 
-_noted = PerGraph(list)  # of Sibling, in the order of building
 _turns = PerGraph(dict)  # number -> its `Turns`, or None; of a graph that is complete
-
-
-def note(sibling):
-    """Adds a `Sibling` to those of the default graph."""
-    _noted.of().append(sibling)
 
 
 def of(number):
     """The `Turns` of an optimizer of the default graph, which is complete, or None."""
     if not _turns.of():
         with tf.control_dependencies(None), tf.name_scope(None):
-            _turns.of().update(_build(_noted.of()))
+            _turns.of().update(_build(siblings.built()))
     return _turns.of().get(number)
 
 

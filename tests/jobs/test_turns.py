@@ -3,20 +3,13 @@
 The reference is the job as it was, in one process, on the same batches in the same rounds.
 """
 
-import shutil
-
 import numpy as np
 import pytest
 
 from semisync import audit
-from semisync.common.compat import tf
-from tests.jobs import data
-from tests.jobs.jobs import Job
-from tests.jobs.run import Run, read_checkpoint
-from tests.jobs.unions import numbered, rows_of
-from tests.support import job_changes
-
-WORKERS = 2
+from tests.jobs.compared import alone, changed, job
+from tests.jobs.run import read_checkpoint
+from tests.jobs.unions import numbered
 
 
 class Gan:
@@ -31,19 +24,12 @@ class Gan:
     def __init__(self, discriminators=1, steps=1, own_steps=False):
         self.names = ["discriminator_%d" % n for n in range(discriminators)] + ["generator"]
         self.round = [n for n in range(discriminators) for _ in range(steps)] + [discriminators]
-        arguments = [
-            "--ps_hosts={ps_hosts}",
-            "--worker_hosts={worker_hosts}",
-            "--job_name={job}",
-            "--task_index={task}",
-            "--data={data}",
-            "--ckpt_dir={model}",
-            "--batch_size={batch_size}",
+        self.job = job(
+            "gan",
             "--discriminators=%d" % discriminators,
             "--discriminator_steps=%d" % steps,
             "--own_steps=%s" % own_steps,
-        ]
-        self.job = Job("gan", 2, arguments, [], False, (), None)
+        )
 
     def logs(self, run):
         """Paths of the audit logs of the changed job."""
@@ -60,40 +46,6 @@ class Gan:
         ]
 
 
-def ended(job, script, directory, files, rows):
-    """The `Run` of a script, once it has ended."""
-    run = Run(job, script, directory, files, rows, None)
-    try:
-        run.wait()
-    finally:
-        run.stop()
-    return run
-
-
-def changed(gan, directory, lengths):
-    """The changed job with so many batches for each worker, once it has ended."""
-    files = [directory / "part-{}.csv".format(worker) for worker in range(WORKERS)]
-    for worker, path in enumerate(files):
-        data.write(path, data.rows(worker)[: lengths[worker] * data.BATCH])
-    place = directory / "after"
-    place.mkdir()
-    return ended(gan.job, job_changes.apply(*job_changes.read("gan")), place, files, data.BATCH)
-
-
-def alone(gan, directory, after, unions):
-    """The variables of the job as it was, in one process, from where the changed one began."""
-    place = directory / "alone"
-    model = place / "model"
-    model.mkdir(parents=True)
-    for part in after.model.glob("model.ckpt-0.*"):
-        shutil.copy(str(part), str(model))
-    tf.train.update_checkpoint_state(str(model), str(model / "model.ckpt-0"))
-    data.write(place / "data.csv", rows_of(unions, WORKERS))
-    script, _ = job_changes.read("gan")
-    run = ended(gan.job, script, place, [place / "data.csv"], WORKERS * data.BATCH)
-    return run.variables()
-
-
 @pytest.mark.parametrize(
     "gan, lengths",
     [
@@ -105,7 +57,7 @@ def alone(gan, directory, after, unions):
 )
 @pytest.mark.few(1)
 def test_the_changed_job_trains_as_one_process_in_the_same_rounds(gan, lengths, tmp_path):
-    after = changed(gan, tmp_path, lengths)
+    after = changed(gan.job, tmp_path, lengths)
     logs = gan.logs(after)
     stalenesses = {b["staleness"] for log in logs for s in audit.steps(log) for b in s["batches"]}
     assert stalenesses == {0}
@@ -116,7 +68,7 @@ def test_the_changed_job_trains_as_one_process_in_the_same_rounds(gan, lengths, 
     ]
     begin = read_checkpoint(str(after.model / "model.ckpt-0"))
     end = after.variables()
-    expected = alone(gan, tmp_path, after, unions)
+    expected = alone(gan.job, tmp_path, after, unions)
     assert sorted(end) == sorted(expected)
     for name, value in expected.items():
         np.testing.assert_allclose(end[name], value, rtol=0, atol=1e-6, err_msg=name)

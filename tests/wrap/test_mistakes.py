@@ -247,18 +247,3 @@ def test_a_policy_that_finds_no_variable(monkeypatch):
     Job(policy=[("embedding", "async"), ("w", "semi-sync")])
     assert len(said) == 1
     assert "'embedding' finds none of the 2 variables" in said[0]
-
-
-@pytest.mark.parametrize("batches", [1, 2])
-def test_averages_that_move_with_every_batch(monkeypatch, batches):
-    said = []
-    monkeypatch.setattr(tf.logging, "warning", lambda text, *values: said.append(text % values))
-    job = Job(batches)
-    with job.graph.as_default():
-        averages = tf.train.ExponentialMovingAverage(0.9)
-        averages.apply([job.weight])  # does not wait
-        with tf.control_dependencies([job.train_op]):
-            tf.train.ExponentialMovingAverage(0.9, name="late").apply([job.weight])
-        job.optimizer.make_session_run_hook(True).begin()
-    expected = ["semisync: w/late wait for the train op, and move with every local batch, 2 times"]
-    assert [text[: len(expected[0])] for text in said] == expected * (batches > 1)

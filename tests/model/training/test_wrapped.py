@@ -192,3 +192,28 @@ def test_a_damaged_note_is_bad_input(metas, tmp_path):
     meta = changed(metas("tf1", "adam_ref"), tmp_path / "damaged.meta", damage)
     with pytest.raises(BadInput, match="damaged.meta: an entry of the collection .* is damaged"):
         read_graph(meta)
+
+
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+def test_what_the_chief_does_behind_the_step_is_the_plain_jobs(resource, tmp_path):
+    def changes(wrap):
+        with tf.Graph().as_default():
+            initial = np.ones((3, 1), np.float32)
+            weight = tf.get_variable("weight", initializer=initial, use_resource=resource)
+            loss = tf.reduce_mean(tf.square(tf.placeholder(tf.float32, [None, 3]) @ weight))
+            optimizer = wrap(tf.train.AdagradOptimizer(0.1))
+            step = tf.train.get_or_create_global_step()
+            with tf.control_dependencies([optimizer.minimize(loss, step)]):
+                averaged = tf.train.ExponentialMovingAverage(0.9).apply([weight])
+            with tf.control_dependencies([averaged]):
+                tf.no_op(name="end")
+            if isinstance(optimizer, semisync.GlobalBatchOptimizer):
+                optimizer.make_session_run_hook(True).begin()
+            path = str(tmp_path / (type(optimizer).__name__ + ".meta"))
+            tf.train.Saver().export_meta_graph(path)
+        written = read_recipe(read_graph(path), "end").changes.written
+        return {variable: [node.name for node in nodes] for variable, nodes in written.items()}
+
+    plain = changes(lambda optimizer: optimizer)
+    assert "weight/ExponentialMovingAverage" in plain
+    assert changes(lambda optimizer: semisync.GlobalBatchOptimizer(optimizer, 2)) == plain
