@@ -121,12 +121,19 @@ class IdEmbeddings(torch.nn.Module):
         """Has the optimizer step what the look-ups of its tables wait for."""
         names = [name for name, store in self.stores.items() if store.optimizer is optimizer]
 
-        def collect(_: Any, given: Sequence[Any], named: Dict[str, Any]) -> None:
-            if any(one is not None for one in (*given[1:], *named.values())):
-                raise UsageError(
-                    "a step of tables by raw ids takes no closure; call backward before it"
-                )
-            self._collect(names)
+        def collect(_: Any, given: Sequence[Any], named: Dict[str, Any]) -> Any:
+            """Before a step without a closure; of one with it, at the closure's end."""
+            (closure,) = (*given[1:], *named.values()) or (None,)
+            if closure is None:
+                self._collect(names)
+                return None
+
+            def closed() -> Any:
+                loss = closure()
+                self._collect(names)
+                return loss
+
+            return given[:1], {"closure": closed}
 
         zero_grad = optimizer.zero_grad
 

@@ -226,8 +226,6 @@ def test_what_is_wrong_is_said():
     assert "do not ascend" in refused(lambda: table({**batch, "user": (ids, torch.tensor([0, 1]))}))
     assert "torch.float32" in refused(lambda: table({**batch, "user": (ids.float(), offsets)}))
     assert "weights" in refused(lambda: table({**batch, "user": (ids, offsets, torch.ones(3))}))
-    assert "no closure" in refused(lambda: optimizer.step(lambda: 0))
-    assert "no closure" in refused(lambda: optimizer.step(closure=lambda: 0))
     loss = loss_of(table(batch), TARGETS[:2])
     optimizer.step()
     assert "after the step" in refused(loss.backward)

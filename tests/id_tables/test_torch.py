@@ -163,6 +163,21 @@ def test_gradients_of_several_backward_passes_add_up_whenever_they_are_collected
             assert found == pytest.approx(wanted, rel=1e-6)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_step_may_make_its_gradients_by_a_closure(named):
+    model, plain = Model().take(), Model().take()
+    plain.gradients()
+    plain.of_tables.step()
+
+    def closure():
+        model.gradients()
+        return 7
+
+    step = model.of_tables.step
+    assert (step(closure=closure) if named else step(closure)) == 7
+    assert of_rows(model) == of_rows(plain)
+
+
 def test_a_gradient_scaler_unscales_the_rows_and_leaves_out_a_step_that_overflows():
     model, plain = Model().take(), Model().take()
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
