@@ -31,7 +31,14 @@ from semisync.transport.staging import Staging
 from semisync.worker import operations as worker
 from semisync.worker.state import TICKET
 from semisync.worker.watchdog import pings
-from semisync.wrapped import hash_tables, hyperparameters, plain_step, row_table, siblings
+from semisync.wrapped import (
+    hash_tables,
+    hyperparameters,
+    plain_step,
+    row_table,
+    siblings,
+    summaries,
+)
 from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
@@ -81,7 +88,7 @@ def build(request):
                 combined = _combined(aggregation, transport.areas)
         # Outside the name scope: the wrapped optimizer's variables keep their names.
         with tf.device(_beside_the_step(device)):
-            step = _chief_step(request, plan, combined)
+            step = _chief_step(request, plan, combined, transport.job_state)
         with tf.name_scope(scope):
             with tf.device(device):
                 per_batch = hyperparameters.aggregate(
@@ -194,7 +201,7 @@ def _combined(aggregation, areas):
     return combined
 
 
-def _chief_step(request, plan, combined):
+def _chief_step(request, plan, combined, job_state):
     """Returns the `_ChiefStep`; no batch has sent its hyperparameters so far."""
     gradients = [
         pair for item in combined if not isinstance(item, StackedTensors) for pair in combined[item]
@@ -202,12 +209,13 @@ def _chief_step(request, plan, combined):
     if plan.at_once:
         request.optimizer.make_slots([variable for _, variable in gradients + plan.at_once])
     updates = [item.update(*combined[item]) for item in request.extras.items]
-    applied, found, counts = request.optimizer.apply_global_batch(
+    applied, found, counts, made = request.optimizer.apply_global_batch(
         gradients, request.global_step, updates
     )
     with tf.control_dependencies([applied]):
         beyond = tf.no_op()
-    op, sole_counter = tf.group(beyond, *updates), None
+    kept = [summaries.keep(made, job_state)] if made else []
+    op, sole_counter = tf.group(beyond, *updates, *kept), None
     if plan.to_count is not None and not counts:
         with tf.control_dependencies([op]):
             op = count(plan.to_count)

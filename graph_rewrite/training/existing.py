@@ -83,9 +83,9 @@ class ExistingStep:
                 self.put[taken] = getattr(gradient, taken.part, gradient).name
         # Nothing waits for `after`: what else the batches bring is applied beside the step.
         if self._counts:
-            return tf.group(*self._last), self, True
+            return tf.group(*self._last), self, True, []
         with tf.control_dependencies(self._last), tf.device(global_step.device):
-            return tf.group(count(global_step)), self, True
+            return tf.group(count(global_step)), self, True, []
 
     def tensors(self):
         """See Hyperparameters."""

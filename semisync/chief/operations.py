@@ -15,7 +15,7 @@ sum.
 import functools
 from typing import Any, NamedTuple
 
-from semisync.common.compat import tf
+from semisync.common.compat import raw_ops, tf
 from semisync.staleness import is_formula, weights_of
 from semisync.transport.job_state import JobStateOps
 from semisync.transport.mailbox import MailboxOps, packed
@@ -115,7 +115,7 @@ class Aggregation:
     """
 
     def __init__(self, size, job_state):
-        self.request = tf.placeholder(tf.int64, [None], name="step")
+        self.request = _fed_by_the_chief("step")
         own = job_state.own(self.request[0], self.request)
         _, self._tickets, new_fates = tf.split(own, [1, size, -1])
         self.new_fates = tf.reshape(new_fates, [-1, 3])
@@ -128,6 +128,17 @@ class Aggregation:
             return {
                 item: item.combined(column) for item, column in zip(staging.items, zip(*batches))
             }
+
+
+def _fed_by_the_chief(name):
+    """A placeholder, int64 [n]; a run of anybody else that needs it fails in words."""
+    sentence = (
+        "GlobalBatchOptimizer: the chief computes this of a global batch, as aggregated_gradients, "
+        "and no other run can: have it by hook.observe(fetches, observer), before the session"
+    )
+    with tf.control_dependencies([tf.Assert(tf.constant(False), [sentence])]):
+        nothing = raw_ops.DeepCopy(x=tf.constant([], tf.int64))
+    return tf.placeholder_with_default(nothing, [None], name)
 
 
 def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):

@@ -8,6 +8,7 @@
     settings   string []       see `semisync.settings`
     fates      int64 [RING,3]  ticket, fate, staleness of the newest tickets, at ticket % RING
     gauges     float32 [n]     see GAUGES
+    summaries  string [n]      of the last global step, where the wrapped optimizer makes any
 
 The variables lie on the global step's PS, outside every checkpoint and every collection. The chief
 initialises them when it opens the job, and sets the clock to the global step. Several optimizers of
@@ -15,7 +16,7 @@ one graph may share a global step; each has its own job state, whose clock count
 those of siblings in turns (`semisync.wrapped.turns`).
 """
 
-from typing import Any, NamedTuple
+from typing import Any, List, NamedTuple
 
 import numpy as np
 
@@ -74,7 +75,8 @@ class JobState:
     """
 
     def __init__(self, name, device):
-        self.device = device
+        self.device, self._name = device, name
+        self._summaries: List[Any] = []  # at most one variable
         with tf.device(device):
             self._clock = variable(name + "/clock", 0, tf.int64)
             self._epoch = variable(name + "/epoch", 0, tf.int64)
@@ -104,6 +106,7 @@ class JobState:
                 _cleared(self._heartbeat),
                 _cleared(self._fates),
                 _cleared(self._gauges),
+                *map(_cleared, self._summaries),
             )
 
     def chief_ops(self):
@@ -200,6 +203,18 @@ class JobState:
             known = tf.equal(row[0], ticket)
             pending = tf.constant([Fate.PENDING, -1], tf.int64)
             return tf.where(known, row[1:], pending)
+
+    def keep(self, summaries):
+        """Keeps a global step's summaries, string tensors.
+
+        Returns:
+            The op that does, and the list of those of the last step, "" before the first.
+        """
+        with tf.device(self.device):
+            kept = variable(self._name + "/summaries", [""] * len(summaries), tf.string)
+            self._summaries.append(kept)
+            op = kept.assign(tf.stack(summaries), read_value=False)
+            return op, tf.unstack(value_or_initial(kept))
 
     def summaries(self):
         """Adds what TensorBoard shows to the graph's summaries; nothing happened before a chief.

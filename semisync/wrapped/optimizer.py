@@ -12,7 +12,7 @@ from typing import Any, List
 
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
-from semisync.wrapped import hash_tables, row_table
+from semisync.wrapped import hash_tables, row_table, summaries
 from semisync.wrapped.global_step import count, is_changed
 from semisync.wrapped.hyperparameters import Hyperparameters, own_numbers
 
@@ -58,7 +58,7 @@ class WrappedOptimizer:
             after: ops to wait for before the global step grows.
 
         Returns:
-            Its op, its `Hyperparameters`, and whether it counts.
+            Its op, its `Hyperparameters`, whether it counts, and the summaries that it makes.
         """
         before = {op.name for op in tf.get_default_graph().get_operations()}
         tables, variables = row_table.divided(pairs)
@@ -74,7 +74,9 @@ class WrappedOptimizer:
             with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
                 step = tf.no_op() if global_step is None else count(global_step)
         counts = global_step is not None and is_changed(global_step, before)
-        return step, Hyperparameters(step, before, _tensors(pairs)), counts
+        made = summaries.made_since(before)
+        hyperparameters = Hyperparameters(tf.group(step, *made), before, _tensors(pairs))
+        return step, hyperparameters, counts, made
 
     def apply_batch(self, pairs):
         """Returns the ops by which a worker applies its own batch to "async" variables."""
