@@ -272,6 +272,25 @@ BENCHMARKS = (
         needs_files=("../shared/data/amazon_s3rec/Beauty.txt",),
     ),
     Benchmark(
+        "sequences_peers",
+        "sequences",
+        ("quality", "pace"),
+        "--sets LastFM --seeds 1 --batches 0 --peer .peer/bin/python",
+        "--sets LastFM --seeds 1 --batches 0 --peer .peer/bin/python --epochs 1",
+        takes="half an hour",
+        needs_files=("../shared/data/amazon_s3rec/LastFM.txt", ".peer/bin/python"),
+    ),
+    Benchmark(
+        "sequences_reference",
+        "sequences",
+        ("quality", "pace"),
+        "--sets LastFM --seeds 1 --batches 0 --reference --authors ../generative-recommenders",
+        "--sets LastFM --seeds 1 --batches 0 --reference --authors ../generative-recommenders"
+        " --epochs 1",
+        takes="half an hour",
+        needs_files=("../shared/data/amazon_s3rec/LastFM.txt", "../generative-recommenders"),
+    ),
+    Benchmark(
         "thirty_days",
         "thirty_days",
         ("pooled", "days"),

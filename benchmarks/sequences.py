@@ -20,6 +20,10 @@ the same size, by the full softmax; without it there is no peer. To make it:
     python3.11 -m venv .peer
     .peer/bin/pip install 'numpy<2' rectools==0.19.0 pytorch-lightning==2.5.2 torch==2.13.0
 
+--authors is a checkout of meta-recsys/generative-recommenders, whose HSTU and SASRec train in our
+loop on the same batches, with the authors' loss; fbgemm_gpu is needed. --reference gives ours and
+theirs the size and rate of the authors' configs/ml-1m.
+
 --kept FILE keeps every run, and takes those that it has as done.
 """
 
@@ -35,14 +39,17 @@ import torch
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.sequences_parts import ours
+from benchmarks.sequences_parts import authors, ours
 from benchmarks.sequences_parts.data import NAMES, PUBLISHED, Histories
 from benchmarks.sequences_parts.speed import WAYS, moved, speeds
 from benchmarks.tables import head, row
 from parity.stats.intervals import student_interval
 
 PEER = os.path.join(os.path.dirname(__file__), "sequences_parts", "peer.py")
-MODELS = (*ours.TOWERS, *(f"rectools' {tower}" for tower in ours.TOWERS))
+OF_PEERS, OF_AUTHORS = (
+    tuple(f"{whose} {tower}" for tower in ours.TOWERS) for whose in ("rectools'", "the authors'")
+)
+MODELS = (*ours.TOWERS, *OF_PEERS, *OF_AUTHORS)
 MEASURED = ("HR@5", "NDCG@5", "HR@10", "NDCG@10")
 
 
@@ -76,7 +83,8 @@ class Models:
     def settings(self, model):
         """Those of the trial with the best NDCG@10 of a validation; without trials, as they are."""
         tower, args = model.split()[-1], self._args
-        setting = ours.SETTINGS[tower]._replace(patience=args.patience)
+        setting = ours.REFERENCE if args.reference else ours.SETTINGS[tower]
+        setting = setting._replace(patience=args.patience)
         if args.epochs:
             setting = setting._replace(epochs=args.epochs)
         if not args.choose:
@@ -90,14 +98,23 @@ class Models:
         return [self._run(name, model, setting, seed) for seed in range(self._args.seeds)]
 
     def _run(self, name, model, setting, seed):
-        key = (name, model, setting.rate, setting.dropout, seed)
+        key = (
+            name,
+            model,
+            setting.rate,
+            setting.dropout,
+            seed,
+            *["reference"] * self._args.reference,
+        )
         return self._kept.run(key, lambda: self._made(name, model, setting, seed))
 
     def _made(self, name, model, setting, seed):
         args, tower = self._args, model.split()[-1]
-        if model == tower:
+        if model not in OF_PEERS:
             device = torch.device(args.device)
-            return ours.run(self._data[name], tower, setting, seed, device=device)._asdict()
+            make = authors.AuthorsModel if model in OF_AUTHORS else ours.model_of
+            run = ours.run(self._data[name], tower, setting, seed, device=device, make=make)
+            return run._asdict()
         told = {"path": os.path.join(args.data, name + ".txt"), "tower": tower, "seed": seed}
         told |= {"threads": args.threads, "batch": 128, "device": args.device}
         names = ("dim", "heads", "layers", "length", "rate", "dropout", "epochs", "patience")
@@ -162,6 +179,8 @@ def main():
     )
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
+    parser.add_argument("--authors", metavar="CHECKOUT", help="of HSTU's authors' repository")
+    parser.add_argument("--reference", action="store_true", help="the authors' configuration")
     parser.add_argument(
         "--models",
         nargs="+",
@@ -189,7 +208,14 @@ def main():
         print_speeds(data, lengths, args)
     if not args.peer:
         print("\nThere is no peer: no --peer was given.")
-    chosen = args.models or (MODELS if args.peer else tuple(ours.TOWERS))
+    if args.authors:
+        authors.use(args.authors)
+        for more in ({}, {"layers": 8, "heads": 2}):
+            setting = ours.REFERENCE._replace(**more)
+            apart = authors.apart(setting)
+            print(f"HSTU of {setting.layers} layers, with the authors' weights: {apart:.1e} apart")
+    with_peers = (*(OF_PEERS if args.peer else ()), *(OF_AUTHORS if args.authors else ()))
+    chosen = args.models or (*ours.TOWERS, *with_peers)
     models = Models(data, args, kept)
     for model in chosen if args.choose else ():
         setting = models.settings(model)
