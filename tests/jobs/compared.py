@@ -13,6 +13,7 @@ from tests.jobs.unions import rows_of
 from tests.support import job_changes
 
 WORKERS = 2
+NAMES = {"gan", "own_saver", "transe"}  # of their scripts
 
 
 def job(name, *arguments):
@@ -26,6 +27,7 @@ def job(name, *arguments):
         "--ckpt_dir={model}",
         "--batch_size={batch_size}",
     ]
+    assert name in NAMES
     return Job(name, 2, usual + list(arguments), [], False, (), None)
 
 
