@@ -48,6 +48,11 @@ _STATISTICS = ("modes", "semi_sync", "semi_sync_async", "sync", "async", "stalen
 _OF_ONE_MODE = ("modes", "semi_sync", "staleness")
 _STATISTICS_OF_ONE = "--data {data} --python {tf1} --modes semi-sync"
 
+_OF_AUTHORS = (
+    "--sets LastFM --seeds 1 --batches 0 --reference --authors ../generative-recommenders"
+    ' --models HSTU "the authors\' HSTU"'
+)
+
 
 def _frontier(name, modes, settings, full):
     """AUC by pace, at global batches of 32."""
@@ -284,9 +289,8 @@ BENCHMARKS = (
         "sequences_reference",
         "sequences",
         ("quality", "pace"),
-        "--sets LastFM --seeds 1 --batches 0 --reference --authors ../generative-recommenders",
-        "--sets LastFM --seeds 1 --batches 0 --reference --authors ../generative-recommenders"
-        " --epochs 1",
+        _OF_AUTHORS,
+        _OF_AUTHORS + " --epochs 1",
         takes="half an hour",
         needs_files=("../shared/data/amazon_s3rec/LastFM.txt", "../generative-recommenders"),
     ),
