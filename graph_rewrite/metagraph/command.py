@@ -25,6 +25,9 @@ def configure(parser):
     _declare_optimizer(parser.add_argument_group("the global batch"))
     _declare_graph(parser.add_argument_group("what the graph may not tell"))
     _declare_variables(parser.add_argument_group("single variables and hyperparameters"))
+    parser.add_argument(
+        "--overwrite", action="store_true", help="replace OUT.meta if there is such a file"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
     parser.add_argument("--json", metavar="FILE", help="write the report there, too")
 
@@ -130,6 +133,7 @@ def run(args):
         from semisync.staleness import Threshold
 
     source = meta_file(args.source)
+    _check_own(source, args)
     meta, report = semi_synchronize(
         read(source),
         args.batches_per_step,
@@ -166,6 +170,16 @@ def _name_and_number(text):
     except ValueError:
         message = "{!r} is not a number, in {!r}".format(value, text)
         raise argparse.ArgumentTypeError(message) from None
+
+
+def _check_own(source, args):
+    """Raises UsageError if the graph would be written over the one that is read, or another."""
+    if args.dry_run or not os.path.exists(args.out):
+        return
+    if os.path.samefile(source, args.out):
+        raise UsageError("{} is the graph to rewrite: give OUT.meta another name".format(args.out))
+    if not args.overwrite:
+        raise UsageError("{} is there already: pass --overwrite to replace it".format(args.out))
 
 
 def _check_outputs(args):

@@ -1,5 +1,6 @@
 """A MetaGraph of an asynchronous or synchronous job becomes one that trains semi-synchronously.
 
+0. What waits for the training reads the variables after it (`training.late_reads`).
 1. The inputs are found where gradients go into the training ops (`training.gradient_inputs`).
 2. Downstream of these, what depends on no batch is split off for the chief (`training.chief_part`).
 3. `semisync.builder` builds its ops around them (`metagraph.build`), as in a job that wraps its
@@ -24,6 +25,7 @@ from graph_rewrite.metagraph.report import some
 from graph_rewrite.training import global_step as steps
 from graph_rewrite.training.analysis import TrainingGraph
 from graph_rewrite.training.hyperparameters import fix
+from graph_rewrite.training.late_reads import read_late
 from semisync import arguments, restore
 from semisync import options as optimizer_options
 from semisync.aggregate import updates as shared
@@ -111,6 +113,7 @@ def semi_synchronize(
     fix(meta, fixed)
     placed = {} if ps is None else placement.place(meta, ps)
     batch_norms, shares = _take_out_updates(meta, checked)
+    late = read_late(meta)
     unshaped = forget_shapes(meta)
     training = TrainingGraph(
         meta,
@@ -136,6 +139,9 @@ def semi_synchronize(
             unshaped=unshaped,
         )
         report = sentences.report_on(rewrite, checked)
+        if late:
+            sentence = "{} ops behind the training read variables after it: {}"
+            report.changes.append(sentence.format(len(late), some(late)))
         _edit(meta, training, built, report)
         _collect(meta, training, built)
     return meta, report

@@ -34,6 +34,26 @@ def test_the_command_writes_the_graph_and_the_report(command, tmp_path):
         tf.train.import_meta_graph(str(tmp_path / "out.meta"))
 
 
+def test_a_file_that_is_there_is_replaced_where_that_is_asked_for(command, tmp_path):
+    data, out = export(sgd).meta.SerializeToString(), tmp_path / "out.meta"
+    out.write_text("another graph")
+    code, printed, _ = command(data)
+    assert (code, out.read_text()) == (3, "another graph")
+    assert "out.meta is there already: pass --overwrite to replace it" in printed
+    assert command(data, "--overwrite")[0] == 0
+    assert out.read_bytes() != b"another graph"
+
+
+def test_the_graph_that_is_read_is_never_replaced(tmp_path, capsys):
+    source = tmp_path / "in.meta"
+    source.write_bytes(export(sgd).meta.SerializeToString())
+    before = source.read_bytes()
+    words = ["rewrite", str(source), str(source), "--batches-per-step", "4", "--overwrite"]
+    assert cli.main(words) == 3
+    assert "give OUT.meta another name" in capsys.readouterr().err
+    assert source.read_bytes() == before
+
+
 def test_a_dry_run_only_prints(command):
     code, printed, files = command(export(sgd).meta.SerializeToString(), "--dry-run")
     assert (code, files) == (0, [])
@@ -145,7 +165,7 @@ def test_warnings_are_errors_to_read(run, job, tmp_path):
     code, said = run(job, tmp_path / "out.meta")
     assert code == 0
     assert "semisync rewrite: warning: no op has a device" in said
-    assert run(job, tmp_path / "out.meta", "--ps", 2) == (0, "")
+    assert run(job, tmp_path / "placed.meta", "--ps", 2) == (0, "")
 
 
 def test_several_train_ops_and_the_global_step_can_be_named(run, job, tmp_path):
