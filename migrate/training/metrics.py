@@ -24,6 +24,7 @@ from semisync.common.errors import BadInput
 
 _UNITS = float(1 << 32)
 _LARGEST = float(1 << 20)  # loss of a row, lest the sum overflow
+_WAITING = 1 << 16  # rows
 
 
 class Figures(NamedTuple):
@@ -42,50 +43,71 @@ class Figures(NamedTuple):
 
 
 class Counts:
-    """Rows by bin and label, [2, bins in use] int64, and the sum of their log losses in units of
-    2^-32: an integer, which is the same in whatever order it is added up."""
+    """Rows by bin and label, and the sum of their log losses in units of 2^-32: an integer, which
+    is the same in whatever order it is added up.
+
+    Rows wait until there are about as many of them as bins in use: to merge the bins of one batch
+    with those of all before it costs more than a step.
+    """
 
     def __init__(self) -> None:
-        self.bins = numpy.empty(0, numpy.int64)
-        self.rows = numpy.empty((2, 0), numpy.int64)
-        self.loss = 0
+        self._bins = numpy.empty(0, numpy.int64)
+        self._rows = numpy.empty((2, 0), numpy.int64)  # [label, bin in use]
+        self._loss = 0
+        self._waiting: List[numpy.ndarray] = []  # 2 * bin + label of each row
+        self._count = 0
 
     def add(self, positive: numpy.ndarray, logits: numpy.ndarray) -> None:
         """Counts rows with logits float32 [n] and labels `positive`, bool [n]."""
-        bins, places = numpy.unique(bins_of(logits), return_inverse=True)
-        rows = numpy.stack(
-            [
-                numpy.bincount(places[~positive], minlength=len(bins)),
-                numpy.bincount(places[positive], minlength=len(bins)),
-            ]
-        )
+        self._waiting.append(2 * bins_of(logits).astype(numpy.int64) + positive)
+        self._count += len(logits)
         wide = logits.astype(numpy.float64)
         losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))
         loss = numpy.rint(numpy.minimum(losses, _LARGEST) * _UNITS).astype(numpy.int64).sum()
-        self.merge({"bins": bins, "rows": rows, "loss": int(loss)})
+        self._loss += int(loss)
+        if self._count >= max(_WAITING, len(self._bins)):
+            self._settle()
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Adds what `state` gave."""
-        bins = numpy.union1d(self.bins, numpy.asarray(other["bins"], numpy.int64))
-        rows = numpy.zeros((2, len(bins)), numpy.int64)
-        rows[:, numpy.searchsorted(bins, self.bins)] += self.rows
-        added = numpy.asarray(other["rows"], numpy.int64).reshape(2, -1)
-        rows[:, numpy.searchsorted(bins, numpy.asarray(other["bins"], numpy.int64))] += added
-        self.bins, self.rows, self.loss = bins, rows, self.loss + other["loss"]
+        self._settle()
+        self._merge(numpy.asarray(other["bins"], numpy.int64), numpy.asarray(other["rows"]))
+        self._loss += other["loss"]
 
     def state(self) -> Dict[str, Any]:
-        """All that it holds."""
-        return {"bins": self.bins, "rows": self.rows, "loss": self.loss}
+        """All that it holds: the bins in use int64 [bins], the rows of each label and bin int64
+        [2, bins], the loss."""
+        self._settle()
+        return {"bins": self._bins, "rows": self._rows, "loss": self._loss}
+
+    def _settle(self) -> None:
+        """Counts the rows that wait."""
+        if self._waiting:
+            found, counts = numpy.unique(numpy.concatenate(self._waiting), return_counts=True)
+            bins, places = numpy.unique(found >> 1, return_inverse=True)
+            rows = numpy.zeros((2, len(bins)), numpy.int64)
+            rows[found & 1, places] = counts
+            self._waiting, self._count = [], 0
+            self._merge(bins, rows)
+
+    def _merge(self, bins: numpy.ndarray, rows: numpy.ndarray) -> None:
+        both = numpy.concatenate([self._bins, bins])
+        every, places = numpy.unique(both, return_inverse=True)
+        total = numpy.zeros((2, len(every)), numpy.int64)
+        total[:, places[: len(self._bins)]] += self._rows
+        total[:, places[len(self._bins) :]] += rows.reshape(2, -1)
+        self._bins, self._rows = every, total
 
     def figures(self) -> Figures:
         """The figures; there must be a row."""
-        negatives, positives = (int(n) for n in self.rows.sum(1))
+        self._settle()
+        negatives, positives = (int(n) for n in self._rows.sum(1))
         count = negatives + positives
-        loss = self.loss / _UNITS / count
+        loss = self._loss / _UNITS / count
         if not (negatives and positives):
             return Figures(count, positives, loss, None, None)
-        below = numpy.cumsum(self.rows[0]) - self.rows[0]
-        won = int((self.rows[1] * (2 * below + self.rows[0])).sum())
+        below = numpy.cumsum(self._rows[0]) - self._rows[0]
+        won = int((self._rows[1] * (2 * below + self._rows[0])).sum())
         share = positives / count
         entropy = -share * math.log(share) - (1 - share) * math.log1p(-share)
         return Figures(count, positives, loss, won / (2 * positives * negatives), loss / entropy)
@@ -132,7 +154,7 @@ class Metrics:
         total = Counts()
         for counts in self._days.values():
             total.merge(counts.state())
-        return total.figures() if total.rows.any() else None
+        return total.figures() if total.state()["rows"].any() else None
 
     def by_day(self) -> Dict[str, Figures]:
         """By day, in order; none for data without days."""

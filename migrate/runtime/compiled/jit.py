@@ -90,6 +90,29 @@ load32 = _load(32)
 load64 = _load(64)
 
 
+def _at(kind: Any) -> Any:
+    """The array of a shape at an address; the caller keeps what lies there."""
+
+    def cast(typing_context, place):
+        pointer = types.CPointer(kind)
+
+        def generate(context, builder, signature, arguments):
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(types.int64), generate
+
+    pointer_at: Any = intrinsic(cast)
+
+    def at(place, shape):
+        return numba.carray(pointer_at(place), shape)
+
+    return inlined(at)
+
+
+int64_at = _at(types.int64)
+float32_at = _at(types.float32)
+
+
 def _trailing(typing_context, number):
     """How many of the lowest bits are 0: 64 of 0."""
 

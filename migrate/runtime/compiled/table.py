@@ -15,25 +15,31 @@ from migrate.runtime.compiled.farmhash import fingerprint
 from migrate.runtime.compiled.jit import address, compiled, inlined, u
 from migrate.runtime.compiled.spans import same
 
-_KEY, _ROW, _OFFSET, _LENGTH = 0, 1, 2, 3
+KEY, ROW, _OFFSET, _LENGTH = 0, 1, 2, 3
 
 
 @inlined
-def _free(count, words):
-    """Slots for `count` keys, a power of two of them: int64 [slots, words]."""
+def slots_for(count):
+    """How many slots `count` keys have: a power of two."""
     size = 2
     while size < 2 * count:
         size *= 2
-    return numpy.full((size, words), -1, numpy.int64)
+    return size
 
 
 @inlined
-def _find_integer(slots, key):
+def free_slots(count, words):
+    """Slots for `count` keys: int64 [slots, words]."""
+    return numpy.full((slots_for(count), words), -1, numpy.int64)
+
+
+@inlined
+def find_integer(slots, key):
     """The slot of an integer, or the free one where it would stand."""
     mask = u(len(slots) - 1)
     product = u(key) * u(0x9E3779B97F4A7C15)
     at = (product ^ (product >> u(32))) & mask
-    while slots[at, _ROW] >= 0 and slots[at, _KEY] != key:
+    while slots[at, ROW] >= 0 and slots[at, KEY] != key:
         at = (at + u(1)) & mask
     return at
 
@@ -41,13 +47,13 @@ def _find_integer(slots, key):
 @compiled
 def build_integers(keys):
     """The slots of int64 [n] keys, and the row in which each key stands first."""
-    slots, first = _free(len(keys), 2), numpy.empty(len(keys), numpy.int64)
+    slots, first = free_slots(len(keys), 2), numpy.empty(len(keys), numpy.int64)
     for row in range(len(keys)):
-        at = _find_integer(slots, keys[row])
-        if slots[at, _ROW] < 0:
-            slots[at, _KEY] = keys[row]
-            slots[at, _ROW] = row
-        first[row] = slots[at, _ROW]
+        at = find_integer(slots, keys[row])
+        if slots[at, ROW] < 0:
+            slots[at, KEY] = keys[row]
+            slots[at, ROW] = row
+        first[row] = slots[at, ROW]
     return slots, first
 
 
@@ -56,7 +62,7 @@ def find_integers(slots, missing, wanted):
     """The row of each wanted key, `missing` where there is none; int64 [n]."""
     out = numpy.empty(len(wanted), numpy.int64)
     for i in range(len(wanted)):
-        row = slots[_find_integer(slots, wanted[i]), _ROW]
+        row = slots[find_integer(slots, wanted[i]), ROW]
         out[i] = row if row >= 0 else missing
     return out
 
@@ -68,54 +74,31 @@ def add_integers(slots, keys, row):
     At least half of the slots stay free.
     """
     for i in range(len(keys)):
-        at = _find_integer(slots, keys[i])
-        if slots[at, _ROW] >= 0:
+        at = find_integer(slots, keys[i])
+        if slots[at, ROW] >= 0:
             return i
-        slots[at, _KEY] = keys[i]
-        slots[at, _ROW] = row + i
+        slots[at, KEY] = keys[i]
+        slots[at, ROW] = row + i
     return len(keys)
 
 
 @compiled
 def unique_integers(keys):
     """The distinct int64 keys as they first occur; their number for each key [n]; their counts."""
-    slots = _free(len(keys), 2)
+    slots = free_slots(len(keys), 2)
     unique, numbers = numpy.empty(len(keys), numpy.int64), numpy.empty(len(keys), numpy.int64)
     counts = numpy.zeros(len(keys), numpy.int64)
     found = 0
     for i in range(len(keys)):
-        at = _find_integer(slots, keys[i])
-        if slots[at, _ROW] < 0:
-            slots[at, _KEY] = keys[i]
-            slots[at, _ROW] = found
+        at = find_integer(slots, keys[i])
+        if slots[at, ROW] < 0:
+            slots[at, KEY] = keys[i]
+            slots[at, ROW] = found
             unique[found] = keys[i]
             found += 1
-        numbers[i] = slots[at, _ROW]
+        numbers[i] = slots[at, ROW]
         counts[numbers[i]] += 1
     return unique[:found].copy(), numbers, counts[:found].copy()
-
-
-@compiled
-def sum_by_key(keys, values):
-    """The distinct int64 keys as they first occur, and the sum of the values [n, width] of each, in
-    their order."""
-    slots = _free(len(keys), 2)
-    unique, sums = numpy.empty(len(keys), numpy.int64), numpy.empty_like(values)
-    found = 0
-    for i in range(len(keys)):
-        at = _find_integer(slots, keys[i])
-        if slots[at, _ROW] < 0:
-            slots[at, _KEY] = keys[i]
-            slots[at, _ROW] = found
-            unique[found] = keys[i]
-            for k in range(values.shape[1]):
-                sums[found, k] = values[i, k]
-            found += 1
-        else:
-            row = slots[at, _ROW]
-            for k in range(values.shape[1]):
-                sums[row, k] += values[i, k]
-    return unique[:found], sums[:found]
 
 
 @inlined
@@ -127,8 +110,8 @@ def _find_string(slots, known, text, length, hashed):
     """
     mask, key = u(len(slots) - 1), numpy.int64(hashed)
     at = hashed & mask
-    while slots[at, _ROW] >= 0:
-        alike = slots[at, _KEY] == key and slots[at, _LENGTH] == length
+    while slots[at, ROW] >= 0:
+        alike = slots[at, KEY] == key and slots[at, _LENGTH] == length
         if alike and same(known + slots[at, _OFFSET], text, length):
             break
         at = (at + u(1)) & mask
@@ -139,17 +122,17 @@ def _find_string(slots, known, text, length, hashed):
 def build_strings(data, offsets):
     """As `build_integers`, of strings."""
     count, known = len(offsets) - 1, address(data)
-    slots, first = _free(count, 4), numpy.empty(count, numpy.int64)
+    slots, first = free_slots(count, 4), numpy.empty(count, numpy.int64)
     for row in range(count):
         text, length = known + offsets[row], offsets[row + 1] - offsets[row]
         hashed = fingerprint(text, length)
         at = _find_string(slots, known, text, length, hashed)
-        if slots[at, _ROW] < 0:
-            slots[at, _KEY] = hashed
-            slots[at, _ROW] = row
+        if slots[at, ROW] < 0:
+            slots[at, KEY] = hashed
+            slots[at, ROW] = row
             slots[at, _OFFSET] = offsets[row]
             slots[at, _LENGTH] = length
-        first[row] = slots[at, _ROW]
+        first[row] = slots[at, ROW]
     return slots, first
 
 
@@ -161,5 +144,5 @@ def find_strings(slots, data, missing, text, bounds):
     for i in range(len(out)):
         start, length = asked + bounds[i], bounds[i + 1] - bounds[i]
         at = _find_string(slots, known, start, length, fingerprint(start, length))
-        out[i] = slots[at, _ROW] if slots[at, _ROW] >= 0 else missing
+        out[i] = slots[at, ROW] if slots[at, ROW] >= 0 else missing
     return out

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import torch
 
 from migrate.optimizers.record import Optimizer
-from migrate.runtime.compiled.table import sum_by_key
+from migrate.torchrec.optimizers.together import is_plain, summed
 
 ROWS = ("all", "touched")
-_SUMMED = (torch.float32, torch.float64)  # what numba adds up
-_TOGETHER = 1 << 16  # values that are changed at once
+_TOGETHER = 1 << 16  # values that are changed at once: they fit into a processor's cache
 
 State = Dict[str, torch.Tensor]
 Group = Dict[str, Any]
@@ -54,82 +64,72 @@ class RowOptimizer(torch.optim.Optimizer):
         self, pairs: Iterable[Tuple[torch.Tensor, torch.Tensor]], group: Group
     ) -> None:
         """One step of parameters of `group`, each by the gradient that is given."""
-        alike: Dict[Any, _Rows] = {}
+        fills = self.initial_state(group)
+        alike: Dict[Any, List[_Stepped]] = {}
         for parameter, grad in pairs:
-            slots, step = self._begin(parameter, group)
-            rows, grad = _rows(grad, group["rows"])
-            if rows is None:
-                self.update(parameter, grad, slots, group, step)
-            elif len(rows):
-                key = grad.shape[1:], grad.dtype, parameter.dtype, grad.device, step
-                batch = alike.setdefault(key, _Rows())
-                batch.add(parameter, slots, rows, grad)
-                if batch.full:
-                    self._update_rows(alike.pop(key), group, step)
-        for key, batch in alike.items():
-            self._update_rows(batch, group, key[-1])
+            slots, step = self._begin(parameter, fills)
+            one = _Stepped(parameter, slots, grad)
+            if group["rows"] == "all" or not grad.dim():
+                self.update(
+                    parameter, grad.to_dense() if grad.is_sparse else grad, slots, group, step
+                )
+            elif one.is_plain():
+                alike.setdefault((grad.shape[1:], step), []).append(one)
+            else:
+                self._update_rows(one, group, step)
+        for (_, step), some in alike.items():
+            self._update_together(some, group, step)
 
-    def _begin(self, parameter: torch.Tensor, group: Group) -> Tuple[State, int]:
+    def _begin(self, parameter: torch.Tensor, fills: Mapping[str, float]) -> Tuple[State, int]:
         """The slots of a parameter, and which of its steps begins."""
         state = self.state[parameter]
         slots = {}
-        for name, value in self.initial_state(group).items():
+        for name, value in fills.items():
             slot = state[name] if name in state else torch.full_like(parameter, value)
-            slots[name] = state[name] = slot.to(parameter.device)  # where the module was moved
+            if slot.get_device() != parameter.get_device():  # the module was moved
+                slot = slot.to(parameter.device)
+            slots[name] = state[name] = slot
         state["step"] = state["step"] + 1 if "step" in state else torch.ones(())
         return slots, int(state["step"].item())
 
-    def _update_rows(self, batch: _Rows, group: Group, step: int) -> None:
-        weight = batch.taken(batch.parameters)
-        part = {
-            name: batch.taken([slots[name] for slots in batch.slots]) for name in batch.slots[0]
-        }
-        self.update(weight, _joined(batch.grads), part, group, step)
-        batch.put(batch.parameters, weight)
-        for name, values in part.items():
-            batch.put([slots[name] for slots in batch.slots], values)
-
-
-class _Rows:
-    """Rows of several parameters that are changed together: on few rows, an op takes about as long
-    as its call."""
-
-    def __init__(self) -> None:
-        self.parameters: List[torch.Tensor] = []
-        self.slots: List[State] = []
-        self.grads: List[torch.Tensor] = []
-        self._rows: List[torch.Tensor] = []
-        self._values = 0
-
-    def add(
-        self, parameter: torch.Tensor, slots: State, rows: torch.Tensor, grad: torch.Tensor
-    ) -> None:
-        """Rows, int64 [n], of one more, and the gradient [n, ...] of these."""
-        self.parameters.append(parameter)
-        self.slots.append(slots)
-        self.grads.append(grad)
-        self._rows.append(rows)
-        self._values += grad.numel()
-
-    @property
-    def full(self) -> bool:
-        """Whether more would not fit into a processor's cache."""
-        return self._values >= _TOGETHER
-
-    def taken(self, tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The rows of the tensors, one for each parameter."""
+    def _update_rows(self, one: _Stepped, group: Group, step: int) -> None:
+        rows, grad = _touched(one.grad)
+        if not len(rows):
+            return
         # Half the time of tensor[rows], and of its assignment.
-        return _joined([one.index_select(0, rows) for one, rows in zip(tensors, self._rows)])
+        weight = one.parameter.index_select(0, rows)
+        part = {name: slot.index_select(0, rows) for name, slot in one.slots.items()}
+        self.update(weight, grad, part, group, step)
+        one.parameter.index_copy_(0, rows, weight)
+        for name, values in part.items():
+            one.slots[name].index_copy_(0, rows, values)
 
-    def put(self, tensors: Sequence[torch.Tensor], values: torch.Tensor) -> None:
-        """Sets the rows to what `taken` gave and was changed."""
-        pieces = values.split([len(rows) for rows in self._rows])
-        for one, rows, piece in zip(tensors, self._rows, pieces):
-            one.index_copy_(0, rows, piece)
+    def _update_together(self, some: Sequence[_Stepped], group: Group, step: int) -> None:
+        places, grads = summed([one.grad for one in some])
+        for part in places.parts(_TOGETHER // max(1, grads[:1].numel())):
+            batch = some[part.tables]
+            parameters = [one.parameter for one in batch]
+            slots = {name: [one.slots[name] for one in batch] for name in batch[0].slots}
+            weight = part.take(parameters)
+            state = {name: part.take(tensors) for name, tensors in slots.items()}
+            self.update(weight, grads[part.rows], state, group, step)
+            part.put(parameters, weight)
+            for name, tensors in slots.items():
+                part.put(tensors, state[name])
 
 
-def _joined(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
-    return tensors[0] if len(tensors) == 1 else torch.cat(list(tensors))
+class _Stepped(NamedTuple):
+    """A parameter, its slots, and the gradient that it is stepped by."""
+
+    parameter: torch.Tensor
+    slots: State
+    grad: torch.Tensor
+
+    def is_plain(self) -> bool:
+        """Whether it is stepped together with others."""
+        grad = self.grad
+        own = (self.parameter, *self.slots.values())
+        return grad.is_sparse and grad.dtype is torch.float32 and all(map(is_plain, own))
 
 
 def single(value: float) -> float:
@@ -144,22 +144,10 @@ def shrunk(weight: torch.Tensor, rate: Any, group: Group) -> torch.Tensor:
     return weight / (1 + rate * group["l2"])
 
 
-def _rows(grad: torch.Tensor, rows: str) -> Tuple[Optional[torch.Tensor], torch.Tensor]:
-    """(rows to change, their gradient); None for all rows."""
-    if rows == "all" or not grad.dim():
-        return None, grad.to_dense() if grad.is_sparse else grad
+def _touched(grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+    """The rows that a gradient changes, each once, and their gradient."""
     if grad.is_sparse:
-        return _distinct(grad)
-    touched = grad.reshape(len(grad), -1).ne(0).any(1).nonzero()[:, 0]
-    return touched, grad[touched]
-
-
-def _distinct(grad: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-    """The rows of a sparse gradient, each once, and their gradients, summed where a row repeats."""
-    rows, values = grad._indices()[0], grad._values()
-    if grad.is_coalesced() or grad.device.type != "cpu" or values.dtype not in _SUMMED:
         grad = grad.coalesce()
         return grad.indices()[0], grad.values()
-    flat = values.detach().reshape(len(rows), -1).contiguous()
-    found, sums = sum_by_key(rows.contiguous().numpy(), flat.numpy())
-    return torch.from_numpy(found), torch.from_numpy(sums).reshape(-1, *values.shape[1:])
+    rows = grad.reshape(len(grad), -1).ne(0).any(1).nonzero()[:, 0]
+    return rows, grad[rows]
