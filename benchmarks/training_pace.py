@@ -1,46 +1,62 @@
-"""Rows per second of training on in torch, against TensorFlow 1.15 on the same job.
+"""Rows per second of training on in torch, against TensorFlow on the same job.
 
-    python -m benchmarks.training_pace --tf-python PYTHON [--rows N ...] [--repeats N] [--seconds S]
+    python -m benchmarks.training_pace --tf-python PYTHON [--models NAME ...]
+        [--optimizers NAME ...] [--rows N ...] [--threads N ...] [--repeats N] [--seconds S]
+        [--files] [--busy]
 
-1. A DeepFM: 26 id tables of 10,000 x 16 and 26 of 10,000 x 1, 13 numbers, layers of 128 and 64
-   under Adagrad. TensorFlow trains it by session.run, with batches that are fed from memory.
-2. The loop is a plain one over `build_training` of its checkpoint, over the same batches; its
-   threads sleep while they wait for each other, as those of `semisync train` do, or spin, as
-   OpenMP's do by default.
-3. All are processes that wait while another one is measured. They take turns; each figure is the
-   median of the turns, and a ratio is one within a turn. A busy process is a Python loop beside.
+1. Four models, training_pace_parts/job.py. TensorFlow trains them by session.run, with batches that
+   are fed from memory; the loop is a plain one over `build_training` of its checkpoint, over the
+   same batches. Canned Wide & Deep has its linear part under FTRL, whatever the optimizer.
+2. --files: TensorFlow reads a TFRecord file by tf.data, and `semisync train` reads Parquet; of the
+   command it is the pace that it reports, but for its first steps.
+3. All but the command are processes that wait while another one is measured. They take turns; each
+   figure is the median of the turns, and a ratio is one within a turn. --busy: a Python loop runs
+   beside them.
 """
 
 import argparse
 import contextlib
 import os
 import pathlib
+import re
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.tables import head, row, spread
+from benchmarks.training_pace_parts import job
 
 PARTS = pathlib.Path(__file__).parent / "training_pace_parts"
+OPTIONS = {"mmoe": ["--output", "click_logits"]}  # of the command
 BUSY = [sys.executable, "-c", "while True: pass"]
+REPORTS = 4  # of the command; the first one is left out
+COLUMNS = (
+    "model | optimizer | threads | rows | TensorFlow, rows/s | torch / TensorFlow | "
+    "of processor time"
+)
 
 
 class Side:
     """A process that trains: `pace` asks it for rows per second."""
 
-    def __init__(self, python, script, prefix, threads, **environment):
+    def __init__(self, python, script, *arguments, **environment):
         self._process = subprocess.Popen(
-            [python, "-W", "ignore", str(PARTS / script), prefix, str(threads)],
+            [python, "-W", "ignore", str(PARTS / script), *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
         )
-        assert self._process.stdout.readline() == "ready\n", script
+        assert self._process.stdout.readline() == "ready\n", (script, *arguments)
 
     def pace(self, rows, seconds):
         """Rows per second of wall time, and of processor time."""
@@ -51,6 +67,39 @@ class Side:
     def end(self):
         self._process.kill()
         self._process.wait()
+
+
+class Command:
+    """`semisync train` on Parquet."""
+
+    def __init__(self, model, prefix, threads):
+        self._model, self._prefix, self._threads = model, prefix, threads
+
+    def pace(self, rows, seconds):
+        """Rows per second of wall time, twice."""
+        steps = max(2, int(seconds * 40_000 / rows))
+        data, out = self._prefix + ".parquet", self._prefix + ".trained"
+        batch = job.batch(self._model, steps * rows, 0)
+        pq.write_table(pa.table({name: _column(one) for name, one in batch.items()}), data)
+        shutil.rmtree(out, ignore_errors=True)
+        words = ["train", self._prefix, "--data", data, "--label", "click", "--out", out]
+        words += OPTIONS.get(self._model, [])
+        sizes = ["--batch-size", rows, "--epochs", REPORTS, "--report-every", steps]
+        words += [*map(str, sizes), "--threads", str(self._threads)]
+        done = subprocess.run(
+            [sys.executable, "-m", "semisync", *words], capture_output=True, text=True, check=True
+        )
+        speeds = re.findall(r"([\d,]+) rows/s", done.stdout)[1:REPORTS]
+        return [statistics.median(int(one.replace(",", "")) for one in speeds)] * 2
+
+    def end(self):
+        pass
+
+
+def _column(array):
+    if array.ndim == 1:
+        return pa.array(array, pa.string() if array.dtype == object else None)
+    return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(array)), array.shape[1])
 
 
 @contextlib.contextmanager
@@ -68,45 +117,43 @@ def busy(wanted):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tf-python", required=True)
+    parser.add_argument("--models", nargs="+", default=list(job.MODELS), choices=job.MODELS)
+    parser.add_argument("--optimizers", nargs="+", default=["Adagrad"])
     parser.add_argument("--rows", type=int, nargs="+", default=[128, 1024, 8192])
+    parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
+    parser.add_argument("--files", action="store_true")
+    parser.add_argument("--busy", action="store_true")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        prefix = os.path.join(folder, "model.ckpt")
-        print(
-            head(
-                "beside | threads | rows | TensorFlow, rows/s | torch / TensorFlow | "
-                "of processor time | threads that spin / TensorFlow"
-            )
-        )
-        for threads in (1, 2):
-            sides = {"tensorflow": Side(args.tf_python, "in_tensorflow.py", prefix, threads)}
-            loop = sys.executable, "in_torch.py", prefix, threads
-            sides["sleeping"] = Side(*loop, OMP_WAIT_POLICY="PASSIVE")
-            sides["spinning"] = Side(*loop)
-            for beside in (False, True):
-                for rows in args.rows:
-                    show(sides, beside, threads, rows, args)
-            for side in sides.values():
-                side.end()
+    print(head(COLUMNS), flush=True)
+    for model in args.models:
+        for kind in args.optimizers:
+            for threads in args.threads:
+                with tempfile.TemporaryDirectory() as folder, busy(args.busy):
+                    show(os.path.join(folder, "model.ckpt"), model, kind, threads, args)
 
 
-def show(sides, beside, threads, rows, args):
-    """Measures one cell, and prints it."""
-    found = {name: [] for name in sides}
-    with busy(beside):
-        for _ in range(args.repeats):
-            for name, side in sides.items():
-                found[name].append(side.pace(rows, args.seconds))
-    theirs = found["tensorflow"]
-    walls, cpus, spinning = (
-        spread(one[which] / other[which] for one, other in zip(found[name], theirs))
-        for name, which in (("sleeping", 0), ("sleeping", 1), ("spinning", 0))
-    )
-    speed = f"{statistics.median(wall for wall, _ in theirs):,.0f}"
-    where = "a busy process" if beside else "nothing"
-    print(row(where, threads, f"{rows:,}", speed, walls, cpus, spinning), flush=True)
+def show(prefix, model, kind, threads, args):
+    """Measures and prints one model's rows of the table."""
+    how = "file" if args.files else "fed"
+    theirs = Side(args.tf_python, "in_tensorflow.py", model, kind, prefix, threads, how)
+    if args.files:
+        ours = Command(model, prefix, threads)
+    else:
+        passive = {"OMP_WAIT_POLICY": "PASSIVE"}  # as `semisync train` has it
+        ours = Side(sys.executable, "in_torch.py", model, prefix, threads, **passive)
+    for rows in args.rows:
+        turns = [
+            (theirs.pace(rows, args.seconds), ours.pace(rows, args.seconds))
+            for _ in range(args.repeats)
+        ]
+        walls, cpus = (spread(own[k] / other[k] for other, own in turns) for k in (0, 1))
+        speed = f"{statistics.median(other[0] for other, _ in turns):,.0f}"
+        said = "" if args.files else cpus
+        print(row(model, kind, threads, f"{rows:,}", speed, walls, said), flush=True)
+    theirs.end()
+    ours.end()
 
 
 if __name__ == "__main__":

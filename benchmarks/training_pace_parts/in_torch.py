@@ -1,6 +1,6 @@
-"""The DeepFM of benchmarks.training_pace in torch: python in_torch.py PREFIX THREADS.
+"""A model of benchmarks.training_pace in torch: python in_torch.py MODEL PREFIX THREADS.
 
-A plain loop over `build_training` of the checkpoint at PREFIX.
+A plain loop over `build_training` of the checkpoint at PREFIX, over batches in memory.
 """
 
 import pathlib
@@ -15,16 +15,25 @@ import migrate
 
 
 def main():
-    prefix, threads = sys.argv[1], int(sys.argv[2])
+    model, prefix, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
     torch.set_num_threads(threads)
     training = migrate.build_training(prefix)
 
-    def take(batch):
-        training.optimizer.zero_grad()
-        training.module(batch).backward()
-        training.optimizer.step()
+    def ready(batches):
+        given = [{name: _tensor(one) for name, one in batch.items()} for batch in batches]
 
-    answer(lambda batch: {name: torch.tensor(one) for name, one in batch.items()}, take)
+        def take(number):
+            training.optimizer.zero_grad()
+            training.module(given[number]).sum().backward()
+            training.optimizer.step()
+
+        return take
+
+    answer(model, ready)
+
+
+def _tensor(array):
+    return array if array.dtype == object else torch.from_numpy(array)
 
 
 main()

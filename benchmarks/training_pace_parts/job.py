@@ -1,41 +1,61 @@
-"""What both sides of benchmarks.training_pace train on, and how they answer."""
+"""What both sides of benchmarks.training_pace train on, and how they answer.
+
+wide        canned Wide & Deep (DNNLinearCombined) over 26 columns of text
+deepfm      26 ids, each with a table of 16 and one of 1, 13 numbers, layers of 128 and 64
+din         attention of a target item over 50 items of history, layers of 80 and 40
+mmoe        26 ids, four experts with BatchNorm, two tasks
+"""
 
 import sys
 import time
 
 import numpy as np
 
-FIELDS, NUMBERS, TABLE_ROWS, BATCHES = 26, 13, 10_000, 8
+FIELDS, NUMBERS, TABLE_ROWS, ITEMS, HISTORY, BATCHES = 26, 13, 10_000, 100_000, 50, 8
+COLUMNS = ["c%d" % k for k in range(FIELDS)]
+MODELS = {  # {feature: (dtype, shape of a row)}
+    "wide": dict.fromkeys(COLUMNS, ("string", ())),
+    "deepfm": {**dict.fromkeys(COLUMNS, ("int64", ())), "numbers": ("float32", (NUMBERS,))},
+    "din": {"item": ("int64", ()), "history": ("int64", (HISTORY,))},
+    "mmoe": dict.fromkeys(COLUMNS, ("int64", ())),
+}
+for features in MODELS.values():
+    features["click"] = ("float32", ())
+MODELS["mmoe"]["buy"] = ("float32", ())
 
 
-def batches(rows):
-    """{feature: array}, several."""
-    state = np.random.RandomState(0)
-    found = []
-    for _ in range(BATCHES):
-        batch = {"c%d" % k: state.randint(0, TABLE_ROWS, rows) for k in range(FIELDS)}
-        batch["numbers"] = state.randn(rows, NUMBERS).astype(np.float32)
-        batch["click"] = state.randint(0, 2, rows).astype(np.float32)
-        found.append(batch)
+def batch(model, rows, seed):
+    """{feature: array} of random rows."""
+    state = np.random.RandomState(seed)
+    found = {}
+    for name, (dtype, shape) in MODELS[model].items():
+        size, most = (rows, *shape), ITEMS if model == "din" else TABLE_ROWS
+        if name in ("click", "buy"):
+            found[name] = state.randint(0, 2, size).astype(np.float32)
+        elif dtype == "float32":
+            found[name] = state.randn(*size).astype(np.float32)
+        else:
+            found[name] = state.randint(0, most, size)
+        if dtype == "string":
+            found[name] = np.array([b"v%d" % one for one in found[name]], object)
     return found
 
 
-def answer(made, take):
+def answer(model, ready):
     """Measures steps as often as it is asked to, until the input ends.
 
     Args:
-        made: what a step takes, of a batch of `batches`.
-        take: a step.
+        ready: the function that takes a step, of a list of batches; it is called with a number.
     """
     print("ready", flush=True)
     for line in sys.stdin:
         rows, seconds = int(line.split()[0]), float(line.split()[1])
-        ready = [made(batch) for batch in batches(rows)]
-        for batch in ready[:3]:
-            take(batch)
+        take = ready([batch(model, rows, seed) for seed in range(BATCHES)])
+        for number in range(3):
+            take(number)
         steps, wall, cpu = 0, time.perf_counter(), time.process_time()
         while time.perf_counter() - wall < seconds:
-            take(ready[steps % BATCHES])
+            take(steps % BATCHES)
             steps += 1
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(steps * rows / wall, steps * rows / cpu, flush=True)

@@ -110,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> int:
+    from migrate.launcher.memory import keep_freed
     from migrate.sequences.training.run import train
     from migrate.sequences.training.settings import read_settings
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
@@ -128,6 +129,7 @@ def _train(args: argparse.Namespace) -> int:
         return launch(_arguments(args), args.nproc, args.max_restarts)
     quieten()
     use_threads(args.threads)
+    keep_freed()
     with joined(args.deadline, args.device) as device:
         every = args.checkpoint_every, args.report_every
         done = train(settings, args.data, args.out, args.resume, *every, device)

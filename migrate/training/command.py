@@ -166,6 +166,7 @@ def add_device(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
+    from migrate.launcher.memory import keep_freed
     from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
     from migrate.training.distributed.processes import (
         is_to_launch,
@@ -183,6 +184,7 @@ def run(args: argparse.Namespace) -> int:
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
     use_threads(args.threads)
+    keep_freed()
     with joined(args.deadline, args.device) as device:
         try:
             _train(args, device)

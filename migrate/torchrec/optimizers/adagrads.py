@@ -8,7 +8,7 @@ import torch
 
 from migrate.optimizers.adagrad import ADAGRAD
 from migrate.optimizers.proximal_adagrad import PROXIMAL_ADAGRAD
-from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, shrunk
+from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root, shrunk
 
 
 class Adagrad(RowOptimizer):
@@ -32,7 +32,7 @@ class Adagrad(RowOptimizer):
     ) -> None:
         """One step of Adagrad."""
         a = state["sum"].addcmul_(grad, grad)
-        weight.addcdiv_(grad, a.sqrt().add_(group["eps"]), value=-group["lr"])
+        weight.addcdiv_(grad, root(a).add_(group["eps"]), value=-group["lr"])
 
 
 class ProximalAdagrad(RowOptimizer):

@@ -11,7 +11,7 @@ from migrate.optimizers.adadelta import ADADELTA
 from migrate.optimizers.adam import ADAM
 from migrate.optimizers.adam_weight_decay import ADAM_WEIGHT_DECAY
 from migrate.optimizers.rmsprop import RMSPROP
-from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, single
+from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root, single
 
 
 class Adam(RowOptimizer):
@@ -42,7 +42,7 @@ class Adam(RowOptimizer):
         m, v = _moments(state, grad, beta1, beta2)
         power1, power2 = _powers(group, beta1, beta2, step)
         alpha = group["lr"] * (1 - power2) ** 0.5 / (1 - power1)
-        weight.addcdiv_(m, v.sqrt().add_(group["eps"]), value=-alpha)
+        weight.addcdiv_(m, root(v).add_(group["eps"]), value=-alpha)
 
 
 def _moments(
@@ -84,7 +84,7 @@ class AdamWeightDecay(RowOptimizer):
     ) -> None:
         """One step of AdamWeightDecay."""
         m, v = _moments(state, grad, group["beta1"], group["beta2"])
-        change = m / v.sqrt().add_(group["eps"])
+        change = m / root(v).add_(group["eps"])
         weight.sub_(change.add_(weight, alpha=group["weight_decay"]), alpha=group["lr"])
 
 
@@ -147,6 +147,6 @@ class Adadelta(RowOptimizer):
         rho, eps = single(group["rho"]), group["eps"]
         a = state["square_avg"].mul_(rho).addcmul_(grad, grad, value=1 - rho)
         d = state["acc_delta"]
-        change = (d + eps).sqrt() * (a + eps).rsqrt() * grad
+        change = root(d + eps) * (a + eps).rsqrt() * grad
         weight.add_(change, alpha=-group["lr"])
         d.mul_(rho).addcmul_(change, change, value=1 - rho)

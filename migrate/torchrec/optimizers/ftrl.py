@@ -7,7 +7,7 @@ from typing import Any, Iterable
 import torch
 
 from migrate.optimizers.ftrl import FTRL
-from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State
+from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root
 
 
 class Ftrl(RowOptimizer):
@@ -48,4 +48,4 @@ class Ftrl(RowOptimizer):
 
 
 def _powered(n: torch.Tensor, power: float) -> torch.Tensor:
-    return n.sqrt() if power == -0.5 else n.pow(-power)
+    return root(n) if power == -0.5 else n.pow(-power)

@@ -15,6 +15,7 @@ from typing import (
     Tuple,
 )
 
+import numpy
 import torch
 
 from migrate.optimizers.record import Optimizer
@@ -134,7 +135,17 @@ class _Stepped(NamedTuple):
 
 def single(value: float) -> float:
     """As TensorFlow keeps it: 1 - beta2 of float32(0.999) is 5e-5 more than 0.001."""
-    return torch.tensor(value, dtype=torch.float32).item()
+    return float(numpy.float32(value))
+
+
+def root(values: torch.Tensor) -> torch.Tensor:
+    """The square root, a new tensor. On a CPU torch's takes 20 times as long where values are 0, as
+    second moments are of rows that no batch had yet."""
+    if not values.is_cpu or values.dtype not in (torch.float32, torch.float64):
+        return values.sqrt()
+    out = torch.empty_like(values)
+    numpy.sqrt(values.numpy(), out=out.numpy())
+    return out
 
 
 def shrunk(weight: torch.Tensor, rate: Any, group: Group) -> torch.Tensor:
