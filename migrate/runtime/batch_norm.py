@@ -58,18 +58,24 @@ class BatchNorm(nn.Module):
         """As large as x, which has the type of the statistics."""
         channels = self.axis % x.dim()
         if self.training and not self.frozen:
-            return self._by_batch(x, channels)
-        scale = torch.rsqrt(self.running_var + self.eps)
+            return self.by_batch(x, channels)
+        return self.by(self.running_mean, self.running_var, x, channels)
+
+    def by(
+        self, mean: torch.Tensor, variance: torch.Tensor, x: torch.Tensor, channels: int
+    ) -> torch.Tensor:
+        """x normalised by a mean and a variance, [channels]."""
+        scale = torch.rsqrt(variance + self.eps)
         if self.weight is not None:
             scale = scale * self.weight
-        shift = -self.running_mean * scale
+        shift = -mean * scale
         if self.bias is not None:
             shift = shift + self.bias
         shape = [-1 if axis == channels else 1 for axis in range(x.dim())]
         return x * scale.reshape(shape) + shift.reshape(shape)
 
-    def _by_batch(self, x: torch.Tensor, channels: int) -> torch.Tensor:
-        """By the batch's statistics; the running ones move.
+    def by_batch(self, x: torch.Tensor, channels: int) -> torch.Tensor:
+        """x normalised by the batch's statistics; the running ones move.
 
         torch's kernel takes a fifth of the time of the formula, forward and back.
         """
