@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from typing import Any, Dict, List
 
 from migrate.training.command import add_device, add_processes, positive, quieten
@@ -113,7 +112,7 @@ def _train(args: argparse.Namespace) -> int:
     from migrate.launcher.memory import keep_freed
     from migrate.sequences.training.run import train
     from migrate.sequences.training.settings import read_settings
-    from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
+    from migrate.training.checkpoints import refuse_existing
     from migrate.training.distributed.processes import (
         is_to_launch,
         joined,
@@ -123,8 +122,7 @@ def _train(args: argparse.Namespace) -> int:
     )
 
     settings = read_settings(args.config)
-    if not args.resume:
-        refuse_existing(os.path.join(args.out, CHECKPOINTS))
+    refuse_existing(args.out, args.resume)
     if is_to_launch(args.nproc):
         return launch(_arguments(args), args.nproc, args.max_restarts)
     quieten()

@@ -377,11 +377,20 @@ def _whole_alone(folder: str, names: List[str]) -> List[str]:
     return [_WHOLE] if _WHOLE in names else []
 
 
-def refuse_existing(folder: str) -> None:
-    """Raises UsageError if there is a checkpoint, from which a training could go on."""
+def refuse_existing(out: str, resume: bool = False) -> None:
+    """Raises UsageError if a training has been in the folder, and this is not to go on with it.
+
+    The best checkpoint alone, without those to go on from, would be taken for the new training's.
+    """
+    folder, best = os.path.join(out, CHECKPOINTS), os.path.join(out, BEST)
     steps = whole_steps(folder)
-    if steps:
+    if steps and not resume:
         raise UsageError(
             f"{folder} has a training up to step {steps[-1]:,}; go on with it by --resume, or name "
             "another place"
+        )
+    if not steps and whole_steps(best):
+        raise UsageError(
+            f"{best} is of a training whose {CHECKPOINTS} are gone; remove it, or name another "
+            "place"
         )

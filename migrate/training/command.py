@@ -167,7 +167,7 @@ def add_device(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
     from migrate.launcher.memory import keep_freed
-    from migrate.training.checkpoints import CHECKPOINTS, refuse_existing
+    from migrate.training.checkpoints import refuse_existing
     from migrate.training.distributed.processes import (
         is_to_launch,
         joined,
@@ -179,8 +179,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable(args.out)
     _check_scores(args)
     if is_to_launch(args.nproc):
-        if not args.resume:
-            refuse_existing(os.path.join(args.out, CHECKPOINTS))
+        refuse_existing(args.out, args.resume)
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
     use_threads(args.threads)

@@ -165,8 +165,7 @@ class _Run:
 
     def begin(self, resume: bool) -> None:
         """From the newest sound checkpoint, or from the start."""
-        if not resume:
-            refuse_existing(os.path.join(self._out, CHECKPOINTS))
+        refuse_existing(self._out, resume)
         newest = self._checkpoints.newest()
         if newest is not None:
             self.step = self._saved = newest

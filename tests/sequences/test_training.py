@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -147,6 +148,35 @@ def test_it_ends_after_epochs_without_a_better_one_and_keeps_the_best(
     capsys.readouterr()
     assert main(arguments(config, log, out, "--resume")) == 3
     assert "was begun with model: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name, other", [("metric", "HR@5"), ("asked", "last")])
+def test_epochs_are_compared_by_one_figure_while_a_training_goes_on(
+    log, settings, tmp_path, capsys, name, other
+):
+    config = settings(training=", patience: 1").read_text().replace("epochs: 6", "epochs: 1")
+    first, second = tmp_path / "first.yaml", tmp_path / "second.yaml"
+    first.write_text(config)
+    second.write_text(config.replace("patience: 1", f"{name}: {other}"))
+    assert main(arguments(first, log, tmp_path / "out")) == 0
+    capsys.readouterr()
+    assert main(arguments(second, log, tmp_path / "out", "--resume")) == 3
+    assert f"was begun with {name}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--resume"]])
+def test_the_best_epoch_of_a_training_that_is_gone_is_not_taken_for_the_new_ones(
+    log, settings, tmp_path, capsys, more
+):
+    config, out = settings(), tmp_path / "out"
+    config.write_text(config.read_text().replace("epochs: 6", "epochs: 1"))
+    assert main(arguments(config, log, out)) == 0
+    shutil.rmtree(out / CHECKPOINTS)
+    capsys.readouterr()
+    assert main(arguments(config, log, out, *more)) == 3
+    assert "best is of a training whose checkpoints are gone" in capsys.readouterr().err
+    shutil.rmtree(out / "best")
+    assert main(arguments(config, log, out, *more)) == 0
 
 
 @pytest.mark.parametrize(

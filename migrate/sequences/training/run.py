@@ -49,6 +49,7 @@ from semisync.common.terminal import say
 FILE, _ITEMS = "sequence.json", "items.parquet"
 _SCHEMA = "semisync.sequence/2"
 _CATALOG = "model.model.table.catalog"  # in a checkpoint
+_SAME, _COMPARED = ("data", "split", "model", "loss"), ("metric", "asked")  # see _refuse_others
 _CPU = torch.device("cpu")
 
 
@@ -81,8 +82,7 @@ def _train(
     report_every: int,
     device: torch.device,
 ) -> Result:
-    if not resume:
-        refuse_existing(os.path.join(out, CHECKPOINTS))
+    refuse_existing(out, resume)
     gone_on = bool(whole_steps(os.path.join(out, CHECKPOINTS)))
     if gone_on:
         _refuse_others(settings, out)
@@ -129,13 +129,18 @@ def tell_moments(share: float) -> None:
 
 
 def _refuse_others(settings: Settings, out: str) -> None:
-    """Only what concerns the length of a training may change while it goes on."""
+    """What a training learns stays the same while it goes on, and what tells its best epoch."""
     begun = read_written(out)
-    for part in ("data", "split", "model", "loss"):
-        if getattr(begun, part) != getattr(settings, part):
+    told = [(part, vars(getattr(begun, part)), vars(getattr(settings, part))) for part in _SAME]
+    told += [
+        (name, getattr(begun.training, name), getattr(settings.training, name))
+        for name in _COMPARED
+    ]
+    for name, first, now in told:
+        if first != now:
             raise UsageError(
-                f"{out} was begun with {part}: {vars(getattr(begun, part))}; go on with that, or "
-                "train from scratch in another folder"
+                f"{out} was begun with {name}: {first}; go on with that, or train from scratch in "
+                "another folder"
             )
 
 
