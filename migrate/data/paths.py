@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Sequence, Union
+from typing import Any, Dict, Optional, Sequence, Union
 
 from migrate.storage import folders
 from parity.io.data_files import sizes_of
@@ -31,3 +31,19 @@ def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
     if not found:
         raise BadInput("no path is given; name the files, folders or patterns to read")
     return {name: found[name] for name in sorted(found, key=by_numbers)}
+
+
+def other_order(paths: Paths, written: bool = False) -> Optional[str]:
+    """What to say where files are named in another order than they are read in, as `files_of` has
+    them; None where they are not.
+
+    Args:
+        written: as of `files_of`.
+    """
+    if isinstance(paths, (str, os.PathLike)) or len(paths) < 2:
+        return None
+    named = list(dict.fromkeys(name for path in paths for name in files_of(path, written)))
+    for first, read in zip(named, sorted(named, key=by_numbers)):
+        if first != read:
+            return f"the files are read in the order of their paths: {read} before {first}"
+    return None

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import Any, Dict, List
+from typing import TYPE_CHECKING, Any, Dict, List
 
 from migrate.training.command import add_device, add_processes, positive, quieten
 from semisync.common.files import check_writable, write_text
 from semisync.common.terminal import say
+
+if TYPE_CHECKING:
+    from migrate.sequences.histories import Columns
 
 _DEADLINE = 600  # seconds that a process of `evaluate` waits for the others
 
@@ -129,6 +132,8 @@ def _train(args: argparse.Namespace) -> int:
     use_threads(args.threads)
     keep_freed()
     with joined(args.deadline, args.device) as device:
+        if rank() == 0:
+            _tell_order(settings.data, args.data)
         every = args.checkpoint_every, args.report_every
         done = train(settings, args.data, args.out, args.resume, *every, device)
         if rank() == 0:
@@ -154,6 +159,8 @@ def _evaluate(args: argparse.Namespace) -> int:
         check_writable(args.scores)
     with joined(_DEADLINE, args.device) as device:
         trained = open_trained(args.model, device)
+        if rank() == 0:
+            _tell_order(trained.settings.data, args.data)
         found = evaluate(trained, args.data, args.part, args.scores, args.at)
         if rank() == 0:
             _tell(found, args)
@@ -181,6 +188,7 @@ def _export(args: argparse.Namespace) -> int:
 
     quieten()
     trained = open_trained(args.model, device_of(args.device))
+    _tell_order(trained.settings.data, args.data)
     histories, unknown = known(trained, args.data)
     _tell_unknown(unknown)
     asking = asking_of(trained, args.at)
@@ -188,6 +196,16 @@ def _export(args: argparse.Namespace) -> int:
     when = "" if asking is None else f" {asking}"
     say(f"{len(trained.catalog):,} items, {len(histories.users):,} users{when}: {args.out}")
     return 0
+
+
+def _tell_order(columns: Columns, data: List[str]) -> None:
+    """Says that the files are in another order than named, where that is the order of time."""
+    from migrate.data.paths import other_order
+
+    written = columns.text is not None or columns.form == "lines"
+    order = other_order(data, written) if columns.time is None else None
+    if order is not None:
+        say(f"{order}, and so are the events, which have no time")
 
 
 def _tell_unknown(share: float) -> None:

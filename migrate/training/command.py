@@ -210,6 +210,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
     import torch
 
     from migrate.data import Shuffle
+    from migrate.data.paths import other_order
     from migrate.model.training.begun import begun_text
     from migrate.model.training.recipe import left_out_text
     from migrate.scoring.model import columns_of, naming_inputs
@@ -230,6 +231,9 @@ def _train(args: argparse.Namespace, device: Any) -> None:
     named = columns_of(reading.taken())
     with naming_inputs(named):
         data = open_columns(args.data, reading, size, args.epochs, shuffle, last, text=text)
+    order = other_order(args.data, text is not None) if shuffle is None and rank() == 0 else None
+    if order is not None:
+        say(order)
     if args.frozen is not None:
         _shrink(task, args.frozen)
     if torch.distributed.is_initialized():

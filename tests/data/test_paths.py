@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from migrate.data import Column, open_data
-from migrate.data.paths import files_of
+from migrate.data.paths import files_of, other_order
 from semisync.common.errors import BadInput, UsageError
 
 SCHEMA = [Column("x", "key")]
@@ -40,6 +40,26 @@ def test_folders_and_patterns_leave_out_what_writers_leave_behind(folder):
     assert names(folder, "**/*.parquet") == ["a.parquet", *inside]
     assert names(folder, "b/*/1.parquet", "a.parquet", "a.parquet") == ["a.parquet", *inside[1:]]
     assert names(folder, "empty.csv") == ["empty.csv"]
+
+
+@pytest.mark.parametrize(
+    "named, read_first",
+    [
+        (["jan.parquet", "feb.parquet"], "feb.parquet before {}jan.parquet"),
+        (["feb.parquet", "jan.parquet"], None),
+        (["day-9.parquet", "day-10.parquet", "day-9.parquet"], None),
+        (["day-*.parquet", "jan.parquet", "feb.parquet"], "feb.parquet before {}jan.parquet"),
+        (["."], None),
+    ],
+)
+def test_an_order_other_than_that_of_the_paths_is_told(tmp_path, named, read_first):
+    for name in ("jan", "feb", "day-9", "day-10"):
+        write(tmp_path / f"{name}.parquet")
+    found = other_order([str(tmp_path / name) for name in named])
+    if read_first is None:
+        assert found is None
+    else:
+        assert found.endswith(read_first.format(f"{tmp_path}/"))
 
 
 def test_numbers_in_names_sort_by_their_size(tmp_path):
@@ -152,7 +172,8 @@ def test_urls_read_as_files_do(folder):
     [
         ({"batch_size": 0}, "batch_size is 0"),
         ({"prefetch": 0}, "prefetch is 0"),
-        ({"last": "keep"}, "last is 'keep'; it must be 'drop' or 'pad'"),
+        ({"last": "keep"}, "last is 'keep', which takes a convert="),
+        ({"last": "most"}, "last is 'most'; it must be 'drop' or 'pad' or 'keep'"),
         ({"on_broken": "ignore"}, "on_broken is 'ignore'"),
         ({"rank": 1}, "given together or not at all"),
         ({"rank": 2, "ranks": 2}, "rank is 2 of 2"),
@@ -172,7 +193,7 @@ def test_several_processes_without_torch_distributed_are_refused(folder, monkeyp
 
 def test_fewer_rows_than_a_global_batch_are_refused(folder):
     with pytest.raises(
-        BadInput, match="8 rows, less than one global batch of 3 x 3; with last='pad'"
+        BadInput, match="8 rows, less than one global batch of 3 x 3, which last='drop' leaves out"
     ):
         open_data(folder, SCHEMA, 3, last="drop", rank=0, ranks=3)
     (folder / "rows.csv").write_text("x\n")

@@ -164,6 +164,26 @@ def test_epochs_are_compared_by_one_figure_while_a_training_goes_on(
     assert f"was begun with {name}: " in capsys.readouterr().err
 
 
+def test_events_without_a_time_are_told_to_be_in_the_order_of_the_files_paths(
+    settings, tmp_path, capsys
+):
+    files = [tmp_path / name for name in ("jan.parquet", "feb.parquet")]
+    for first, path in enumerate(files):
+        item = (first + np.arange(80)) % 7
+        pq.write_table(pa.table({"user": np.arange(80) // 4, "item": item}), path)
+    config, out = settings(), tmp_path / "out"
+    text = config.read_text().replace("data: {time: time}\n", "").replace(", buckets: 16", "")
+    config.write_text(text.replace("epochs: 6", "epochs: 1"))
+    told = f"{files[1]} before {files[0]}, and so are the events, which have no time\n"
+    data = ["--data", *map(str, files)]
+    assert main(["sequence", "train", str(config), *data, "--out", str(out)]) == 0
+    assert told in capsys.readouterr().out
+    assert main(["sequence", "export", str(out), *data, "--out", str(tmp_path / "vectors")]) == 0
+    assert told in capsys.readouterr().out
+    assert main(["sequence", "evaluate", str(out), "--data", *data[:0:-1]]) == 0
+    assert told not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("more", [[], ["--resume"]])
 def test_the_best_epoch_of_a_training_that_is_gone_is_not_taken_for_the_new_ones(
     log, settings, tmp_path, capsys, more

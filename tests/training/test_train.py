@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -227,6 +228,21 @@ def test_the_label_is_what_the_loss_compares_with_and_inputs_are_named_as_in_mig
     for figure in ("loss", "auc"):
         values = [[line[figure] for line in lines] for lines in (found, expected)]
         np.testing.assert_allclose(*values, rtol=1e-5)
+
+
+def test_files_that_are_read_in_another_order_than_named_are_told(job, clicks, tmp_path, capsys):
+    jan, feb = (tmp_path / name for name in ("jan.parquet", "feb.parquet"))
+    for path in (jan, feb):
+        shutil.copy(clicks, path)
+    told = f"the files are read in the order of their paths: {feb} before {jan}\n"
+    given = ["train", str(job / "clicks.ckpt"), "--batch-size", "256", "--steps", "1"]
+    given += ["--label", "clicked"]
+    for number, (more, says) in enumerate(
+        [([jan, feb], True), ([feb, jan], False), ([jan, feb, "--shuffle", "500"], False)]
+    ):
+        out = str(tmp_path / str(number))
+        assert main([*given, "--out", out, "--data", *map(str, more)]) == 0
+        assert (told in capsys.readouterr().out) == says
 
 
 def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsys):
