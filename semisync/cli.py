@@ -216,8 +216,9 @@ def main(argv: Optional[List[str]] = None) -> int:
     name = _top_parser().parse_args(argv[: 2 if argv[0] == _COMPLETION else 1]).command
     subcommand = SUBCOMMANDS[name]
     args = argparse.Namespace()
-    # Else OpenMP's threads spin while they wait for one that does not get a processor.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if name != "launch":  # whose programs are the user's
+        # Else OpenMP's threads spin while they wait for one that does not get a processor.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if sys.version_info < subcommand.python:
         return _fail(name, SemisyncError(_too_old(subcommand.python)))
     try:

@@ -53,10 +53,15 @@ def test_no_more_than_the_process_is_bound_to():
     assert 1 <= usable() <= len(os.sched_getaffinity(0))
 
 
-@pytest.mark.parametrize(("given", "then"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
-def test_the_command_has_threads_sleep_unless_told_otherwise(given, then, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("command", "given", "then"),
+    [("status", None, "PASSIVE"), ("status", "ACTIVE", "ACTIVE"), ("launch", None, None)],
+)
+def test_a_command_has_threads_sleep_unless_told_otherwise(
+    command, given, then, monkeypatch, capsys
+):
     monkeypatch.setenv("OMP_WAIT_POLICY", given or "")
     if given is None:
         monkeypatch.delenv("OMP_WAIT_POLICY")
-    assert cli.main(["status", "--zookeeper", "", "--job", "j"]) != 0
-    assert os.environ["OMP_WAIT_POLICY"] == then
+    assert cli.main([command, "--zookeeper", "", "--job", "j"]) != 0
+    assert os.environ.get("OMP_WAIT_POLICY") == then
