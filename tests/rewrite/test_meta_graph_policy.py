@@ -95,7 +95,7 @@ def test_the_command_takes_a_policy(tmp_path, capsys):
     policy = ["--policy", "bias", "async", "--policy", "table", "async"]
     assert cli.main(arguments + policy) == 0
     assert "4 variables are trained at once by each worker" in capsys.readouterr().out
-    assert cli.main(arguments + ["--policy", "bias", "sync"]) == 3
+    assert cli.main([*arguments, "--overwrite", "--policy", "bias", "sync"]) == 3
     assert "'semi-sync' or 'async', not 'sync'" in " ".join(capsys.readouterr().err.split())
 
 

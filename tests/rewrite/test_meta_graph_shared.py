@@ -55,7 +55,7 @@ def test_the_command_takes_rules(tmp_path, capsys):
     assert cli.main(arguments + ["--share", "total", "mean", "--share", "count", "sum"]) == 0
     told = "2 updates of variables share the fate of their batch: counted (sum), added (mean)"
     assert told in capsys.readouterr().out
-    assert cli.main(arguments + ["--share", "total", "most"]) == 3
+    assert cli.main([*arguments, "--overwrite", "--share", "total", "most"]) == 3
     assert "'sum' or 'mean' or 'last', not 'most'" in " ".join(capsys.readouterr().err.split())
 
 
