@@ -71,7 +71,7 @@ MUTATIONS = [
         ("0.0 if c.withheld else w", "w"),
         ("if not entry.commit.withheld:", "if entry.commit.ticket:"),
         ("self.settled.append((entry.commit.ticket, int(fate), entry.staleness))", "pass"),
-        ("        self._owed += self.batches_per_step\n", ""),
+        ("        self._owed += len(weighed)\n", ""),
         ("if paced and not self.paced:", "if paced:"),
         (
             " - len(self.outstanding) - len(self.pending)\n        self.paced",

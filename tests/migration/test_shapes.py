@@ -92,7 +92,7 @@ def test_training_goes_on_from_flat_lists(converted, tmp_path, capsys):
     data = write(tmp_path / "rows.parquet", rows, flat)
     command = ["train", prefix, "--data", data, "--label", "clicked", "--batch-size", "16"]
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
-    assert "144 rows" in capsys.readouterr().out
+    assert "150 rows" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

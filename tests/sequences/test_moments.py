@@ -140,7 +140,7 @@ def of_gaps(tmp_path_factory):
         "data: {time: time}\n"
         "model: {dim: 16, layers: 1, length: 16, buckets: 64, dropout: 0.0}\n"
         "loss: {negatives: all, temperature: 0.1}\n"
-        "training: {epochs: 12, tokens: 300, rate: 2e-2, warm_up: 5, patience: 30, asked: next}\n"
+        "training: {epochs: 25, tokens: 300, rate: 2e-2, warm_up: 5, patience: 30, asked: next}\n"
     )
     given = ["--data", str(folder / "log.parquet"), "--out", str(folder / "model")]
     assert main(["sequence", "train", str(folder / "gap.yaml"), *given]) == 0

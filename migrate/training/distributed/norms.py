@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MethodType
-from typing import Iterator, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
 import torch.distributed as dist
@@ -36,18 +36,17 @@ def over_processes(module: nn.Module) -> None:
     """Has every BatchNorm take its statistics over all processes."""
     for inner in module.modules():
         if isinstance(inner, BatchNorm):
-            inner.by_batch = MethodType(_by_global_batch, inner)
+            inner._statistics = MethodType(_statistics, inner)
 
 
-def _by_global_batch(norm: BatchNorm, x: torch.Tensor, channels: int) -> torch.Tensor:
-    """As BatchNorm's own, by the statistics of the global batch."""
+def _statistics(norm: Any, x: torch.Tensor, channels: int) -> Tuple[torch.Tensor, torch.Tensor]:
+    """As BatchNorm's own, of the global batch."""
     axes = [axis for axis in range(x.dim()) if axis != channels]
     shape = [-1 if axis == channels else 1 for axis in range(x.dim())]
-    x = x.view_as(x)  # what goes back through mean and variance cancels here, before it is added
     own = x.numel() // max(x.shape[channels], 1)
     rows, of = _SHARE.get() or (1, dist.get_world_size())
     count, counts = own // max(rows, 1) * of, float(rows > 0)
     mean = all_reduce(x.sum(axes) * counts) / count
     variance = all_reduce(((x - mean.reshape(shape)) ** 2).sum(axes) * counts) / count
     norm.move(mean, variance, count)
-    return norm.by(mean, variance, x, channels)
+    return mean, variance
