@@ -12,6 +12,8 @@
 3. All but the command are processes that wait while another one is measured. They take turns; each
    figure is the median of the turns, and a ratio is one within a turn. --busy: a Python loop runs
    beside them.
+4. Threads of the loop sleep while they wait for each other, as those of `semisync train` do;
+   OMP_WAIT_POLICY=ACTIVE in the environment has them spin.
 """
 
 import argparse
@@ -141,8 +143,8 @@ def show(prefix, model, kind, threads, args):
     if args.files:
         ours = Command(model, prefix, threads)
     else:
-        passive = {"OMP_WAIT_POLICY": "PASSIVE"}  # as `semisync train` has it
-        ours = Side(sys.executable, "in_torch.py", model, prefix, threads, **passive)
+        waiting = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
+        ours = Side(sys.executable, "in_torch.py", model, prefix, threads, **waiting)
     for rows in args.rows:
         turns = [
             (theirs.pace(rows, args.seconds), ours.pace(rows, args.seconds))
