@@ -8,7 +8,7 @@ import torch
 
 from benchmarks.gpu_parts.timing import milliseconds, peak
 from migrate.sequences import Hstu, Packed, SasRec
-from migrate.sequences.in_blocks import InBlocks
+from migrate.sequences.pairs import InBlocks
 
 ITEMS, DIM = 100_000, 256
 
@@ -16,8 +16,8 @@ ITEMS, DIM = 100_000, 256
 class InBlocksAlone(Hstu):
     """HSTU without its kernels."""
 
-    def among(self, packed, vectors):
-        return InBlocks(packed, self.buckets)
+    def among(self, tokens, vectors):
+        return InBlocks(tokens, self.buckets)
 
 
 TOWERS = {"HSTU": Hstu, "HSTU without kernels": InBlocksAlone, "SASRec": SasRec}

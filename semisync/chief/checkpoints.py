@@ -21,7 +21,7 @@ import numbers
 import threading
 from typing import Any, Dict, List, NamedTuple, Set, Tuple
 
-from semisync.common.compat import tf
+from semisync.common.compat import raw_ops, tf
 from semisync.common.per_graph import PerGraph
 
 
@@ -37,19 +37,19 @@ def whole_steps(graph):
 
 
 class Save(NamedTuple):
-    """A call of `Saver.save`, and the global step of what it has saved."""
+    """A call of `Saver.save`, and the global steps of what it has saved, one of each counter."""
 
     saver: Any
     save_path: str
     global_step: Any  # as it was given
     more: Tuple[Any, Any]  # further arguments
-    step: int
+    steps: List[int]
 
-    def again(self, session, step):
-        """Saves once more at another global step, whose number takes the place of the earlier."""
+    def again(self, session, steps):
+        """Saves once more at other global steps, whose number takes the place of the earlier."""
         given, (args, kwargs) = self.global_step, self.more
-        if isinstance(given, numbers.Integral) and given == self.step:
-            given = step
+        if isinstance(given, numbers.Integral) and given in self.steps:
+            given = steps[self.steps.index(int(given))]
         self.saver.save(session, self.save_path, given, *args, **kwargs)
 
 
@@ -61,6 +61,7 @@ class WholeSteps:
         self._chiefs: List[Any] = []
         self._saves: List[Any] = []  # that hold the lock, or wait for it
         self._remembers = False
+        self._steps: Dict[Any, Any] = {}  # by the op of a global step: its value, a tensor
         self._since_run: Dict[Any, Save] = {}  # by saver and path
         self._last: List[Save] = []  # at most one
         self.clocks: Dict[int, int] = {}  # of the chiefs, by their number, see `chief.thread`
@@ -120,14 +121,20 @@ class WholeSteps:
             saved = save(saver, session, save_path, global_step, *args, **kwargs)
             if self._remembers:
                 more = args, kwargs
-                made = Save(saver, save_path, global_step, more, _step_of(session))
+                made = Save(saver, save_path, global_step, more, self._now(session))
                 self._since_run[saver, save_path] = made
                 self._last = [made]
             return saved
 
-    def remember(self):
-        """From now on a job trains, and its saves are remembered."""
+    def remember(self, step):
+        """From now on a job trains, and its saves are remembered.
+
+        Args:
+            step: the op of the variable that counts the global batches of a chief.
+        """
         self._remembers = True
+        if step not in self._steps:
+            self._steps[step] = _value(step)
 
     def run_begins(self):
         """Forgets what was saved before a run."""
@@ -143,14 +150,22 @@ class WholeSteps:
         self._remembers = False
 
     def _repeat(self, saves, session):
-        step = _step_of(session)
+        steps = self._now(session) if saves else []
         for made in saves:
-            if made.step != step:
-                made.again(session, step)
+            if made.steps != steps:
+                made.again(session, steps)
+
+    def _now(self, session):
+        return [int(step) for step in session.run(list(self._steps.values()))]
 
 
-def _step_of(session):
-    return int(session.run(tf.train.get_global_step(session.graph)))
+def _value(variable):
+    """What a variable holds, given its op."""
+    (variable_or_handle,) = variable.outputs
+    if variable_or_handle.dtype != tf.resource:
+        return variable_or_handle
+    with tf.control_dependencies(None), tf.device(variable.device):
+        return raw_ops.ReadVariableOp(resource=variable_or_handle, dtype=variable.get_attr("dtype"))
 
 
 _of_graph = PerGraph(WholeSteps)

@@ -145,7 +145,7 @@ class GlobalBatchHook(EndsFirst):
         self._sessions = 0
         if self.is_chief:  # now: a CheckpointSaverHook saves before this hook sees the session
             self._steps = whole_steps(tf.get_default_graph())
-            self._steps.remember()
+            self._steps.remember(self._handles.global_step)
         ending.arrange()
         self._reporter = self._reporter or reporter.of_environment(self)
         if self._reporter:
