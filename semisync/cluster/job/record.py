@@ -4,8 +4,9 @@ ROOT/generation      by the leader: the members, and in its content
     shape            the job's `Shape`
     addresses        {place: HOST:PORT}, of all that ever came
     fixed            {place: HOST:PORT} which the parameter servers know for ever
-    over             true once the chief has ended well: no command is started any more
-    outcome          null while the job runs; then `code` and `why`
+    over             null until the chief has ended well, then the seconds that the others have to
+                     end: no command is started any more
+    outcome          null while the job runs; then `code`, `why` and `hung`, who had to be stopped
 ROOT/ended/PLACE     by a launcher whose command has ended for good: `id`, `code`, `why`
 ROOT/training        by the chief's: what the chief said last of how the training goes, see
                      `semisync.cluster.status.document`
@@ -26,18 +27,18 @@ def content(shape: Shape, addresses: Dict[str, str], fixed: Dict[str, str]) -> D
         "shape": shape._asdict(),
         "addresses": addresses,
         "fixed": fixed,
-        "over": False,
+        "over": None,
         "outcome": None,
     }
 
 
 def is_over(generation: Generation) -> bool:
     """Whether the chief has ended well."""
-    return generation.content["over"]
+    return generation.content["over"] is not None
 
 
 def outcome_of(generation: Generation):
-    """`code` and `why` of the job's end, or None while it runs."""
+    """`code`, `why` and `hung` of the job's end, or None while it runs."""
     return generation.content["outcome"]
 
 

@@ -16,7 +16,7 @@ The leader, a launcher like the others,
    when a process started, that process knows an address of its own launcher, which passes
    connections on to the worker wherever it is now (`forward`);
 3. publishes that the training is over once the chief has ended well: no worker is started or
-   started again from then on;
+   started again from then on, and those that run have LINGER seconds to end;
 4. publishes the job's end.
 
 ZooKeeper is needed to begin, to join and to end; while it is away, training goes on.

@@ -1,12 +1,8 @@
-"""A command that runs as a child, in a process group that never outlives the launcher.
+"""A command that runs as a child and never outlives the launcher.
 
-1. A shell waits for a word on its standard input; then it becomes the command.
-2. A guard, another shell, waits for a word on a pipe that only the launcher holds. If the pipe is
-   closed instead, even by kill -9 of the launcher, the guard kills the child's group.
-3. The launcher gives the word to the first only when the guard is there.
-
-When the command ends, what is left of its group is killed. Its output comes in whole lines to a
-function.
+The command runs below a guard (`semisync.cluster.launch.guard`), a process that ends with it and
+as it, and kills what is left of it: in its process group or out of it, when it ends and when the
+launcher does, even by kill -9. Its output comes in whole lines to a function.
 """
 
 import contextlib
@@ -14,12 +10,13 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
+from typing import Any
 
+from semisync.cluster.launch import guard
 from semisync.common.errors import UsageError
 
-_GATE = 'read -r go || exit 1; exec "$@" < /dev/null'
-_GUARD = 'read -r done || kill -s KILL -- "-$1"'
 BLOCK = 1 << 16  # bytes; a line that is longer is passed on in parts
 LAST_OUTPUT = 2.0  # seconds for output that is still in the pipe
 
@@ -37,20 +34,12 @@ class Child:
     def __init__(self, command, environment, say, ended):
         self._ended = ended
         self.code = None  # as of subprocess.Popen; None while it runs
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _GATE, "sh", *command],
+        self._process: Any = subprocess.Popen(
+            [sys.executable, "-I", "-S", guard.__file__, *command],
+            stdin=subprocess.PIPE,  # closed when this process ends
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(os.environ, **environment),
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
-        guard = ["/bin/sh", "-c", _GUARD, "sh", str(self._process.pid)]
-        self._guard = subprocess.Popen(
-            guard,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
         self._pumps = [
@@ -59,27 +48,23 @@ class Child:
         ]
         for pump in self._pumps:
             pump.start()
-        gate = self._process.stdin
-        assert gate is not None
-        with contextlib.suppress(BrokenPipeError), gate:
-            gate.write(b"go\n")
         self._waiter = threading.Thread(target=self._wait, name="semisync-child", daemon=True)
         self._waiter.start()
 
     @property
     def pid(self):
-        """The process id, which is that of its group."""
+        """The guard's process id, which is that of the command's group."""
         return self._process.pid
 
     def _wait(self):
-        # The process is left a zombie until the rest of its group is gone: until then its id, which
-        # is the group's, cannot be reused.
+        # The guard is left a zombie until the rest of its group is gone, which is so already unless
+        # it was killed: until then its id, which is the group's, cannot be reused.
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
         self._signal(signal.SIGKILL)
-        self._guard.communicate(b"done\n")
         for pump in self._pumps:
             pump.join(LAST_OUTPUT)
         self.code = self._process.wait()
+        self._process.stdin.close()
         self._ended()
 
     def _signal(self, number):
@@ -88,11 +73,11 @@ class Child:
 
     def stop(self, grace):
         """Ends it: SIGTERM, and SIGKILL after `grace` seconds; returns when it has ended."""
-        if self.code is None and self._waiter.is_alive():
+        if self._waiter.is_alive():
             self._signal(signal.SIGTERM)
             self._waiter.join(grace)
         if self._waiter.is_alive():
-            self._signal(signal.SIGKILL)
+            self._process.stdin.close()
             self._waiter.join()
 
 

@@ -16,6 +16,7 @@ from semisync.cluster.zookeeper.options import add_access, connect
 from semisync.common.errors import UsageError
 
 RESTARTS = 3
+LINGER = 300.0  # seconds
 MANY_FILES = 65536
 LOOK_FOR_SIGNALS = 0.1  # seconds
 EXAMPLES = """
@@ -106,6 +107,14 @@ def _add_waits(group):
         help="seconds between SIGTERM and SIGKILL; default: 10",
     )
     add(
+        "--linger",
+        type=_seconds,
+        default=LINGER,
+        metavar="S",
+        help="seconds that the other workers have to end once the chief has ended well; then they "
+        "are stopped, and named; default: {:.0f}".format(LINGER),
+    )
+    add(
         "--session-timeout",
         type=_seconds,
         default=10.0,
@@ -129,6 +138,7 @@ def run(args):
         restarts=_restarts(args)(args.role),
         deadline=args.deadline,
         grace=args.grace,
+        linger=args.linger,
         host=args.host,
         moving=args.workers_may_move,
     )

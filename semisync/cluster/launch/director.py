@@ -10,7 +10,8 @@
    processes start again, if its launcher allows restarts; else the job fails.
 4. The job fails when a required process has ended in failure, or has been lost for DEADLINE
    seconds. It is over when the chief has ended well: the last checkpoint is written. It ends well
-   when every other worker has ended, or has been lost for LOST seconds.
+   when every other worker has ended, or has been lost for LOST seconds, or LINGER seconds later:
+   whoever still runs then hangs, is named, and is stopped by its launcher.
 """
 
 import threading
@@ -62,13 +63,15 @@ class Director:
         client, election, root: of the job.
         shape: its `Shape`.
         deadline: seconds for which a required process may be lost.
+        linger: seconds that the others have once the chief has ended well.
         clock: a function that returns seconds.
         hear: called, in another thread, when there is news: then call `step`.
     """
 
-    def __init__(self, client, election, root, shape, deadline, clock, hear):
+    def __init__(self, client, election, root, shape, deadline, linger, clock, hear):
         self._client, self._election, self._root = client, election, root
-        self._shape, self._deadline, self._clock, self._hear = shape, deadline, clock, hear
+        self._shape, self._deadline, self._linger = shape, deadline, linger
+        self._clock, self._hear = clock, hear
         self._since: Dict[str, float] = {}
         self._sight: Optional[Sight] = None
         self._took = 0.0  # seconds for the last look
@@ -91,7 +94,7 @@ class Director:
             self._sight, begun = None, self._clock()
             self._sight = self._look()
             self._took = self._clock() - begun
-        following = decide(self._shape, self._sight, self._waited, self._deadline)
+        following = decide(self._shape, self._sight, self._waited, self._deadline, self._linger)
         if following is not None:
             self._sight = None
             generations.publish(self._election, self._root, following)
@@ -115,25 +118,25 @@ class Director:
         return self._clock() - self._since.setdefault(what, self._clock())
 
 
-def decide(shape, sight, waited, deadline) -> Optional[Generation]:
+def decide(shape, sight, waited, deadline, linger) -> Optional[Generation]:
     """The generation to publish, or None where nothing is to change.
 
     Args:
         shape: the job's `Shape`.
         sight: a `Sight`.
         waited: function of a name and a truth: for how many seconds it has been true.
-        deadline: seconds.
+        deadline, linger: seconds.
     """
     current = sight.current
     if current is None or not any(map(sight.is_there, current.members)):
         return _begun(shape, sight, waited)
     if record.outcome_of(current) is not None:
         return None
-    end = _end(shape, sight, waited, deadline)
+    end = _end(shape, sight, waited, deadline, linger)
     if end is not None:
         return current._replace(content=dict(current.content, outcome=end))
     if not record.is_over(current) and sight.ended(shape.chief_place):
-        return current._replace(content=dict(current.content, over=True))
+        return current._replace(content=dict(current.content, over=linger))
     replaced = [name for name in shape.places if role_of(name) == PS and _is_replaced(sight, name)]
     if replaced:
         forbidden = [name for name in replaced if not sight.members[name]["restarts"]]
@@ -185,10 +188,10 @@ def _with_newcomers(sight):
 
 
 def _failure(why):
-    return {"code": codes.JOB_FAILED, "why": why}
+    return {"code": codes.JOB_FAILED, "why": why, "hung": []}
 
 
-def _end(shape, sight, waited, deadline):
+def _end(shape, sight, waited, deadline, linger):
     lost = {}
     for name in sight.current.members:
         is_lost = name not in sight.members and not sight.ended(name)
@@ -206,6 +209,11 @@ def _end(shape, sight, waited, deadline):
     if not sight.ended(shape.chief_place):
         return None
     others = [name for name in sight.current.members if role_of(name) != PS]
-    if all(sight.ended(name) or lost[name] > LOST for name in others):
-        return {"code": codes.DONE, "why": "the job has ended"}
-    return None
+    hung = [name for name in others if not sight.ended(name) and lost[name] <= LOST]
+    if not hung:
+        return {"code": codes.DONE, "why": "the job has ended", "hung": []}
+    if waited("over", record.is_over(sight.current)) <= linger:
+        return None
+    why = "the job has ended without {}, which had not ended {:.0f} s after the chief (--linger)"
+    names = list(map(spoken, sorted(hung)))
+    return {"code": codes.DONE, "why": why.format(", ".join(names), linger), "hung": names}

@@ -110,7 +110,14 @@ class Launcher:
             self._client, self._root, self._id, spoken(self.name), won=self._told.set
         )
         self._director = Director(
-            self._client, election, self._root, order.shape, order.deadline, boot_clock, self._hear
+            self._client,
+            election,
+            self._root,
+            order.shape,
+            order.deadline,
+            order.linger,
+            boot_clock,
+            self._hear,
         )
         election.start()
         return election
@@ -186,6 +193,8 @@ class Launcher:
             return None
         outcome = record.outcome_of(generation)
         if outcome is not None:
+            if outcome["hung"]:
+                self.output.say("warning: {}".format(outcome["why"]))
             return End(outcome["code"], outcome["why"])
         end = self.running.follow(self.name, generation)
         if end is None:

@@ -16,6 +16,7 @@ class Order(NamedTuple):
         restarts: how often the command may be started again when it fails.
         deadline: seconds to wait for what the job cannot do without.
         grace: seconds that the command has to end when it is told to.
+        linger: seconds that the other workers have to end once the chief has ended well.
         host: name of this machine for the others.
         moving: of a parameter server: True where workers may come back on other machines.
     """
@@ -27,5 +28,6 @@ class Order(NamedTuple):
     restarts: int
     deadline: float
     grace: float
+    linger: float
     host: str
     moving: bool = False

@@ -39,6 +39,7 @@ class Running:
         self._number = 0  # of the generation for which the command was started
         self._starts = 0  # in this generation
         self._failures = 0  # in a row, each soon after its start
+        self._is_over = False  # and this launcher has said so
         self._started_at = self._start_at = 0.0
         self._generation: Any = None
         self._forwards = Forwards(self.address_of)
@@ -61,6 +62,9 @@ class Running:
         if self._number != generation.number:
             _check_addresses(name, generation)
             self._begin_anew(generation.number)
+        if record.is_over(generation) and not self._is_over:
+            self._is_over = True
+            self._say_how_long(name, generation.content["over"])
         if self._child is None and _is_needless(name, generation):
             self._output.say("the training is over: the command is not started")
             return End(codes.DONE, "the chief has ended")
@@ -81,6 +85,12 @@ class Running:
             self._child.stop(self._order.grace)
             self._child = None
         self._number, self._starts, self._failures, self._start_at = number, 0, 0, 0.0
+        self._is_over = False
+
+    def _say_how_long(self, name, seconds):
+        if role_of(name) != PS and self._child is not None and self._child.code is None:
+            said = "the chief has ended: the command has {:.0f} s to end (--linger)"
+            self._output.say(said.format(seconds))
 
     def _start(self, name):
         order, book = self._order, self._book(name)

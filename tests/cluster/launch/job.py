@@ -21,7 +21,16 @@ class Job:
         self.launchers, self.clients, self.ends, self._threads = {}, {}, {}, []
 
     def launch(
-        self, role, command, number=None, restarts=0, deadline=60.0, shape=None, key=None, **more
+        self,
+        role,
+        command,
+        number=None,
+        restarts=0,
+        deadline=60.0,
+        linger=60.0,
+        shape=None,
+        key=None,
+        **more,
     ):
         """Starts a launcher, known as `key`."""
         key = key or "{} {}".format(role, number)
@@ -33,6 +42,7 @@ class Job:
             restarts,
             deadline,
             5.0,
+            linger,
             **dict(PLACE, **more),
         )
         client = self.clients[key] = self._store.client()

@@ -1,5 +1,6 @@
 """A command runs, is heard, and leaves nothing behind."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -72,6 +73,30 @@ def test_what_it_has_started_ends_with_it():
     until(lambda: left not in running())
 
 
+def test_what_has_left_its_group_and_its_parents_ends_with_it_too():
+    heard = Heard("sh", "-c", "setsid sh -c 'setsid sleep 1000 & echo $!'; exit 5")
+    assert heard.ended.wait(30)
+    assert heard.child.code == 5
+    assert int(heard.lines[0][0]) not in running()
+
+
+def test_a_signal_to_the_whole_group_leaves_nothing_behind_either():
+    heard = Heard("sh", "-c", "setsid sleep 1000 & echo $!; kill -USR1 0")
+    assert heard.ended.wait(30)
+    assert heard.child.code == -signal.SIGUSR1
+    assert int(heard.lines[0][0]) not in running()
+
+
+def test_it_ends_with_its_guard():
+    heard = Heard("sh", "-c", "sleep 1000 & echo $!; wait")
+    until(lambda: heard.lines)
+    left = int(heard.lines[0][0])
+    os.kill(heard.child.pid, signal.SIGKILL)
+    assert heard.ended.wait(30)
+    assert heard.child.code == -signal.SIGKILL
+    until(lambda: left not in running())
+
+
 LAUNCHER = """
 import os, time
 from semisync.cluster.launch.child import Child
@@ -79,7 +104,7 @@ from semisync.cluster.launch.child import Child
 def say(line):
     os.write(1, line + b"\\n")  # one write, for two threads speak
 
-command = ["sh", "-c", "sleep 1000 & echo $!; sleep 1000"]
+command = ["sh", "-c", "sleep 1000 & echo $!; setsid sleep 1000 & echo $!; sleep 1000"]
 child = Child(command, {}, lambda lines, _: say(lines[0]), lambda: None)
 say(b"%d" % child.pid)
 time.sleep(1000)
@@ -90,7 +115,7 @@ def test_it_ends_with_a_launcher_that_is_killed():
     launcher = subprocess.Popen(
         [sys.executable, "-c", LAUNCHER], cwd=str(ROOT), stdout=subprocess.PIPE
     )
-    started = [psutil.Process(int(launcher.stdout.readline())) for _ in range(2)]
+    started = [psutil.Process(int(launcher.stdout.readline())) for _ in range(3)]
     started += psutil.Process(launcher.pid).children()  # the guard is one of them
     launcher.kill()
     launcher.wait()

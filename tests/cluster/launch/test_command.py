@@ -66,6 +66,18 @@ def test_a_command_that_fails_once_is_started_again(tmp_path):
     )
 
 
+def test_a_worker_that_hangs_after_the_chief_is_named_and_stopped_and_the_job_ends_well():
+    hang = "trap '' TERM; setsid sleep 1000 & echo $!; while :; do sleep 0.1; done"
+    code, out, err = local("sleep 1", hang, "--linger", "1", "--grace", "1")
+    assert code == 0
+    assert "[worker 1] semisync launch: the chief has ended: the command has 1 s to end" in err
+    assert (
+        "[ps 0] semisync launch: warning: the job has ended without worker 1, which had not ended "
+        "1 s after the chief (--linger)\n" in err
+    )
+    assert int(out[0].rpartition(" ")[2]) not in running()
+
+
 def test_a_job_with_a_command_that_fails_for_good_fails_and_says_which():
     code, _, err = local("exit 9", "sleep 1000", "--restarts", "0")
     assert code == 10

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.one_tensorflow
 
 SHAPE = Shape(ps=1, workers=3)
 DEADLINE = 100.0
+LINGER = 300.0
 
 
 class Job:
@@ -44,7 +45,7 @@ class Job:
         """The decision after some seconds, which becomes the newest generation."""
         self.now += after
         sight = Sight(self.current, self.members, self.ends)
-        decided = decide(self.shape, sight, self._waited, DEADLINE)
+        decided = decide(self.shape, sight, self._waited, DEADLINE, LINGER)
         if decided is not None:
             self.current = decided
         return decided
@@ -92,10 +93,10 @@ def test_a_job_begins_without_the_late_but_not_without_the_chief():
 
 def test_a_job_ends_well_when_the_chief_and_all_workers_have_ended_well():
     job = running()
-    assert job.current.content["over"] is False
+    assert job.current.content["over"] is None
     job.ends_with(0, "worker-0", "worker-1").goes("worker-0", "worker-1")
-    assert job.decide().content["over"] is True  # worker 2 trains still
-    assert job.decide(1000) is None
+    assert job.decide().content["over"] == LINGER  # worker 2 trains still
+    assert job.decide(LINGER - 1) is None
     ended = job.ends_with(0, "worker-2").goes("worker-2").decide()
     assert ended.content["outcome"]["code"] == 0
     assert job.decide(1000) is None
@@ -117,16 +118,27 @@ def test_the_end_waits_a_while_for_a_lost_worker():
     assert job.decide(director.LOST - 1) is None
     job.comes("worker-2", id="second")
     assert job.decide(2).members["worker-2"] == "worker-2second"
-    assert job.decide(1000) is None
+    assert job.decide(LINGER - director.LOST) is None
     job.ends_with(0, "worker-2").goes("worker-2")
     assert job.decide().content["outcome"]["code"] == 0
+
+
+def test_who_runs_on_after_the_chief_is_named_and_the_job_ends_well():
+    job = running()
+    job.ends_with(0, "worker-0", "worker-2").goes("worker-0", "worker-2").decide()
+    assert job.decide(0) is None
+    assert job.decide(LINGER) is None
+    outcome = job.decide(1).content["outcome"]
+    assert (outcome["code"], outcome["hung"]) == (0, ["worker 1"])
+    assert "without worker 1, which had not ended 300 s after the chief" in outcome["why"]
 
 
 @pytest.mark.parametrize("name", ["ps-0", "worker-0"])
 def test_what_the_job_cannot_do_without_fails_it(name):
     job = running()
     outcome = job.ends_with(10, name).decide().content["outcome"]
-    assert outcome == {"code": 11, "why": "{} failed: so".format(name.replace("-", " "))}
+    why = "{} failed: so".format(name.replace("-", " "))
+    assert outcome == {"code": 11, "why": why, "hung": []}
 
 
 @pytest.mark.parametrize("name", ["ps-0", "worker-0"])
