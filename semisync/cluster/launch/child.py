@@ -10,13 +10,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from typing import Any
 
 from semisync.cluster.launch import guard
 from semisync.common.errors import UsageError
 
+PYTHON = "/proc/self/exe"  # what runs this; sys.executable may be a script in front of it
 BLOCK = 1 << 16  # bytes; a line that is longer is passed on in parts
 LAST_OUTPUT = 2.0  # seconds for output that is still in the pipe
 
@@ -35,7 +35,7 @@ class Child:
         self._ended = ended
         self.code = None  # as of subprocess.Popen; None while it runs
         self._process: Any = subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, *command],
+            [os.readlink(PYTHON), "-I", "-S", guard.__file__, *command],
             stdin=subprocess.PIPE,  # closed when this process ends
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
