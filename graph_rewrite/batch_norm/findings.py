@@ -105,8 +105,9 @@ def out_of_reach(view, layer, updates, statistics):
         statistics: the tensors that the updates take.
     """
     for update in updates:
-        if not can_do_without(view.nodes, update.op):
-            return "its update '{}' lies inside a function that is an op itself".format(update.op)
+        for op in update.ops:
+            if not can_do_without(view.nodes, op):
+                return "its update '{}' lies inside a function that is an op itself".format(op)
         if home(str(update.rate)):
             return "the rate of its update '{}' is made inside a function".format(update.op)
     needed = [("statistic", tensor) for tensor in statistics] + [("input", layer.main.x)]

@@ -1,6 +1,21 @@
 """What `find_batch_norms` and `find_updates` tell."""
 
-from typing import Any, List, NamedTuple, Tuple, Union
+from typing import Any, List, NamedTuple, Optional, Tuple, Union
+
+
+class Debias(NamedTuple):
+    """How a moving average is corrected for its start at zero.
+
+    Attributes:
+        biased: the name of the variable with the plain average; that of the `Update` gets
+            biased / (1 - (1 - rate)^step).
+        step: the name of the variable that counts the updates.
+        ops: the names of the ops that update these two.
+    """
+
+    biased: str
+    step: str
+    ops: Tuple[str, str]
 
 
 class Update(NamedTuple):
@@ -20,6 +35,7 @@ class Update(NamedTuple):
             it; where it lies in a function, those of the call. A tuple.
         kind: "average", "add", "subtract", "assign" or "scatter" (some rows only).
         left_alone: why it may not be rewritten, or "".
+        debias: the `Debias` of a moving average that is corrected for its start at zero, or None.
 
     Examples:
         >>> seen = tf.get_variable("seen", initializer=0.0, trainable=False)
@@ -37,6 +53,12 @@ class Update(NamedTuple):
     dependents: Tuple[str, ...]
     kind: str
     left_alone: str
+    debias: Optional[Debias] = None
+
+    @property
+    def ops(self):
+        """The names of all ops that update, the last one first, a tuple."""
+        return (self.op,) + (self.debias.ops if self.debias else ())
 
 
 class BatchNorm(NamedTuple):

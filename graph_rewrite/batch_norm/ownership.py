@@ -12,7 +12,11 @@ from graph_rewrite.batch_norm.layers import Layer, layers
 from graph_rewrite.batch_norm.normalisations import normalisations
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE, Statistic, readings
 from graph_rewrite.graph.partitions import whole
+from graph_rewrite.patterns.arithmetic import handed
+from graph_rewrite.patterns.language import match, op
 from semisync.common.tensor_names import split
+
+_MEAN_OF_GROUPS = handed(op("Mean", "statistic", "axes"))
 
 Kept = List[Tuple[Update, Statistic]]
 
@@ -76,7 +80,7 @@ def _runs(view, owned):
 
 
 def _owned(view, layer, kept, others):
-    unknown = _unknown(view, layer, others)
+    unknown = _unknown(view, layer, others) or (None if kept else _of_groups(view, layer, others))
     variables = [update.variable for update, _ in kept]
     return Owned(
         layer=layer,
@@ -97,6 +101,16 @@ def _unknown(view, layer, others):
             above = nodes.reachable([split(update.source)[0]], nodes.makers)
             if not makers.isdisjoint(above):
                 return update
+    return None
+
+
+def _of_groups(view, layer, others):
+    """An update that averages statistics of groups of rows, such as virtual batches; or None."""
+    tensors = {statistic.tensor for statistic in layer.main.statistics}
+    for update in others if tensors else ():
+        grouped = update.kind == "average" and match(_MEAN_OF_GROUPS, view.nodes, update.source)
+        if grouped and grouped["statistic"] in tensors:
+            return update
     return None
 
 

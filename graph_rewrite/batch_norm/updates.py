@@ -4,7 +4,10 @@ Not among them: an initialiser (the Assign that the variable itself made, named 
 Saver restores, and the Apply ops of optimizers.
 """
 
-from graph_rewrite.batch_norm.found import Update
+import collections
+from typing import Dict, List, Set
+
+from graph_rewrite.batch_norm.found import Debias, Update
 from graph_rewrite.graph.constants import complement, number
 from graph_rewrite.graph.control_flow import opposite
 from graph_rewrite.graph.partitions import number as part_number
@@ -29,15 +32,13 @@ _KINDS = dict(
     + [(op, "scatter") for op in SCATTER]
 )
 IN_A_LOOP = "it lies in a loop"
-_CORRECTED = "it is corrected for its start at zero"
+_CORRECTED = "it is corrected for its start at zero in a way that is not known"
 
 
 def all_updates(view):
     """Every Update of a `View`, in the order of the graph."""
     updates = [_update(view, node) for node in view.nodes.of_type(_KINDS.__contains__)]
-    updates = [update for update in updates if update]
-    averages = {update.variable: update for update in updates if update.kind == "average"}
-    return [_corrected(view, update, averages) for update in updates]
+    return _corrected(view, [update for update in updates if update])
 
 
 def rate_in_training(view, update, guard):
@@ -99,14 +100,41 @@ def _read(nodes, node, variable, source):
     return "average", source, average["rate"] if rate is None else rate
 
 
-def _corrected(view, update, averages):
-    """An Update that corrects another variable's average counts as that average, left alone."""
-    if update.kind == "average":
-        return update
-    correction = match(ZERO_DEBIASED, view.nodes, update.op)
-    average = averages.get(split(correction["biased"])[0]) if correction else None
-    if average is None:
-        return update
-    return update._replace(
-        kind="average", source=average.source, rate=average.rate, left_alone=_CORRECTED
-    )
+def _corrected(view, updates):
+    """The same updates, but for one instead of the three of an average that is corrected.
+
+    Where these three are not those of TensorFlow all stay, and the average is left alone.
+    """
+    by_variable: Dict[str, List[Update]] = collections.defaultdict(list)
+    for update in updates:
+        by_variable[update.variable].append(update)
+    corrected: Dict[str, Update] = {}
+    parts: Set[str] = set()
+    for update in [update for update in updates if update.kind != "average"]:
+        correction = match(ZERO_DEBIASED, view.nodes, update.op)
+        if not correction:
+            continue
+        biased, step = (split(correction[name])[0] for name in ("biased", "step"))
+        averages, counters = by_variable[biased], by_variable[step]
+        if not averages or averages[0].kind != "average":
+            continue
+        rate = averages[0].rate
+        merged = update._replace(kind="average", source=averages[0].source, rate=rate)
+        alone = len(averages) == len(counters) == 1
+        if alone and _counts(view, counters[0]) and _keeps(view, correction["kept"], rate):
+            debias = Debias(biased, step, (averages[0].op, counters[0].op))
+            corrected[update.op] = merged._replace(debias=debias)
+            parts.update(debias.ops)
+        else:
+            corrected[update.op] = merged._replace(left_alone=_CORRECTED)
+    return [corrected.get(update.op, update) for update in updates if update.op not in parts]
+
+
+def _counts(view, update):
+    return update.kind == "add" and number(view.nodes, update.source) == 1
+
+
+def _keeps(view, kept, rate):
+    """Whether a tensor is the constant 1 - rate."""
+    value = number(view.nodes, kept)
+    return isinstance(rate, float) and value is not None and abs(value + rate - 1) < 1e-6

@@ -163,7 +163,7 @@ def _take_out_updates(meta, options):
     """The `BatchNorm`s and `Shared`s of a MetaGraphDef; the chief does what their ops did."""
     view = View(meta)
     batch_norms = [] if options.batch_norm == "async" else of_view(view)
-    replaced = {u.op for bn in batch_norms if bn.shareable for u in bn.updates}
+    replaced = {op for bn in batch_norms if bn.shareable for u in bn.updates for op in u.ops}
     shares = shared.find(meta, options.shared_updates, replaced)
     replaced.update(share.op for share in shares)
     if replaced:

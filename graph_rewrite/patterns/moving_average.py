@@ -87,13 +87,13 @@ def _is_the_part(nodes, bound):
 # The whole of a partitioned variable moves, and each of its parts takes its part of the change.
 MOVING_PART = given(either(*_forms(_joined("old"), _joined("again"), _part_of)), _is_the_part)
 
-# The average divided by what its start at zero keeps from it: known, since the average would pass
-# for one that nothing corrects. Binds "variable" and "biased", the average's variable or the value
-# that it has just got.
-_BIASED = either(op(ADD + ASSIGN + SUBTRACT, variable("biased")), read("biased"))
-_CORRECTED = op(
-    DIVIDE, via(CARRY | READ | CAST, _BIASED), op("Sub", "one", op("Pow", "kept", "step"))
+# The average divided by what its start at zero keeps from it. Binds "variable", "kept", and the
+# variables "biased" and "step", of which it takes the value or what an update has just given.
+_BIASED, _STEP = (
+    via(CARRY | READ | CAST, either(op(ADD + ASSIGN + SUBTRACT, variable(name)), read(name)))
+    for name in ("biased", "step")
 )
+_CORRECTED = op(DIVIDE, _BIASED, op("Sub", "one", op("Pow", "kept", _STEP)))
 ZERO_DEBIASED = either(
     op(ASSIGN, variable(), same_value(_CORRECTED)),
     op(SUBTRACT, variable(), same_value(op("Sub", read(), _CORRECTED))),

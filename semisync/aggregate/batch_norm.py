@@ -16,11 +16,16 @@ A batch that was computed with `training` false has the rate 0, one without a ro
 count for nothing, regardless of their statistics (TensorFlow 1.15's fused kernel leaves those of a
 batch it did not train on unset). Where TensorFlow corrects a variance by n / (n - 1), as
 FusedBatchNorm does, the global batch's is corrected by its own n.
+
+Where TensorFlow corrects a moving average for its start at zero, `moving` is its biased one:
+
+    step = step + sum w    "aggregate"; "aggregate-once": + 1
+    corrected = moving / (1 - momentum^step)
 """
 
 import collections
 import weakref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
@@ -37,7 +42,8 @@ class _Part(NamedTuple):
         batch_norm: the `BatchNorm`.
         start: the element at which the part begins.
         whole: how many elements the whole variable has.
-        mean, variance: its variables there, either of them None.
+        mean, variance: its variables there that move, either of them None.
+        corrections: of `_Correction`.
     """
 
     batch_norm: Any
@@ -45,6 +51,15 @@ class _Part(NamedTuple):
     whole: int
     mean: Any = None
     variance: Any = None
+    corrections: Tuple[Any, ...] = ()
+
+
+class _Correction(NamedTuple):
+    """The variables of an average that is corrected for its start at zero."""
+
+    biased: Any
+    step: Any
+    corrected: Any
 
 
 # graph -> names of the BatchNorms whose statistics one of its optimizers aggregates
@@ -72,13 +87,14 @@ def aggregate(batch_norms, add, once=False):
     ]
     aggregated.update(batch_norm.op for batch_norm in own)
     _add(own, add, once)
-    return [update.op for batch_norm in own for update in batch_norm.updates]
+    return [op for batch_norm in own for update in batch_norm.updates for op in update.ops]
 
 
 def _add(batch_norms, add, once):
     variables = {variable.op.name: variable for variable in tf.global_variables()}
     places: Any = collections.OrderedDict()  # (device, dtype) -> {(op, start): _Part}
     for batch_norm in batch_norms:
+        debiased = {each.variable: each.debias for each in batch_norm.updates if each.debias}
         for role in ("mean", "variance"):
             name = getattr(batch_norm, "moving_" + role)
             names = parts(variables, name) if name else []
@@ -89,6 +105,11 @@ def _add(batch_norms, add, once):
                 place = places.setdefault((variable.device, variable.dtype.base_dtype), {})
                 key = batch_norm.op, start
                 part = place.get(key, _Part(batch_norm, start, whole))
+                if name in debiased:
+                    biased, step = (variables[shadow] for shadow in debiased[name][:2])
+                    correction = _Correction(biased, step, corrected=variable)
+                    part = part._replace(corrections=part.corrections + (correction,))
+                    variable = biased
                 place[key] = part._replace(**{role: variable})
     for (device, dtype), on_device in places.items():
         _add_vector(list(on_device.values()), device, dtype, add, once)
@@ -224,9 +245,27 @@ def _move(layout, weights, batches, once):
     variance *= _correction(layout, total / tf.maximum(total - 1, 1))
     mean, mean_keep = tf.gather(mean, layout.moved), tf.gather(keep, layout.owner[layout.moved])
     variance_keep = tf.gather(keep, layout.owner_of_variance)
+    moved = _assign(layout.means, mean, mean_keep)
+    moved += _assign(layout.variances, variance, variance_keep)
+    steps = tf.cast(tf.greater(counted, 0), counted.dtype) if once else counted
+    with tf.control_dependencies(moved):
+        corrected = [
+            _correct(correction, steps[number], 1 - rate[number])
+            for number, part in enumerate(layout.parts)
+            for correction in part.corrections
+        ]
+    return tf.group(*moved, *corrected)
+
+
+def _correct(correction, steps, momentum):
+    """The op that corrects an average which has moved by some steps, which may be 0."""
+    step = correction.step.read_value() + steps
+    counts = tf.cast(tf.greater(steps, 0), step.dtype)
+    value = tf.math.divide_no_nan(correction.biased.read_value(), 1 - tf.pow(momentum, step))
+    value = value * counts + correction.corrected.read_value() * (1 - counts)
     return tf.group(
-        *_assign(layout.means, mean, mean_keep),
-        *_assign(layout.variances, variance, variance_keep),
+        correction.step.assign(step, read_value=False),
+        correction.corrected.assign(value, read_value=False),
     )
 
 

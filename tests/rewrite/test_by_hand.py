@@ -204,16 +204,35 @@ def test_different_rates_are_left_alone():
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-def test_a_zero_debiased_average_is_left_alone(resource):
+def test_an_average_that_is_corrected_for_its_start_at_zero_is_one_update(resource):
     with zoo.graph(resource=resource) as graph:
         x = zoo.rows()
         mean, variance = tf.nn.moments(x, [0])
         tf.train.ExponentialMovingAverage(0.9, zero_debias=True).apply([mean, variance])
         zoo.normalise(x, mean, variance)
     (bn,) = find_batch_norms(graph)
-    assert bn.left_alone == "it is corrected for its start at zero"
-    assert bn.moving_mean == "moments/Squeeze/ExponentialMovingAverage"
-    assert not bn.shareable
+    assert bn.shareable and bn.momentum == 0.9
+    mean, variance = bn.updates
+    assert bn.moving_mean == mean.variable == "moments/Squeeze/ExponentialMovingAverage"
+    assert mean.debias.biased.endswith("ExponentialMovingAverage/biased")
+    assert mean.debias.step.endswith("ExponentialMovingAverage/local_step")
+    assert len(set(mean.ops + variance.ops)) == 6
+    assert find_updates(graph) == []
+
+
+def test_an_average_that_is_corrected_by_other_numbers_is_left_alone():
+    with zoo.graph() as graph:
+        x = zoo.rows()
+        statistics, moving = tf.nn.moments(x, [0]), zoo.moving()
+        for number, (v, s) in enumerate(zip(moving, statistics)):
+            biased = zoo.variable("biased%d" % number)
+            step = tf.get_variable("step%d" % number, initializer=0.0)
+            counted = tf.assign_add(step, 2.0)
+            tf.assign(v, tf.assign_sub(biased, (biased - s) * RATE) / (1 - tf.pow(0.9, counted)))
+        zoo.normalise(x, *statistics)
+    (bn,) = find_batch_norms(graph)
+    assert bn.left_alone == "it is corrected for its start at zero in a way that is not known"
+    assert bn.moving_mean == "bn/moving_mean"
 
 
 NORMALISATIONS = {

@@ -110,7 +110,6 @@ def test_contrib_unfused(training, in_place, layout, axis):
 @pytest.mark.parametrize(
     "options, reason",
     [
-        ({"zero_debias_moving_mean": True}, "it is corrected for its start at zero"),
         ({"renorm": True}, "its mean is kept 2 times, in 'bn/moving_mean' and 'bn/renorm_mean'"),
         ("batch_weights", "its rows are weighted"),
     ],
@@ -125,6 +124,24 @@ def test_contrib_that_is_left_alone(options, reason):
     assert bn.left_alone == reason
     assert bn.moving_mean == "bn/moving_mean"
     assert not bn.shareable
+
+
+@pytest.mark.parametrize("training", [True, "training"])
+@pytest.mark.parametrize("options", [{"fused": True}, {"fused": False}], ids=["fused", "unfused"])
+def test_contrib_with_a_mean_that_is_corrected_for_its_start_at_zero(options, training):
+    layers = zoo.contrib()
+    with zoo.graph() as graph:
+        is_training = zoo.predicate() if training == "training" else training
+        options = dict(options, zero_debias_moving_mean=True, decay=0.9, scale=True)
+        layers.batch_norm(zoo.images(), is_training=is_training, scope="bn", **options)
+    (bn,) = find_batch_norms(graph)
+    assert (bn.moving_mean, bn.moving_variance) == ("bn/moving_mean", "bn/moving_variance")
+    assert bn.shareable
+    mean, variance = bn.updates
+    assert mean.debias.biased == "bn/bn/moving_mean/biased"
+    assert mean.debias.step == "bn/bn/moving_mean/local_step"
+    assert len(mean.ops) == 3 and variance.debias is None
+    assert find_updates(graph) == []
 
 
 def test_contrib_without_training():

@@ -7,6 +7,7 @@ import contextlib
 
 import numpy as np
 import pytest
+from tensorflow.python.training import moving_averages
 
 import graph_rewrite
 import semisync
@@ -51,7 +52,19 @@ def by_hand(x, training):
     return tf.nn.batch_normalization(x, mean, variance, None, scale, 1e-3)
 
 
-KINDS = {"unfused": layer(False), "fused": layer(True), "by hand": by_hand}
+def zero_debiased(x, training):
+    """By hand, with TensorFlow's averages that are corrected for their start at zero."""
+    statistics = tf.nn.moments(x, [0])
+    for name, now in zip(("moving_mean", "moving_variance"), statistics):
+        moving = tf.get_variable("bn/" + name, [WIDTH], trainable=False)
+        update = moving_averages.assign_moving_average(moving, now, MOMENTUM)
+        tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, update)
+    scale = tf.get_variable("bn/gamma", initializer=tf.ones([WIDTH]))
+    return tf.nn.batch_normalization(x, *statistics, None, scale, 1e-3)
+
+
+PLAIN = {"unfused": layer(False), "fused": layer(True), "by hand": by_hand}
+KINDS = {**PLAIN, "zero-debiased": zero_debiased}
 
 
 def on_two_devices(x, training):
@@ -90,10 +103,7 @@ class Job:
                 self.train_op = self.optimizer.minimize(loss, global_step=step)
             if updates == "group":
                 self.train_op = tf.group(self.train_op, *operations)
-            self.moving = [
-                next(v for v in tf.global_variables() if v.op.name == "bn/moving_" + name)
-                for name in ("mean", "variance")
-            ]
+            self.moving = [v for v in tf.global_variables() if v.op.name.startswith("bn/moving_")]
 
     def feed(self, x, training=True):
         feed = {self.x: x}
@@ -146,6 +156,8 @@ def trained_by_tensorflow(build, feeds, **options):
         ("fused", "group", False),
         ("by hand", "before", False),
         ("by hand", "group", True),
+        ("zero-debiased", "before", True),
+        ("zero-debiased", "group", False),
     ],
 )
 @pytest.mark.few(2)
@@ -171,7 +183,7 @@ def test_a_parameter_server_may_keep_means_alone_and_another_variances():
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.few(1)
 def test_by_default_they_decay_as_with_m_local_updates(kind):
     parts = batches(6, 6, 6)
@@ -183,6 +195,40 @@ def test_by_default_they_decay_as_with_m_local_updates(kind):
     np.testing.assert_allclose(mean, union.mean(0) * (1 - keep), rtol=1e-6)
     expected = keep + union.var(0) * correction * (1 - keep)
     np.testing.assert_allclose(variance, expected, rtol=1e-6)
+
+
+@pytest.mark.few(1)
+def test_an_average_that_is_corrected_for_its_start_takes_the_steps_of_m_local_updates():
+    parts = batches(6, 6, 6, 4, 4, 4)
+    job = Job(zero_debiased, wrapped(3))
+    with job.session() as session:
+        before = session.run(job.moving)
+        for part in parts:
+            session.run(job.train_op, job.feed(part))
+        found = dict(zip([v.op.name for v in job.moving], session.run(job.moving)))
+    unions = [np.concatenate(parts[:3]), np.concatenate(parts[3:])]
+    keep = MOMENTUM**3
+    for name, statistic in (("bn/moving_mean", np.mean), ("bn/moving_variance", np.var)):
+        first, second = (statistic(union.astype(np.float64), 0) for union in unions)
+        biased = (first * keep + second) * (1 - keep)
+        assert found[name + "/local_step"] == 6
+        np.testing.assert_allclose(found[name + "/biased"], biased, rtol=1e-5)
+        np.testing.assert_allclose(found[name], biased / (1 - MOMENTUM**6), rtol=1e-5)
+    assert len(before) == len(found) == 6
+
+
+@pytest.mark.parametrize("kind", ["fused", "zero-debiased"])
+def test_a_step_of_which_no_batch_counts_leaves_the_statistics_as_they_start(kind):
+    (stale,) = batches(5)
+    job = Job(KINDS[kind], wrapped(1, staleness=semisync.Threshold(0)))
+    with job.graph.as_default():
+        old_token = late(job.optimizer, -1)
+    with job.session() as session:
+        before = session.run(job.moving)
+        session.run(old_token)
+        session.run(job.train_op, job.feed(stale))
+        for now, then in zip(session.run(job.moving), before):
+            np.testing.assert_array_equal(now, then)
 
 
 def test_async_leaves_each_batchs_update_alone():
@@ -252,7 +298,15 @@ def test_a_batch_with_training_false_counts_for_nothing(kind):
 
 
 @pytest.mark.parametrize(
-    "kind, resource", [("unfused", True), ("fused", False), ("by hand", False), ("by hand", True)]
+    "kind, resource",
+    [
+        ("unfused", True),
+        ("fused", False),
+        ("by hand", False),
+        ("by hand", True),
+        ("zero-debiased", False),
+        ("zero-debiased", True),
+    ],
 )
 @pytest.mark.few(1)
 def test_a_rewritten_meta_graph_shares_them_too(kind, resource):
@@ -269,7 +323,7 @@ def test_a_rewritten_meta_graph_shares_them_too(kind, resource):
             for part in parts:
                 session.run(job.train_op.name, {job.x.name: part})
             found = session.run(
-                [v for v in tf.global_variables() if v.op.name.startswith("bn/moving")]
+                [v for v in tf.global_variables() if v.op.name.startswith("bn/moving_")]
             )
     unions = [np.concatenate(parts[:3]), np.concatenate(parts[3:])]
     expected = trained_by_tensorflow(
