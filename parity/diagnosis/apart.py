@@ -77,6 +77,17 @@ class Apart(NamedTuple):
         ratio = float(self.deviations[1] / self.deviations[0])
         return min(max(1.0, ratio * correlation), ratio / correlation)
 
+    def of(self, rows: np.ndarray) -> "Apart":
+        """Of some rows alone, bool (n,)."""
+        weight = self.weight[rows] / self.weight[rows].sum()
+        return _measured(self.logits, self.old[rows], self.new[rows], weight)
+
+    @property
+    def differing(self) -> np.ndarray:
+        """bool (n,): the rows whose scores differ by more than rounding."""
+        size = 1.0 if self.logits else max(float(self.deviations[0]), 1e-300)
+        return np.abs(self.new - self.old) > ROUNDING * size
+
     def recalibrated(self) -> np.ndarray:
         """float64 (n,): the candidate's scores with that map undone."""
         return (self.new - self.means[1]) / self.slope + self.means[0]
@@ -146,10 +157,14 @@ def measure(
     if inside:
         old, new = logit(old), logit(new)
     weight = np.full(len(old), 1 / len(old)) if weights is None else weights / weights.sum()
+    return _measured(bool(inside), old, new, weight)
+
+
+def _measured(logits: bool, old: np.ndarray, new: np.ndarray, weight: np.ndarray) -> Apart:
     moments = np.array([_moments(values, weight) for values in (old, new)])
     means, deviations = moments[:, 0], moments[:, 1]
     return Apart(
-        bool(inside),
+        logits,
         old,
         new,
         weight,

@@ -13,6 +13,8 @@ from parity.inputs.rows import Rows
 from parity.result import Comparison
 from parity.stats.roc import auc
 
+ALIKE = 0.9  # of the rows of either, that a part has in common with some rows to be named for them
+
 
 @dataclass(frozen=True, eq=False)
 class Case:
@@ -57,6 +59,19 @@ class Case:
             if value is not None:
                 return value
         return None
+
+    def rows_in_words(self, rows: np.ndarray) -> str:
+        """How many of all they are, bool (n,), and which: those of a slice, day or id, if so."""
+        text = f"{rows.mean():.1%} of the rows, such as row {int(rows.argmax()) + 1:,}"
+        columns = {name: ids.values for name, ids in self.ids.items() if ids.lengths is None}
+        for name, values in {**columns, **self.parts}.items():
+            distinct, code = np.unique(values, return_inverse=True)
+            inside = np.bincount(code[rows], minlength=len(distinct))
+            most = int(inside.argmax())
+            either = int((rows | (code == most)).sum())
+            if inside[most] >= ALIKE * either:
+                return f"{text} (those of {name} {distinct[most]})"
+        return text
 
     def auc_in_words(self, mended: np.ndarray, change: str) -> str:
         """What the difference in AUC would be with other scores (n,) for the candidate."""

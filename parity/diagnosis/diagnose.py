@@ -5,14 +5,16 @@ from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 
+from parity.calibrated import calibrated_alike
+from parity.diagnosis.apart import NEGLIGIBLE
 from parity.diagnosis.case import Case
 from parity.diagnosis.facts import Facts
 from parity.diagnosis.ranking import ranked
 from parity.inputs.checks import Column, check_same_order
 from parity.inputs.ids import Ids, to_ids
 from parity.inputs.rows import Rows, checked_rows
-from parity.result import Comparison
-from parity.stats.equivalence import Verdict
+from parity.result import ROWS, Comparison
+from parity.stats.equivalence import Reason, Verdict
 
 _LARGEST_SQUARED = np.float64(1e100)  # wide, so that float32 scores are not compared as such
 
@@ -32,7 +34,8 @@ def diagnose(
     """The comparison with `diagnosis`: why the models may differ, the likeliest cause first.
 
     Args:
-        comparison: from `parity.compare`; one that is EQUIVALENT has nothing to explain.
+        comparison: from `parity.compare`. Where its AUCs do not differ, only what the rows
+            themselves show is named, and only where the calibration differs or ranks are hidden.
         labels, baseline, candidate, weights: the columns that it was made from, in the order of
             the file; without them the models alone can tell something.
         parts: by name, columns (n,) that cut the rows: slices, days.
@@ -55,7 +58,8 @@ def diagnose(
         >>> found.diagnosis[0].name
         'scores of other rows'
     """
-    if comparison.decision is Verdict.EQUIVALENT:
+    moved = _moved(comparison)
+    if not moved and not _hidden(comparison):
         return comparison
     columns: Dict[str, Any] = {}
     if labels is not None:
@@ -77,7 +81,24 @@ def diagnose(
         baseline=baseline_model,
         candidate=candidate_model,
     )
-    return dataclasses.replace(comparison, diagnosis=ranked(case), diagnosed=True)
+    suspects = ranked(case)
+    if not moved:
+        suspects = tuple(suspect for suspect in suspects if suspect.basis == ROWS)
+    return dataclasses.replace(comparison, diagnosis=suspects, diagnosed=True)
+
+
+def _moved(comparison: Comparison) -> bool:
+    """Whether there is a difference in AUC, or in what was required as well, to explain."""
+    if any(gate.verdict is not Verdict.EQUIVALENT for gate in comparison.gates):
+        return True
+    slight = abs(comparison.delta) <= NEGLIGIBLE * comparison.margin
+    return comparison.verdict is not Verdict.EQUIVALENT and not slight
+
+
+def _hidden(comparison: Comparison) -> bool:
+    """Whether the AUCs may agree and the scores do not."""
+    flawed = comparison.reason in (Reason.TIES, Reason.CHANCE)
+    return flawed or calibrated_alike(comparison) is False
 
 
 def _aligned_ids(values: Any, name: str, rows: Rows) -> Ids:

@@ -28,6 +28,7 @@ from parity.diagnosis.suspects import (
     combiner,
     misaligned,
     one_part,
+    one_score,
     rounding,
     scale,
     settings,
@@ -37,6 +38,7 @@ from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect
 
 SUSPECTS: Tuple[Callable[[Case], Optional[Suspect]], ...] = (
     misaligned.suspect,
+    one_score.suspect,
     rounding.suspect,
     combiner.suspect,
     cold_ids.suspect,
@@ -59,12 +61,12 @@ def ranked(case: Case) -> Tuple[Suspect, ...]:
     scaled = scale.find_scale(case)
     if scaled is not None and case.rows is not None:
         first = tuple(filter(None, [scale.suspect(case)]))
-        mended = scaled[0].undo(case.rows.candidate)
+        mended = scaled.undone(case.rows.candidate)
         case = dataclasses.replace(case, rows=case.rows._replace(candidate=mended))
         if case.apart is None:
             return first
     others = _weighed(list(filter(None, (suspect(case) for suspect in SUSPECTS))))
-    if scaled is None or not scaled[0].rises:
+    if scaled is None or not scaled.keeps_ranks:
         return (*first, *others)
     still = [suspect for suspect in others if suspect.name == calibration.NAME]
     return (*(suspect for suspect in others if suspect not in still), *first, *still)

@@ -5,7 +5,8 @@
    ids among those that either side trained.
 2. By the scores: ids at which the models part. Those whose rows lie farther apart than the mean in
    one half of the rows are looked for in the other half, and the other way round, so that chance
-   chooses none. The score is the share of the rows that have one.
+   chooses none. The score is the share of the rows that have one. They are cold where they are
+   no more frequent than other ids, else "some ids".
 3. By rarity: rows that have an id of few occurrences. The score is their share.
 
 2 and 3 are symptoms, as rare ids differ first whatever went wrong, and give way to 1 where that has
@@ -24,10 +25,15 @@ from parity.inputs.ids import Ids
 from parity.result import ROWS, SETTINGS, SYMPTOM, Suspect
 
 NAME = "cold ids"
+SOME = "some ids"
 SIDES = ("baseline", "candidate")
 REMEDY = (
     "Check that every partition and id of the table was converted and is looked up by the same "
     "rule (mod or div, hash, offset), and that rows of ids new to a side begin as in training."
+)
+REMEDY_OF_SOME = (
+    "Compare the rows of these ids in both tables, and the features that only they have: they are "
+    "not rare, so that it is not for want of training that they differ."
 )
 
 
@@ -52,7 +58,7 @@ def suspect(case: Case) -> Optional[Suspect]:
     proven = [one for one in patterns if one.basis == ROWS and one.share >= best.share / 2]
     best = max(proven, key=lambda pattern: pattern.share, default=best)
     return Suspect(
-        NAME,
+        NAME if best.cold else SOME,
         best.share,
         (
             *best.evidence,
@@ -60,7 +66,7 @@ def suspect(case: Case) -> Optional[Suspect]:
             f"{best.share:.0%} of the difference between the scores beyond that.",
             case.auc_in_words(apart.mended(best.rows), "With the baseline's scores on those rows"),
         ),
-        REMEDY,
+        REMEDY if best.cold else REMEDY_OF_SOME,
         best.basis,
     )
 
@@ -73,6 +79,7 @@ class _Pattern(NamedTuple):
     column: str
     evidence: Tuple[str, ...]
     basis: str
+    cold: bool = True
 
 
 class _Cold(NamedTuple):
@@ -154,7 +161,15 @@ def _by_scores(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pa
     words = (
         f"The models part at {int(both.sum()):,} of the {len(distinct):,} ids in {column}{named}."
     )
-    return _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM, places)
+    found = _pattern(apart, ids.rows_with(far[row % 2, code]), column, (words,), SYMPTOM, places)
+    if found is None:
+        return None
+    count = np.array(
+        [np.bincount(code[row % 2 == half], minlength=len(distinct)) for half in (0, 1)]
+    )
+    others = count.all(axis=0) & ~both  # which were seen often enough to be told, too
+    often = [float(count[:, ids].sum() / max(1, ids.sum())) for ids in (both, others)]
+    return found._replace(cold=often[0] <= often[1])
 
 
 def _by_rarity(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pattern]:

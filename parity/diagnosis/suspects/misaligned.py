@@ -6,6 +6,9 @@ distribution), the scores there belong to other rows. The counterfactual: within
 candidate's scores are dealt out again, in the order of the baseline's. The score is the share of
 the squared differences that this removes; a model that merely ranks at random has another
 distribution, which this does not repair.
+
+Rows that were mixed here and there, or sorted, leave no such block. They show where the candidate's
+scores in the rows that differ are, digit by digit, scores of the baseline.
 """
 
 from typing import List, Optional, Tuple
@@ -24,7 +27,16 @@ BLOCK = 128  # rows at least, so that a correlation of 0.36 stands out
 SIGMAS = 4  # |r| sqrt(rows) of unrelated scores stays below it
 RELATED = 0.5  # correlation of the other blocks
 SPREAD = 0.5  # least standard deviation of a block, of all rows'; less in files sorted by score
+LEAST = 30  # rows that differ, to look for their scores on the other side
+DISTINCT = 0.5  # of them, at least: two models' rounded scores are equal without any mistake
+SAME = 0.9  # of them
+MOST_FLOAT32 = 1 << 21  # rows; more float32 scores meet by chance
 LONGEST = 1 << 16  # rows in which a shift is looked for
+
+REMEDY = (
+    "Write a key with every score and join by it (--key), rather than by position; check that the "
+    "candidate's reader neither shuffles nor drops rows."
+)
 
 
 def suspect(case: Case) -> Optional[Suspect]:
@@ -32,31 +44,60 @@ def suspect(case: Case) -> Optional[Suspect]:
     rows, apart = case.rows, case.apart
     if rows is None or apart is None or len(apart.old) < BLOCK or not apart.deviations.all():
         return None
-    size = max(BLOCK, -(-len(apart.old) // BLOCKS))
-    spans = [(first, first + size) for first in range(0, len(apart.old) - size + 1, size)]
-    spans[-1] = (spans[-1][0], len(apart.old))
+    stretches = _unrelated_stretches(apart)
+    share = _mended(apart, stretches) if stretches else 0.0
+    if share <= 0:
+        return _digit_by_digit(case, rows, apart)
+    return Suspect(NAME, share, tuple(_evidence(rows, apart, stretches, share)), REMEDY, ROWS)
+
+
+def _unrelated_stretches(apart: Apart) -> List[Tuple[int, int]]:
+    """From row to row: where the scores do not belong together, though the others do."""
+    rows = len(apart.old)
+    size = max(BLOCK, -(-rows // BLOCKS))
+    spans = [(first, first + size) for first in range(0, rows - size + 1, size)]
+    spans[-1] = (spans[-1][0], rows)
     correlations = np.array([_correlation(apart.old[a:b], apart.new[a:b]) for a, b in spans])
     wide = [
         min(apart.old[a:b].std() / apart.deviations[0], apart.new[a:b].std() / apart.deviations[1])
         for a, b in spans
     ]
     unrelated = (np.abs(correlations) * np.sqrt(size) < SIGMAS) & (np.array(wide) > SPREAD)
-    if not unrelated.any():
-        return None
     if not unrelated.all() and np.median(correlations[~unrelated]) < RELATED:
+        return []
+    return _stretches(spans, unrelated)
+
+
+def _digit_by_digit(case: Case, rows: Rows, apart: Apart) -> Optional[Suspect]:
+    """Rows whose scores stand in other rows of the other side, value for value."""
+    differing = apart.differing
+    kind = min(rows.baseline.dtype, rows.candidate.dtype)  # in which one side was written
+    if kind == np.float32 and len(differing) > MOST_FLOAT32:
         return None
-    stretches = _stretches(spans, unrelated)
-    share = _mended(apart, stretches)
-    if share <= 0:
+    old, new = (scores.astype(kind) for scores in (rows.baseline, rows.candidate))
+    new = new[differing]
+    if len(new) < LEAST or len(np.unique(new)) < DISTINCT * len(new):
         return None
-    return Suspect(
-        NAME,
-        share,
-        tuple(_evidence(rows, apart, stretches, share)),
-        "Write a key with every score and join by it (--key), rather than by position; check that "
-        "the candidate's reader neither shuffles nor drops rows.",
-        ROWS,
+    common = float(np.isin(new, old).mean())
+    if common < SAME:
+        return None
+    dealt = apart.new.copy()
+    dealt[differing] = _dealt(apart.old[differing], apart.new[differing])
+    share = 1 - float(apart.weight @ (dealt - apart.old) ** 2) / apart.total
+    evidence = (
+        f"{differing.mean():.1%} of the rows differ, the first of them row "
+        f"{int(differing.argmax()) + 1:,}, and {common:.1%} of the candidate's scores "
+        "there are, digit by digit, the baseline's of other rows.",
+        case.auc_in_words(dealt, "With the scores dealt out in the baseline's order"),
     )
+    return Suspect(NAME, share, evidence, REMEDY, ROWS)
+
+
+def _dealt(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """The scores of one side, in the order of the other's."""
+    dealt = np.empty_like(new)
+    dealt[np.argsort(old)] = np.sort(new)
+    return dealt
 
 
 def _evidence(

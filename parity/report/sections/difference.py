@@ -3,8 +3,9 @@
 from typing import Iterator, List, Optional, Tuple
 
 from parity import plot
-from parity.formatting import percent, plain, rounded, signed, two_digits
+from parity.formatting import percent, plain, signed, two_digits
 from parity.report.markup import drawing, paragraphs, table
+from parity.report.words.verdict import so_many
 from parity.result import Comparison, Control, TrainingNoise
 from semisync.common.sentences import some_of
 
@@ -58,7 +59,7 @@ def _sample(comparison: Comparison) -> Iterator[Tuple[str, str]]:
         yield "rows or clusters that carry the standard error, about", f"{rare.carriers:,.0f}"
         yield "what rare faults could move the AUC by", f"±{rare.floor:.2g}"
     if comparison.rows_to_settle is not None:
-        yield "rows that would settle it, about", rounded(comparison.rows_to_settle)
+        yield "what would settle it, about", so_many(comparison, comparison.rows_to_settle)
 
 
 def runs_section(comparison: Comparison) -> str:

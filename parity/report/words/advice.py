@@ -1,7 +1,8 @@
 """What to do about a verdict, and what it does not cover."""
 
-from parity.formatting import rounded
+from parity.calibrated import calibrated_alike
 from parity.gates import METRICS
+from parity.report.words.verdict import so_many, units
 from parity.result import Comparison
 from parity.stats.equivalence import Reason, Verdict
 from parity.stats.rows_needed import taken_to_be_equal
@@ -30,14 +31,25 @@ _LOOK = (
     "these rows as they should show nothing of a migration."
 )
 
+_ALIKE = {  # what `calibrated_alike` says, where all is EQUIVALENT
+    True: "On these rows AUC and calibration give no reason to hold the candidate back.",
+    False: (
+        "Hold the candidate back where its scores are used as probabilities, in bids, budgets or "
+        "thresholds: its ranks are the baseline's, its calibration is not."
+    ),
+    None: (
+        "On these rows the ranks give no reason against the candidate. Its calibration was not "
+        "compared: compare probabilities before its scores are used as such."
+    ),
+}
+
 _ON_GATES = {  # where AUC is settled
-    Verdict.EQUIVALENT: "On these rows AUC gives no reason to hold the candidate back.",
     Verdict.NOT_EQUIVALENT: (
         "Hold the candidate back: AUC cannot see what failed. Look at calibration, slices and "
         "days below for where the scores part."
     ),
     Verdict.INCONCLUSIVE: (
-        "Compare more rows: AUC is settled, and what was required as well is not."
+        "Compare more {}: AUC is settled, and what was required as well is not."
     ),
 }
 
@@ -55,13 +67,15 @@ _NO_INTERVAL = (
 
 def _on_gates(comparison: Comparison) -> str:
     """Where AUC is settled and no model is useless."""
+    if comparison.decision is Verdict.EQUIVALENT:
+        return _ALIKE[calibrated_alike(comparison)]
     if comparison.decision is Verdict.INCONCLUSIVE:
         for gate in comparison.gates:
             if gate.delta is not None and gate.interval is None:
                 return _NO_INTERVAL.format(METRICS[gate.name])
         if any(gate.reason is Reason.RARE_FAULTS for gate in comparison.gates):
-            return f"{_ON_GATES[comparison.decision]} {_RECORD}"
-    return _ON_GATES[comparison.decision]
+            return f"{_ON_GATES[comparison.decision].format(units(comparison))} {_RECORD}"
+    return _ON_GATES[comparison.decision].format(units(comparison))
 
 
 _RECORD = (
@@ -87,11 +101,12 @@ def _compare_more(comparison: Comparison) -> str:
     """So many rows that four comparisons in five are decided, if a number can be named."""
     needed, rare = comparison.rows_to_settle, comparison.rare_failures
     if needed is None:
+        more = units(comparison)
         return (
-            "Compare many times as many rows: so few rows, or groups, decide here that no number "
-            "can be named that would settle it."
+            f"Compare many times as many {more}: so few {more} decide here that no number can be "
+            "named that would settle it."
         )
-    text = f"Compare about {rounded(needed)} rows like these"
+    text = f"Compare about {so_many(comparison, needed)} like these"
     if comparison.reason is Reason.RARE_FAULTS and rare is not None and not rare.carriers:
         return f"{text}, which settle it unless a few of them show a fault."
     return f"{text}; as many settle it four times out of five."
@@ -103,21 +118,21 @@ def _how_to_narrow(comparison: Comparison) -> str:
     if comparison.training is not None:
         runs = comparison.training.runs_to_settle
         if runs is None:
-            return "Compare more rows."
+            return f"Compare more {units(comparison)}."
         return f"Train about {runs} runs of each model and compare again."
     equal = rare is None or taken_to_be_equal(rare.carriers, comparison.reason)
     if needed is None or not equal:
         return _compare_more(comparison)
     if needed <= rows:
         return (
-            "Compare several times as many rows: equal models would have shown it on these four "
-            "times out of five, so the difference may well be near the margin. Or look for what "
-            "makes the models differ."
+            f"Compare several times as many {units(comparison)}: equal models would have shown it "
+            "on these four times out of five, so the difference may well be near the margin. Or "
+            "look for what makes the models differ."
         )
     return (
-        "Compare more rows: equal models would be found equivalent four times out of five with "
-        f"about {rounded(needed)} rows like these, {needed / rows:,.2g} times as many; or state a "
-        "wider margin beforehand, if a larger difference does not matter."
+        f"Compare more {units(comparison)}: equal models would be found equivalent four times out "
+        f"of five with about {so_many(comparison, needed)} like these, {needed / rows:,.2g} times "
+        "as many; or state a wider margin beforehand, if a larger difference does not matter."
     )
 
 

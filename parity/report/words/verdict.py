@@ -2,6 +2,7 @@
 
 from typing import List
 
+from parity.calibrated import calibrated_alike
 from parity.formatting import LONGEST_NAME, clipped, percent, plain, rounded, signed
 from parity.gates import METRICS
 from parity.result import Comparison, Gate
@@ -42,13 +43,19 @@ _OF_GATES = {
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict as one sentence, and what became of the gates."""
-    sentences = [_headline_on_auc(comparison)]
+    """The verdict as one sentence, what AUC cannot see, and what became of the gates."""
+    outcomes = {}
     for verdict, outcome in _OF_GATES.items():
         names = [gate_name(gate) for gate in comparison.gates if gate.verdict is verdict]
         if names:
-            sentences.append(f"{outcome}: {', '.join(names)}.")
-    return " ".join(sentences)
+            outcomes[verdict] = f"{outcome}: {', '.join(names)}."
+    on_auc = [_headline_on_auc(comparison)]
+    failed = outcomes.pop(Verdict.NOT_EQUIVALENT, None)
+    if failed is not None and comparison.verdict is not Verdict.NOT_EQUIVALENT:
+        on_auc = [failed.replace("Required as well, and failed", "Required, and failed")]
+    elif failed is not None:
+        on_auc.append(failed)
+    return " ".join([*on_auc, *outcomes.values()])
 
 
 def _headline_on_auc(comparison: Comparison) -> str:
@@ -56,13 +63,30 @@ def _headline_on_auc(comparison: Comparison) -> str:
         if needs_record(comparison):
             return (
                 "The candidate's AUC is the baseline's, to within the margin, by these rows and "
-                "the verification of its values together."
+                "the verification of its values together." + _unseen(comparison)
             )
-        return "The candidate's AUC is the baseline's, to within the margin."
+        return "The candidate's AUC is the baseline's, to within the margin." + _unseen(comparison)
     if comparison.verdict is Verdict.NOT_EQUIVALENT:
         way = "higher" if comparison.delta > 0 else "lower"
         return f"The candidate's AUC is {way} than the baseline's by more than the margin."
     return _OPEN[comparison.reason or Reason.INTERVAL]
+
+
+def _unseen(comparison: Comparison) -> str:
+    """What AUC cannot see, if the calibration differs."""
+    if calibrated_alike(comparison) is not False:
+        return ""
+    old, new = comparison.baseline.calibration, comparison.candidate.calibration
+    if old is None or new is None:
+        sides = ("baseline", "candidate") if new is None else ("candidate", "baseline")
+        return (
+            f" AUC cannot see that the {sides[0]}'s scores are probabilities and the {sides[1]}'s "
+            "are not, or are 0 or 1 exactly."
+        )
+    return (
+        f" AUC cannot see calibration, which differs: log loss {old.logloss:.3g} and "
+        f"{new.logloss:.3g}, PCOC {old.pcoc:.3g} and {new.pcoc:.3g}."
+    )
 
 
 def gate_name(gate: Gate) -> str:
@@ -125,6 +149,18 @@ def sample(comparison: Comparison) -> str:
     return text
 
 
+def units(comparison: Comparison) -> str:
+    """What more of would narrow the interval: rows, or whole groups of them."""
+    return "rows" if comparison.clusters is None else "groups"
+
+
+def so_many(comparison: Comparison, rows: int) -> str:
+    """So many rows in words, as groups where there are any."""
+    if comparison.clusters is not None:
+        rows = -(-rows * comparison.clusters // comparison.rows)
+    return f"{rounded(rows)} {units(comparison)}"
+
+
 def rare_failures_in_words(comparison: Comparison) -> List[str]:
     """What the rows cannot exclude, and the record that does, if one was given."""
     rare = comparison.rare_failures
@@ -137,8 +173,8 @@ def rare_failures_in_words(comparison: Comparison) -> List[str]:
     if rare.floor >= comparison.margin:
         room = "which is not inside the margin."
         if rare.rows_to_exclude is not None:
-            rows = rounded(rare.rows_to_exclude)
-            room = f"which is not inside the margin; about {rows} rows like these would exclude it."
+            many = so_many(comparison, rare.rows_to_exclude)
+            room = f"which is not inside the margin; about {many} like these would exclude it."
     sentences = [
         f"Rare faults: one that hits fewer than {rare.share:.2g} of the {observed} may have hit "
         f"none of {rare.observations:,.0f}, and could move the AUC by up to {rare.floor:.2g}, "
