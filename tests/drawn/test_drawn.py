@@ -30,7 +30,7 @@ _AVERAGE = "/ExponentialMovingAverage"  # is copied
 
 
 @pytest.mark.parametrize("python", [tf1_python, lambda: sys.executable], ids=["tf1", "tf2"])
-@pytest.mark.parametrize("first", range(0, 100, _BATCH))
+@pytest.mark.parametrize("first", range(0, 50, _BATCH))
 @pytest.mark.few(2)
 def test_jobs(python, first, tmp_path):
     folder = written(python(), _WRITER, str(first), str(_BATCH), beside=_BESIDE)

@@ -24,6 +24,7 @@ class Target(NamedTuple):
         updates: of its partitions, by variable node, in the order of their rows.
         gradients: of the same, as tf.gradients gives them.
         starts: the first row of each partition.
+        sparse: whether tf.gradients gives the rows of the batch alone.
         begins: of a table by raw id what the slots of a new row begin with, by torch's names: float
             [] or [dim].
     """
@@ -34,12 +35,8 @@ class Target(NamedTuple):
     updates: Dict[str, VariableUpdate]
     gradients: Dict[str, Slices]
     starts: Tuple[int, ...]
+    sparse: bool
     begins: Mapping[str, Any] = {}
-
-    @property
-    def sparse(self) -> bool:
-        """Whether tf.gradients gives the rows of the batch alone."""
-        return any(slices.indices is not None for slices in self.gradients.values())
 
     @property
     def optimizer(self) -> Optimizer:
@@ -79,7 +76,10 @@ def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
         gradients = {node: recipe.gradients[node] for node in trained}
         starts = tuple(found.saved[node].row for node in own)
         tensor, begins = tensors[attribute], _begins(found, updates[trained[0]])
-        targets.append(Target(attribute, tensor, parameter, updates, gradients, starts, begins))
+        sparse = any(slices.indices is not None for slices in gradients.values())
+        targets.append(
+            Target(attribute, tensor, parameter, updates, gradients, starts, sparse, begins)
+        )
     return targets
 
 

@@ -67,8 +67,10 @@ class RowOptimizer(torch.optim.Optimizer):
         """One step of parameters of `group`, each by the gradient that is given."""
         fills = self.initial_state(group)
         alike: Dict[Any, List[_Stepped]] = {}
+        steps = _Steps()
         for parameter, grad in pairs:
-            slots, step = self._begin(parameter, fills)
+            slots = self._slots(parameter, fills)
+            step = steps.next(self.state[parameter])
             one = _Stepped(parameter, slots, grad)
             if group["rows"] == "all" or not grad.dim():
                 self.update(
@@ -81,8 +83,7 @@ class RowOptimizer(torch.optim.Optimizer):
         for (_, step), some in alike.items():
             self._update_together(some, group, step)
 
-    def _begin(self, parameter: torch.Tensor, fills: Mapping[str, float]) -> Tuple[State, int]:
-        """The slots of a parameter, and which of its steps begins."""
+    def _slots(self, parameter: torch.Tensor, fills: Mapping[str, float]) -> State:
         state = self.state[parameter]
         slots = {}
         for name, value in fills.items():
@@ -90,8 +91,7 @@ class RowOptimizer(torch.optim.Optimizer):
             if slot.get_device() != parameter.get_device():  # the module was moved
                 slot = slot.to(parameter.device)
             slots[name] = state[name] = slot
-        state["step"] = state["step"] + 1 if "step" in state else torch.ones(())
-        return slots, int(state["step"].item())
+        return slots
 
     def _update_rows(self, one: _Stepped, group: Group, step: int) -> None:
         rows, grad = _touched(one.grad)
@@ -117,6 +117,25 @@ class RowOptimizer(torch.optim.Optimizer):
             part.put(parameters, weight)
             for name, tensors in slots.items():
                 part.put(tensors, state[name])
+
+
+class _Steps:
+    """Counts the steps of parameters, in one tensor for all that have taken as many."""
+
+    def __init__(self) -> None:
+        self._begun: Dict[int, Tuple[Optional[torch.Tensor], int]] = {}
+        self._counts: Dict[int, torch.Tensor] = {}
+
+    def next(self, state: State) -> int:
+        """Which step of a parameter begins."""
+        before = state.get("step")
+        if id(before) not in self._begun:
+            self._begun[id(before)] = before, 1 if before is None else int(before.item()) + 1
+        step = self._begun[id(before)][1]
+        if step not in self._counts:
+            self._counts[step] = torch.tensor(float(step))
+        state["step"] = self._counts[step]
+        return step
 
 
 class _Stepped(NamedTuple):
