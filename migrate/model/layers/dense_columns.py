@@ -16,13 +16,12 @@ tensorflow/python/feature_column/feature_column_v2.py
 
 from __future__ import annotations
 
-import functools
 from typing import Callable, FrozenSet, List, NamedTuple, Optional
 
 from migrate.graph.attributes import dtypes, integer
 from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
-from migrate.model.layers.layer import SAME, Layer, Modules, Subject
+from migrate.model.layers.layer import SAME, Layer, Modules, Subject, asked_once
 from migrate.model.layers.present import Present, present
 from migrate.model.lookup_tables import SIZES, TABLES
 from migrate.model.ops.values import Value, literal, torch_type
@@ -115,7 +114,7 @@ def _dense(subject: Subject, node: Node) -> Optional[Layer]:
     return Layer((column.chosen.mask, node.inputs[2]), write, static=missing.dtype != object)
 
 
-@functools.lru_cache(maxsize=256)
+@asked_once
 def _column(subject: Subject, name: str) -> Optional[_Column]:
     """What is made of the values that a GatherNd chooses; None where it is more than vectors."""
     gather = subject.graph.nodes[name]

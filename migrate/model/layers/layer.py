@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from typing import (
+    Any,
     Callable,
     Dict,
     FrozenSet,
@@ -13,6 +15,7 @@ from typing import (
     Optional,
     Set,
     Tuple,
+    TypeVar,
 )
 
 import numpy
@@ -92,6 +95,22 @@ class Cond(NamedTuple):
     if_true: Edge
 
 
+Answer = TypeVar("Answer")
+
+
+def asked_once(find: Callable[..., Answer]) -> Callable[..., Answer]:
+    """A function of a `Subject`, and perhaps names in it, that is called once for each of them."""
+
+    @functools.wraps(find)
+    def answer(subject: Subject, *names: str) -> Answer:
+        if (find, names) not in subject.answers:
+            subject.answers[find, names] = find(subject, *names)
+        found: Answer = subject.answers[find, names]
+        return found
+
+    return answer
+
+
 class Subject:
     """A graph as the finders see it.
 
@@ -119,6 +138,7 @@ class Subject:
         self._users, self._conds = users, conds
         self.kept, self.unchanged, self.rounds = kept, unchanged, rounds
         self._ends: Dict[FrozenSet[str], Ends[Edge]] = {}
+        self.answers: Dict[Any, Any] = {}  # of `asked_once`
 
     def beyond(self, edge: Edge) -> Edge:
         """`edge`, or what it comes from through nodes that only hand it on."""

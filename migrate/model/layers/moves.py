@@ -12,7 +12,6 @@ write. They are the forms of `graph_rewrite.patterns.moving_average`, too.
 
 from __future__ import annotations
 
-import functools
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from migrate.graph.constants import make_one
@@ -20,7 +19,7 @@ from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.writes import ADDS as ADDS_TO
 from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
-from migrate.model.layers.layer import VIEWS, Subject
+from migrate.model.layers.layer import VIEWS, Subject, asked_once
 from semisync.common.walks import reachable
 
 _DIVIDES = {"Div", "DivNoNan", "RealDiv"}
@@ -38,7 +37,7 @@ class Move(NamedTuple):
 _Step = Tuple[Edge, Edge, bool]  # value, rate, divides
 
 
-@functools.lru_cache(maxsize=1)  # every BatchNorm of a graph asks
+@asked_once  # every BatchNorm of a graph asks
 def find_moves(subject: Subject) -> Dict[str, List[Move]]:
     """The moves of a graph by their variable nodes."""
     moves: Dict[str, List[Move]] = {}

@@ -1,5 +1,6 @@
 """Feature columns that become vectors give TensorFlow's, and are written without sparse tensors."""
 
+import gc
 import pathlib
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from migrate.graph.metagraph import Graph
 from migrate.model.load import load_model
 from tests.model.features import as_input, outputs_of
 from tests.support.require import tf1_python
@@ -75,3 +77,14 @@ def test_what_an_output_is_asked_for_of_the_ids_is_sparse(folder):
     module = load_model(str(folder / "layer" / "model"), output=name)
     found = module({"city": as_input(city)})
     assert found.numpy().tolist() == [word.encode() for (word,) in city.tolist() if word]
+
+
+def test_of_a_model_that_is_deleted_no_graph_stays_in_memory(folder):
+    def graphs():
+        gc.collect()
+        return sum(isinstance(one, Graph) for one in gc.get_objects())
+
+    before = graphs()
+    for _ in range(2):
+        load_model(str(folder / "layer" / "model"), output=["vectors", "predicted"])
+    assert graphs() == before
