@@ -6,7 +6,7 @@ import os
 from semisync.common import files
 from semisync.common.errors import UsageError
 from semisync.common.logs import suppress_tensorflow_log
-from semisync.common.terminal import say
+from semisync.common.terminal import json_lines, say
 
 _EXAMPLES = """examples:
   semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
@@ -29,7 +29,7 @@ def configure(parser):
         "--overwrite", action="store_true", help="replace OUT.meta if there is such a file"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
-    parser.add_argument("--json", metavar="FILE", help="write the report there, too")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def _declare_optimizer(group):
@@ -151,11 +151,12 @@ def run(args):
         global_step=args.global_step,
         fixed=dict(args.set),
     )
-    say("read     " + source, *report.lines())
+    if args.json:
+        say(*json_lines(report.to_dict(), indent=1))
+    else:
+        say("read     " + source, *report.lines())
     for sentence in report.warnings:
         say("semisync rewrite: warning: " + sentence, error=True)
-    if args.json:
-        files.write_json(args.json, report.to_dict())
     if not args.dry_run:
         files.write_bytes(args.out, meta.SerializeToString(deterministic=True))
     return 0
@@ -185,13 +186,11 @@ def _check_own(source, args):
 def _check_outputs(args):
     if args.out is None and not args.dry_run:
         raise UsageError("OUT.meta is missing: say where to write the graph, or pass --dry-run")
-    for path in (None if args.dry_run else args.out, args.json):
-        folder = os.path.dirname(path or "")
-        if folder and not os.path.isdir(folder):
-            raise UsageError(
-                "{} cannot be written, since there is no folder {}: make it first".format(
-                    path, folder
-                )
-            )
-        if path:
-            files.check_writable(path)
+    path = None if args.dry_run else args.out
+    folder = os.path.dirname(path or "")
+    if folder and not os.path.isdir(folder):
+        raise UsageError(
+            "{} cannot be written, since there is no folder {}: make it first".format(path, folder)
+        )
+    if path:
+        files.check_writable(path)

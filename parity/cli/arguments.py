@@ -194,5 +194,6 @@ def _declare_large(group: Any) -> None:
 def _declare_report(group: Any) -> None:
     add = group.add_argument
     add("--out", metavar="DIR", help="where report.html, .json, .xml (JUnit) and .md go")
+    add("--json", action="store_true", help="print what report.json holds; needs no --out")
     add("--title", default="AUC parity", help="heading of the report")
     add("--print-schema", action="store_true", help="print the JSON Schema of report.json and end")

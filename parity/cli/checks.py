@@ -3,7 +3,7 @@
 import argparse
 import fnmatch
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from parity.gates import parse_requirements
 from parity.io.logits import ROLES, choose_columns
@@ -23,14 +23,33 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("--show lists columns of the worst rows; --worst says how many rows")
     _check_requirements(args)
     _check_parts(args)
-    needed = {"--label": args.label, "--baseline-score": args.baseline_score, "--out": args.out}
-    if args.merge:
-        needed = {"--out": args.out}
-    elif args.partial:
-        needed.pop("--out")
-    missing = [option for option, value in needed.items() if value is None]
+    missing = _missing(args)
     if missing:
         raise UsageError(f"the following arguments are required: {', '.join(missing)}")
+
+
+def _missing(args: argparse.Namespace) -> List[str]:
+    """All that must be given and is not, so that nobody is asked twice."""
+    found: List[str] = []
+    if not args.merge:
+        runs = (args.baseline_runs, args.candidate_runs)
+        several = runs != (None, None)
+        if args.baseline is None:
+            named = zip(("--baseline FILE ...", "--candidate FILE ..."), runs)
+            found += (
+                [option for option, files in named if files is None]
+                if several
+                else ["BASELINE [CANDIDATE], the file or files of scores"]
+            )
+        found += ["--label"] if args.label is None else []
+        found += ["--baseline-score"] if args.baseline_score is None else []
+        if args.candidate is None and not several and args.candidate_score is None:
+            found += ["--candidate-score" + " (or CANDIDATE, a second file)" * bool(args.baseline)]
+        if (args.candidate is not None or several) and args.key is None:
+            found += ["--key, a column whose value names the same row in both files"]
+    if args.out is None and not args.partial and not args.json:
+        found += ["--out"]
+    return found
 
 
 def _check_parts(args: argparse.Namespace) -> None:
@@ -43,6 +62,8 @@ def _check_parts(args: argparse.Namespace) -> None:
             )
     if args.partial and args.baseline_runs:
         raise UsageError("--partial counts one comparison; runs are compared in memory")
+    if args.partial and args.json:
+        raise UsageError("--json prints a verdict; --partial gives none, so name it with --merge")
     if args.partial and args.verified:
         raise UsageError("--verified is for the verdict; give it with --merge")
     if not args.merge:
@@ -76,13 +97,8 @@ def _check_requirements(args: argparse.Namespace) -> None:
 
 def choose_files(args: argparse.Namespace) -> None:
     """Either BASELINE [CANDIDATE] or both lists of runs, whose first files then stand for them."""
-    runs = (args.baseline_runs, args.candidate_runs)
-    if args.baseline is None and None in runs:
-        raise UsageError(
-            "no scores are given: name BASELINE [CANDIDATE], or --baseline and --candidate"
-        )
     if args.baseline is not None:
-        if runs != (None, None):
+        if (args.baseline_runs, args.candidate_runs) != (None, None):
             raise UsageError("name either BASELINE [CANDIDATE] or the files of the runs, not both")
         return
     if args.allow_misses:
@@ -96,14 +112,10 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
     if args.candidate is None:
         if args.allow_misses:
             raise UsageError(f"--allow-misses joins two files, but only {args.baseline} is given")
-        if score is None or score == args.baseline_score:
+        if score == args.baseline_score:
             raise UsageError(
                 f"with one file, --candidate-score must name a second column of {args.baseline}"
             )
-    elif args.key is None:
-        raise UsageError(
-            "two files need --key, a column whose value names the same row in both files"
-        )
     elif (
         args.baseline_runs is None
         and score in (None, args.baseline_score)

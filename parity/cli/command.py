@@ -11,7 +11,7 @@ import argparse
 import dataclasses
 from typing import Any, Dict, Optional, Tuple
 
-from parity.cli import counting, on_spark
+from parity.cli import counting, on_spark, progress
 from parity.cli.arguments import configure
 from parity.cli.checks import check, choose_files, column_and_table, column_names
 from parity.cli.conclusion import EXIT, conclude, decided
@@ -37,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     check(args)
     if args.spark:
         on_spark.check(args)
-    check_writable(args.partial or args.out)
+    if args.partial or args.out:
+        check_writable(args.partial or args.out)
     check_models(args)
     record = None if args.verified is None else read_record(args.verified)
     with at_confidence(args.confidence):
@@ -93,13 +94,14 @@ def _read(args: argparse.Namespace, names: Dict[str, Any]) -> Tuple[Any, Any]:
     """The rows, and the scores of both sides' runs where several are given."""
     from parity.io import readers
 
-    columns = readers.ColumnNames(**names, text=args.text)
-    if args.baseline_runs is not None:
-        sample, *runs = readers.read_runs(args.baseline_runs, args.candidate_runs, columns)
-        return sample, runs
-    if args.candidate is None:
-        return readers.read_one(args.baseline, columns), None
-    return readers.read_two(args.baseline, args.candidate, columns, args.allow_misses), None
+    with progress.shown() as told:
+        columns = readers.ColumnNames(**names, text=args.text, progress=told)
+        if args.baseline_runs is not None:
+            sample, *runs = readers.read_runs(args.baseline_runs, args.candidate_runs, columns)
+            return sample, runs
+        if args.candidate is None:
+            return readers.read_one(args.baseline, columns), None
+        return readers.read_two(args.baseline, args.candidate, columns, args.allow_misses), None
 
 
 def _outgrows_memory(args: argparse.Namespace) -> bool:

@@ -9,7 +9,7 @@ from parity.io import standard_input
 from parity.stats.equivalence import Verdict
 from parity.stats.worst_rows import WorstRow
 from semisync.common import exit_codes
-from semisync.common.terminal import say
+from semisync.common.terminal import json_lines, say
 
 EXIT = {
     Verdict.EQUIVALENT: exit_codes.DONE,
@@ -75,10 +75,11 @@ def _with_columns(args: argparse.Namespace, worst: Tuple[WorstRow, ...]) -> Tupl
 def conclude(
     args: argparse.Namespace, comparison: Any, origin: Dict[str, Any], names: Dict[str, Any]
 ) -> int:
-    """Writes the report and prints it in words; returns the decision's exit code."""
+    """Writes the report and prints it, in words or JSON; returns the decision's exit code."""
     from parity import write_report
     from parity.provenance import stamp
     from parity.report import terminal
+    from parity.report.schema import document
     from parity.report.words.verdict import headline
 
     provenance = {
@@ -86,9 +87,13 @@ def conclude(
         "columns": {name: column for name, column in names.items() if column},
         **stamp(),
     }
-    files = write_report(comparison, args.out, args.title, provenance, args.inconclusive)
     lines = terminal.lines(comparison, provenance)
-    say(*lines, f"  Report: {', '.join(map(str, files))}")
+    if args.out is not None:
+        files = write_report(comparison, args.out, args.title, provenance, args.inconclusive)
+        lines.append(f"  Report: {', '.join(map(str, files))}")
+    if args.json:
+        lines = json_lines(document(comparison, args.title, provenance), indent=1)
+    say(*lines)
     if comparison.decision is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
         sys.stdout.flush()
         say(f"semisync parity: warning: {headline(comparison)}", error=True)

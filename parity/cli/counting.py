@@ -3,12 +3,13 @@
 import argparse
 from typing import Any, Callable, Dict, List, Optional
 
+from parity.cli import progress
 from parity.cli.conclusion import conclude, decided, warnings_of_join
 from parity.cli.models import facts_of_models
 from parity.io import standard_input
 from parity.verified import Verified
 from semisync.common.errors import UsageError
-from semisync.common.terminal import is_watched, live, say
+from semisync.common.terminal import say
 
 
 def merge(args: argparse.Namespace, record: Optional[Verified]) -> int:
@@ -35,11 +36,12 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
 
     _refuse_ids(args)
     origin: Dict[str, Any] = {"counted": "in histograms"}
-    blocks = _blocks(args, names)
-    grouped = args.group is not None
-    comparison = beyond_memory.compare_blocks(
-        blocks, _kind(args), args.margin, grouped, args.worst, record
-    )
+    with progress.shown() as told:
+        blocks = _blocks(args, names, told)
+        grouped = args.group is not None
+        comparison = beyond_memory.compare_blocks(
+            blocks, _kind(args), args.margin, grouped, args.worst, record
+        )
     if args.candidate is not None:
         origin["join"] = blocks.counts
     origin["files"] = [file for of_one in _identified(args) for file in of_one]
@@ -52,8 +54,9 @@ def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
     from parity.io.identity import holds_rows
 
     _refuse_ids(args)
-    blocks = _blocks(args, names)
-    part = beyond_memory.count(blocks, _kind(args))
+    with progress.shown() as told:
+        blocks = _blocks(args, names, told)
+        part = beyond_memory.count(blocks, _kind(args))
     join = {} if args.candidate is None else blocks.counts
     roles = ("label", "baseline_score", "candidate_score", "weight", "logits")
     files = tuple(
@@ -84,18 +87,20 @@ def _conclude(
     return conclude(args, comparison, origin, names)
 
 
-def _blocks(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
+def _blocks(
+    args: argparse.Namespace, names: Dict[str, Any], told: Optional[Callable[[str, int], None]]
+) -> Any:
     """The checked rows; of two data sets with the `counts` of their join."""
     from parity.io.blocks import blocks
     from parity.io.readers import ColumnNames
 
     columns = ColumnNames(**names, text=args.text)
     if args.candidate is None:
-        return blocks(args.baseline, columns, _progress())
+        return blocks(args.baseline, columns, told)
     from parity.io.stored_join import StoredJoin
 
     paths = args.baseline, args.candidate
-    return StoredJoin(paths, columns, args.allow_misses, _progress())
+    return StoredJoin(paths, columns, args.allow_misses, told)
 
 
 def _kind(args: argparse.Namespace) -> Any:
@@ -117,10 +122,3 @@ def _identified(args: argparse.Namespace) -> List[List[Dict[str, Any]]]:
 def _refuse_ids(args: argparse.Namespace) -> None:
     if args.ids:
         raise UsageError("--ids needs the rows in memory; leave it out or raise --memory")
-
-
-def _progress() -> Optional[Callable[[str, int], None]]:
-    """Shows the rows read on a terminal; a log gets none."""
-    if not is_watched():
-        return None
-    return lambda file, rows: live(f"{rows:,} rows, {file}")

@@ -10,7 +10,17 @@ in that file, in either case.
 """
 
 import json
-from typing import FrozenSet, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Callable,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +38,8 @@ from semisync.common import json_text
 from semisync.common.errors import BadInput
 
 BATCH = 1 << 16  # rows; a column of them fits the processor's cache
+Progress = Callable[[str, int], None]  # file, rows of the data set so far
+
 _PARTS = b"files"
 _NONE: Mapping[str, str] = {}
 
@@ -114,15 +126,22 @@ def read_columns(
     optional: Sequence[str] = (),
     fills: Mapping[str, str] = _NONE,
     text: Optional[TextFormat] = None,
+    progress: Optional[Progress] = None,
 ) -> pa.Table:
-    """All rows at once; arguments and errors as of `batches`, and BadInput without a row."""
+    """All rows at once; arguments and errors as of `batches`, and BadInput without a row.
+
+    Args:
+        progress: called after each batch.
+    """
     files, columns = files_of(path, text is not None), _columns(numbers, names, optional)
     partitions = partitions_of(files)
     several = len(files) > 1
-    tables = [
-        _whole(_of_file(file, columns, BATCH, partitions[file], text, several), file)
-        for file in files
-    ]
+    tables: List[pa.Table] = []
+    for file in files:
+        read = _of_file(file, columns, BATCH, partitions[file], text, several)
+        if progress is not None:
+            read = _watched(read, sum(table.num_rows for table in tables), progress)
+        tables.append(_whole(read, file))
     held = [(file, table) for file, table in zip(files, tables) if table.num_rows]
     if not held:
         raise BadInput(f"{path} has no rows; at least one of each class is needed")
@@ -198,6 +217,13 @@ def _of_file(
             for name in table.column_names:
                 refuse_contradiction(path, name, table[name])
             yield Batch(path, 0, completed(table, wanted, partitions), frozenset(outside))
+
+
+def _watched(batches: Iterator[Batch], seen: int, progress: Progress) -> Iterator[Batch]:
+    for batch in batches:
+        yield batch
+        seen += batch.table.num_rows
+        progress(batch.file, seen)
 
 
 def _whole(batches: Iterator[Batch], path: str) -> pa.Table:

@@ -3,14 +3,14 @@
 Each block is checked as `parity.io.readers` checks a whole file.
 """
 
-from typing import Callable, Dict, Iterator, NamedTuple, Optional
+from typing import Dict, Iterator, NamedTuple, Optional
 
 import numpy as np
 import pyarrow as pa
 
 from parity.inputs.checks import LabelValues, check_scores, check_weight_values
 from parity.inputs.rows import Rows
-from parity.io.batches import BATCH, Batch, batches
+from parity.io.batches import BATCH, Batch, Progress, batches
 from parity.io.copies import Copies
 from parity.io.logits import probabilities
 from parity.io.readers import ColumnNames
@@ -20,8 +20,6 @@ from parity.io.stored_keys import StoredKeys
 from semisync.common.errors import BadInput
 
 LARGE_BATCH = 1 << 20  # rows, where they are divided by day or slice, so that no piece is tiny
-
-Progress = Callable[[str, int], None]  # file, rows so far
 
 
 class Block(NamedTuple):

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from parity.inputs.checks import Column, check_labels, check_scores, check_weights
 from parity.inputs.ids import Ids
-from parity.io.batches import parts_of, read_columns
+from parity.io.batches import Progress, parts_of, read_columns
 from parity.io.columns import FILL, to_codes, to_ids, to_names, to_numbers
 from parity.io.copies import Copies
 from parity.io.identity import FileIdentity, identify_all
@@ -46,6 +46,7 @@ class ColumnNames(NamedTuple):
     logits: Tuple[str, ...] = ()  # which of parity.io.logits.ROLES are logits, not scores
     fills: Tuple[Tuple[str, str], ...] = ()  # group, day or slice, what stands for a missing value
     text: Optional[TextFormat] = None  # how text files are written, whatever their names
+    progress: Optional[Progress] = None  # told how many rows of which file were read
 
 
 class Sample(NamedTuple):
@@ -123,6 +124,7 @@ def read_two(
         names=[names.key],
         optional=[names.label],
         text=names.text,
+        progress=names.progress,
     )
     candidate = _scores(candidate_path, new, names, "candidate_score")
     ends = _column(baseline_path, old, names.key), _column(candidate_path, new, names.key)
@@ -179,7 +181,8 @@ def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
     if names.weight is not None:
         numbers = [*numbers, names.weight]
     texts = [name for name in (names.key, names.group, *names.parts, *names.ids) if name]
-    return read_columns(path, numbers, texts, fills=dict(names.fills), text=names.text)
+    fills, progress = dict(names.fills), names.progress
+    return read_columns(path, numbers, texts, fills=fills, text=names.text, progress=progress)
 
 
 def _column(path: str, table: pa.Table, name: str) -> Column:

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from parity.inputs.checks import Column, LabelValues
 from parity.inputs.rows import Rows
-from parity.io.batches import Batch, batches
-from parity.io.blocks import LARGE_BATCH, Block, Progress, labels_of, scores_of, weights_of
+from parity.io.batches import Batch, Progress, batches
+from parity.io.blocks import LARGE_BATCH, Block, labels_of, scores_of, weights_of
 from parity.io.join import (
     as_text,
     refuse_disagreement,

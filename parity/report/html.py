@@ -19,6 +19,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Union
 from parity.report.junit import junit
 from parity.report.markdown import markdown
 from parity.report.markup import anchor, escaped, index_of
+from parity.report.schema import document
 from parity.report.sections import SECTIONS
 from parity.report.sections.verdict import provenance_section, verdict_section
 from parity.report.words.verdict import NAME
@@ -84,7 +85,6 @@ def write_report(
     provenance = dict(provenance or {})
     folder = pathlib.Path(directory)
     files = ReportFiles(*(folder / f"report.{kind}" for kind in ("html", "xml", "md", "json")))
-    record = {**comparison.to_json(), "title": title, "provenance": provenance}
     texts = (
         page(
             f"{NAME[comparison.decision]} - {title}",
@@ -92,7 +92,7 @@ def write_report(
         ),
         junit(comparison, title, inconclusive),
         markdown(comparison, title, provenance),
-        json.dumps(record, indent=2, allow_nan=False) + "\n",
+        json.dumps(document(comparison, title, provenance), indent=2, allow_nan=False) + "\n",
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
-"""The JSON Schema of report.json, shipped beside this module."""
+"""What report.json holds, and its JSON Schema, shipped beside this module."""
 
 import pathlib
-from typing import Any, Dict
+from typing import Any, Dict, Mapping
 
+from parity.result import Comparison
 from semisync.common import json_text
 
 
@@ -17,3 +18,8 @@ def schema() -> Dict[str, Any]:
     It allows further keys, as later versions may add some without a change of "schema".
     """
     return json_text.loads(schema_text())
+
+
+def document(comparison: Comparison, title: str, provenance: Mapping[str, Any]) -> Dict[str, Any]:
+    """What report.json holds."""
+    return {**comparison.to_json(), "title": title, "provenance": dict(provenance)}

@@ -10,21 +10,13 @@ from semisync.cli import main
 from semisync.common.files import check_writable
 from tests.support.require import ROOT, environment, shared
 
+PARITY = ["none.parquet", "--label=y", "--baseline-score=p", "--candidate-score=q"]
 COMMANDS = {
     "convert": ["none.ckpt", "{}"],
     "rewrite": ["none.meta", "{}", "--batches-per-step", "2"],
-    "rewrite --json": ["none.meta", "out.meta", "--batches-per-step", "2", "--json", "{}"],
     "score": ["none.parquet", "--saved-model", "none", "--out", "{}"],
-    "parity": ["none.parquet", "--label", "y", "--baseline-score", "p", "--out", "{}"],
-    "parity --partial": [
-        "none.parquet",
-        "--label",
-        "y",
-        "--baseline-score",
-        "p",
-        "--partial",
-        "{}",
-    ],
+    "parity": [*PARITY, "--out", "{}"],
+    "parity --partial": [*PARITY, "--partial", "{}"],
 }
 
 

@@ -1,6 +1,7 @@
 """`semisync parity`: exit codes, the words on the terminal, and errors of one line."""
 
 import hashlib
+import io
 import json
 import subprocess
 import sys
@@ -150,7 +151,7 @@ def test_misses_can_be_allowed(parity_command):
         (["none.parquet", *COLUMNS, "good"], "none.parquet does not exist"),
         (["scores.parquet", *COLUMNS, "nope"], "no column 'nope'; it has: id, y, old, good, bad"),
         (["scores.parquet", *COLUMNS, "old"], "--candidate-score must name a second column"),
-        (["scores.parquet", *COLUMNS[:-1]], "--candidate-score must name a second column"),
+        (["scores.parquet", *COLUMNS[:-1]], "required: --candidate-score (or CANDIDATE, a second"),
         (["scores.parquet", *COLUMNS, "good", "--key", "user"], "is not a key: 38000 rows repeat"),
         (["scores.parquet", *COLUMNS, "good", "--allow-misses"], "--allow-misses joins two files"),
         (
@@ -166,7 +167,7 @@ def test_misses_can_be_allowed(parity_command):
         ),
         (["scores.parquet", *COLUMNS, "good", "--margin", "x"], "argument --margin: invalid float"),
         (["scores.parquet", "--label", "y"], "arguments are required: --baseline-score"),
-        (["old.parquet", "new.parquet", *COLUMNS, "good"], "two files need --key"),
+        (["old.parquet", "new.parquet", *COLUMNS, "good"], "required: --key, a column whose value"),
         (["old.parquet", "new.parquet", *COLUMNS, "good", "--key", "k"], "has no column 'k'"),
     ],
 )
@@ -193,3 +194,48 @@ def test_the_command_as_a_process(folder, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 1
+
+
+def test_all_that_is_missing_is_asked_for_at_once(monkeypatch, capsys):
+    assert main(["parity"]) == 3
+    told = capsys.readouterr().err
+    for needed in ("BASELINE", "--label", "--baseline-score", "--candidate-score", "--out"):
+        assert needed in told
+    assert main(["parity", "old.parquet", "new.parquet"]) == 3
+    told = capsys.readouterr().err
+    for needed in ("--label", "--baseline-score", "--key", "--out"):
+        assert needed in told
+    assert "--candidate-score" not in told
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+def test_json_is_printed_alone_and_is_the_report(parity_command, tmp_path, memory):
+    arguments = ("scores.parquet", *COLUMNS, "good", "--json", "--memory", memory)
+    code, out, err = parity_command(*arguments)
+    record = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert (code, err, json.loads(out)) == (0, "", record)
+
+
+def test_json_takes_no_report(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert main(["parity", "scores.parquet", *COLUMNS, "bad", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["verdict"] == "NOT_EQUIVALENT"
+    assert main(["parity", "scores.parquet", *COLUMNS, "bad", "--json", "--partial", "x"]) == 3
+
+
+@pytest.mark.parametrize("memory", ["4", "0"])
+@pytest.mark.parametrize("watched", [True, False])
+def test_progress_is_shown_on_a_terminals_stderr_alone(
+    parity_command, monkeypatch, memory, watched
+):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return watched
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    code, out, _ = parity_command("scores.parquet", *COLUMNS, "good", "--memory", memory)
+    assert code == 0 and " rows, scores.parquet" not in out
+    shown = terminal.getvalue()
+    assert ("40,000 rows, scores.parquet" in shown) == watched
+    assert shown.endswith("\r\033[K") == watched, "the line is gone"

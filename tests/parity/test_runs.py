@@ -157,4 +157,4 @@ def test_the_command_takes_a_file_a_run(tmp_path, capsys, monkeypatch):
     assert "Control: of 1 pairs of the baseline's own runs, 0 differ" in capsys.readouterr().out
     assert main(["parity", "a.parquet", *runs, *columns]) == 3
     assert main(["parity", "--baseline", "a.parquet", *columns]) == 3
-    assert "no scores are given" in capsys.readouterr().err
+    assert "required: --candidate FILE ..." in capsys.readouterr().err

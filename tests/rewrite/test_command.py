@@ -1,5 +1,7 @@
 """`semisync rewrite`: what it writes and prints, and what it refuses in one sentence."""
 
+import json
+
 import pytest
 
 from semisync import cli
@@ -26,9 +28,8 @@ def command(tmp_path, capsys):
 
 def test_the_command_writes_the_graph_and_the_report(command, tmp_path):
     data = export(sgd).meta.SerializeToString()
-    report = str(tmp_path / "report.json")
-    code, printed, files = command(data, "--max-staleness", "4", "--json", report)
-    assert (code, files) == (0, ["out.meta", "report.json"])
+    code, printed, files = command(data, "--max-staleness", "4")
+    assert (code, files) == (0, ["out.meta"])
     assert "trained by ApplyGradientDescent" in printed
     with tf.Graph().as_default():
         tf.train.import_meta_graph(str(tmp_path / "out.meta"))
@@ -52,6 +53,14 @@ def test_the_graph_that_is_read_is_never_replaced(tmp_path, capsys):
     assert cli.main(words) == 3
     assert "give OUT.meta another name" in capsys.readouterr().err
     assert source.read_bytes() == before
+
+
+def test_json_is_printed_alone(tmp_path, capsys):
+    (tmp_path / "in.meta").write_bytes(export(sgd).meta.SerializeToString())
+    words = ["rewrite", str(tmp_path / "in.meta"), "--batches-per-step", "4", "--dry-run", "--json"]
+    assert cli.main(words) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {op for each in report["trained"] for op in each["by"]} >= {"ApplyGradientDescent"}
 
 
 def test_a_dry_run_only_prints(command):
@@ -112,12 +121,9 @@ def test_without_one_the_place_to_write_to_must_be_named(run, job):
     assert "OUT.meta is missing: say where to write the graph, or pass --dry-run" in said
 
 
-@pytest.mark.parametrize("option", ["out", "--json"])
-def test_a_folder_that_does_not_exist_is_refused_before_any_work(run, tmp_path, option):
+def test_a_folder_that_does_not_exist_is_refused_before_any_work(run, tmp_path):
     missing = tmp_path / "nowhere" / "file"
-    out = missing if option == "out" else tmp_path / "out.meta"
-    more = [] if option == "out" else [option, missing]
-    code, said = run(tmp_path / "no.meta", out, *more)
+    code, said = run(tmp_path / "no.meta", missing)
     assert code == 3
     sentence = "{} cannot be written, since there is no folder {}: make it first"
     assert sentence.format(missing, missing.parent) in said

@@ -1,0 +1,21 @@
+"""How much was read so far, on a terminal's standard error alone."""
+
+import contextlib
+from typing import Callable, Iterator, Optional
+
+from semisync.common.terminal import is_watched, live
+
+
+@contextlib.contextmanager
+def shown() -> Iterator[Optional[Callable[[str, int], None]]]:
+    """What readers call with a file and its rows so far; None where nobody watches, as in a log.
+
+    The line is gone when all is read.
+    """
+    if not is_watched():
+        yield None
+        return
+    try:
+        yield lambda file, rows: live(f"{rows:,} rows, {file}")
+    finally:
+        live("")
