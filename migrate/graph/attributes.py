@@ -1,4 +1,4 @@
-"""The attributes of a node, and what they tell of its outputs: data types and shapes.
+"""The attributes of a node, and the data types and shapes of its outputs.
 
     AttrValue          {1 list, 2 s, 3 i, 4 f, 5 b, 6 type, 7 shape, 10 func {1 name}}
                        list is {2 s, 3 i, 4 f, 6 type, 7 shape}
@@ -18,7 +18,7 @@ from migrate.encoding.wire import Value, fields, message, number, numbers, tenso
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
 
-Shape = Optional[Tuple[Optional[int], ...]]  # None: of unknown rank; a size None: unknown
+Shape = Optional[Tuple[Optional[int], ...]]  # None: unknown rank; a size of None: unknown
 
 _REFERENCE = 100  # that a reference's type is above the type's own number
 
@@ -83,12 +83,12 @@ def flag(graph: Graph, node: Node, name: str) -> bool:
 
 
 def dtypes(graph: Graph, node: Node, name: str) -> List[str]:
-    """The names of one data type or a list of them; none if the node does not say."""
+    """The names of one data type or a list of them; none if the node states none."""
     return [_dtype(code) for code in _numbers(graph, node, name)]
 
 
 def shapes(graph: Graph, node: Node, name: str) -> List[Shape]:
-    """One shape or a list of them; none if the node does not say."""
+    """One shape or a list of them; none if the node states none."""
     attribute = _attribute(graph, node, name)
     if 7 in attribute:
         return [shape_of(message(attribute[7], graph.path), graph.path)]
@@ -100,13 +100,13 @@ def shapes(graph: Graph, node: Node, name: str) -> List[Shape]:
 
 
 def strings(graph: Graph, node: Node, name: str) -> List[str]:
-    """A list of strings; none if the node does not say."""
+    """A list of strings; none if the node has none."""
     items = _items(graph, _attribute(graph, node, name))
     return [wire.text(value, graph.path) for key, value in items if key == 2]
 
 
 def output_shape(graph: Graph, node: Node, output: int) -> Shape:
-    """As `_output_shapes` tells it, or the `shape` of a placeholder; None if neither does."""
+    """The shape from `_output_shapes`, or a placeholder's `shape`; None without either."""
     for name in ("_output_shapes", "shape"):
         listed = shapes(graph, node, name)
         if output < len(listed):
@@ -115,7 +115,7 @@ def output_shape(graph: Graph, node: Node, output: int) -> Shape:
 
 
 def output_dtype(graph: Graph, node: Node) -> Optional[str]:
-    """That of a node whose outputs have one type, which stands in `T` or `dtype`."""
+    """The type in `T` or `dtype`, for a node whose outputs all have one type."""
     return next((dtype for name in ("T", "dtype") for dtype in dtypes(graph, node, name)), None)
 
 
@@ -145,6 +145,6 @@ def _dtype(code: int) -> str:
 
 
 def shape_of(data: memoryview, path: str) -> Shape:
-    """The shape that a TensorShapeProto says."""
+    """The shape in a TensorShapeProto."""
     sizes = tensor_shape(data, path)
     return None if sizes is None else tuple(None if size < 0 else size for size in sizes)

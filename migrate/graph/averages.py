@@ -31,7 +31,7 @@ def swapped_averages(saved: Mapping[str, Saved]) -> Dict[str, str]:
 
 
 def swapped_note(swapped: Mapping[str, str]) -> str:
-    """The note about averages that the MetaGraph shows to be swapped."""
+    """The note about averages that are swapped according to the MetaGraph."""
     weights = ", ".join(f"{name} in {stored}" for name, stored in sorted(swapped.items()))
     return (
         "a swapping_saver stored moving averages under the names of the variables, and the weights "
@@ -40,7 +40,7 @@ def swapped_note(swapped: Mapping[str, str]) -> str:
 
 
 def unknown_notes(names: Container[str], owners: Iterable[str]) -> List[str]:
-    """Notes on variables with slots that only a MetaGraph can tell from their averages."""
+    """Notes on variables with slots, which only a MetaGraph can distinguish from their averages."""
     averaged = sorted(name for name in owners if f"{name}/{_LEAF}" in names)
     if not averaged:
         return []

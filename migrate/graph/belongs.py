@@ -22,7 +22,7 @@ from migrate.hash_tables.tensors import stored_tables
 from migrate.optimizers.slots import slot_of
 from semisync.common.errors import BadInput
 
-_NAMED = 3  # differences of each kind that the message names
+_NAMED = 3  # differences per kind that the message lists
 
 Type = Tuple[Optional[str], Shape]
 
@@ -84,7 +84,7 @@ def _type(graph: Graph, variable: str) -> Type:
 
 
 def _fits(said: Type, info: TensorInfo) -> bool:
-    """Whether a variable, or a part of one that has slices, may be what the checkpoint has."""
+    """Whether a variable, or one slice of it, matches the checkpoint's shape and type."""
     dtype, shape = said
     stored = [info.shape, *(piece.shape for piece in info.slices)]
     alike = shape is None or any(
@@ -95,7 +95,7 @@ def _fits(said: Type, info: TensorInfo) -> bool:
 
 
 def _stored(checkpoint: Checkpoint) -> Set[str]:
-    """Names of what variables are stored as: all but hash tables and the object graph."""
+    """The names of stored variables: all tensors but hash tables and the object graph."""
     hashed = tuple(f"{name}-" for name in stored_tables(checkpoint))
     return {name for name in checkpoint if name != KEY and not name.startswith(hashed)}
 

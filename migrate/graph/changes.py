@@ -23,7 +23,7 @@ from semisync.common.walks import reachable
 
 
 class Counter(NamedTuple):
-    """A variable node and how each step changes it: "add", "subtract" or "set", by `edge`."""
+    """A variable node, and the tensor `edge` that each step adds, subtracts or sets."""
 
     variable: str
     how: str
@@ -34,9 +34,9 @@ class Changes(NamedTuple):
     """What a training step changes.
 
     Attributes:
-        nodes: the step's.
+        nodes: the nodes that run in the step.
         written: variable node -> the nodes that write it.
-        counters: by variable node.
+        counters: variable node -> its `Counter`.
     """
 
     nodes: FrozenSet[str]
@@ -45,7 +45,7 @@ class Changes(NamedTuple):
 
 
 def find_changes(graph: Graph, train_op: Optional[str] = None) -> Changes:
-    """What a step of `train_op` changes; raises UsageError if the graph does not have that node."""
+    """The changes of one step of `train_op`; raises UsageError if the graph lacks that node."""
     nodes = _of_step(graph, _roots(graph, train_op))
     written: Dict[str, List[Node]] = {}
     for name in sorted(nodes):
@@ -110,7 +110,7 @@ def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Count
 
 
 def depends_on(graph: Graph, edge: Edge) -> Set[str]:
-    """All nodes without inputs that `edge` comes from, but constants."""
+    """The nodes without inputs, other than constants, that `edge` is computed from."""
     return {
         node.name
         for node in graph.behind([edge[0]])
@@ -119,7 +119,7 @@ def depends_on(graph: Graph, edge: Edge) -> Set[str]:
 
 
 def described(writers: Iterable[Node]) -> str:
-    """Nodes as an error names them."""
+    """Nodes, formatted for an error message."""
     return some_of(f"{node.name!r} ({node.op})" for node in writers)
 
 

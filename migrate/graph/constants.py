@@ -27,9 +27,9 @@ _ARITHMETIC: Dict[str, Callable[[float, float], float]] = {
     "RealDiv": operator.truediv,
     "Sub": operator.sub,
 }
-_ROUNDING = 1e-6  # of the sum of two float32 constants
-_MOST_INTEGERS = 1 << 16  # of a constant of one value, given once
-_MOST_NODES = 64  # between a hyperparameter and its constants
+_ROUNDING = 1e-6  # rounding error of the sum of two float32 constants
+_MOST_INTEGERS = 1 << 16  # a constant is evaluated only if it holds one value
+_MOST_NODES = 64  # how deep the arithmetic between a hyperparameter and its constants may be
 
 
 def make_one(one: Optional[float], other: Optional[float]) -> bool:
@@ -51,7 +51,7 @@ def constant(graph: Graph, name: str) -> Optional[float]:
 
 
 def _operands(graph: Graph, name: str) -> List[str]:
-    """The nodes of the numbers that a node computes with; none where it is none of these ops."""
+    """The nodes of a node's operands; none if its op is not one that can be evaluated."""
     node = graph.nodes.get(name)
     if node is None:
         return []

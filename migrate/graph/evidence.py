@@ -1,4 +1,4 @@
-"""What a MetaGraph says of a checkpoint: look-ups, partition strategies, optimizers."""
+"""The evidence in a MetaGraph about its checkpoint: look-ups, partition strategies, optimizers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from migrate.graph.training import Training, find_training
 
 
 class Evidence(NamedTuple):
-    """What a MetaGraph says.
+    """The findings of a MetaGraph.
 
     Attributes:
         saved: variable nodes by name, with where they are stored.
         training: the optimizers of the variables.
         lookups: by the name in the checkpoint.
-        poolings: what becomes of their vectors.
+        poolings: how their vectors are pooled.
         hidden: variables that functions use, whose look-ups are not seen.
-        remade: variables of which something is made that is looked up.
+        remade: variables that are not looked up themselves, but as part of another tensor.
     """
 
     graph: Graph
@@ -38,7 +38,7 @@ def find_evidence(
     meta: Optional[str],
     left_out: Callable[[str], bool] = lambda name: False,
 ) -> Optional[Evidence]:
-    """What the MetaGraph of `checkpoint` says; None without one.
+    """The evidence in the MetaGraph of `checkpoint`; None without a MetaGraph.
 
     Args:
         meta: its path, if the caller names it.

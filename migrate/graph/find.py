@@ -51,8 +51,8 @@ def frozen_file(checkpoint: Checkpoint) -> Optional[str]:
 
 
 def still_there(meta: Optional[str], *given: str) -> Optional[str]:
-    """The path that a manifest has of its MetaGraph; None where the file has moved since, or is on
-    a server that none of `given`, paths or URLs from the user, names."""
+    """The path of the MetaGraph that a manifest records; None if the file has moved since, or lies
+    on a server that occurs in none of `given`, the paths and URLs from the user."""
     if meta is None or not reachable(meta, *given):
         return None
     return meta if size_of(meta) is not None else None
@@ -96,7 +96,7 @@ def find_meta_graph(checkpoint: Checkpoint, meta: Optional[str]) -> Optional[Met
 
 
 def lowered(found: MetaGraph, assets: Iterable[str] = ()) -> MetaGraph:
-    """What a model is written from: the graph without calls, its tables by id as variables.
+    """The graph that a model is written from: without calls, its tables by id as variables.
 
     Args:
         assets: files that the graph may have though they lie elsewhere.

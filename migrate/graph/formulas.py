@@ -1,4 +1,4 @@
-"""Finding a formula in a graph: which tensors stand where it has names.
+"""Finding a formula in a graph, and the tensors that its names stand for.
 
 A formula (`migrate.optimizers.record`) is a name, or a tuple of an op and its operands. The
 operands of Add and Mul stand in any order. A name stands for one tensor, wherever it stands; "any"
@@ -18,7 +18,7 @@ _SPELLINGS = {"AddV2": "Add"}
 _COMMUTE = ("Add", "Mul")
 
 Matched = Dict[str, Edge]  # name in the formula -> the tensor
-_Pair = Tuple[Edge, Edge, int]  # two tensors, and how many steps further they are compared
+_Pair = Tuple[Edge, Edge, int]  # two tensors, and how many levels of inputs remain
 
 
 def matches(graph: Graph, edge: Edge, formula: Formula) -> Iterator[Matched]:
@@ -56,8 +56,10 @@ def _all_match(
 
 
 def _is_same(graph: Graph, one: Edge, other: Edge, depth: int = 4) -> bool:
-    """Whether two tensors are one, or are computed twice of the same, as TensorFlow makes a tensor
-    of IndexedSlices anew wherever one is needed."""
+    """Whether two tensors are one, or the same computation of the same inputs.
+
+    TensorFlow converts IndexedSlices to a tensor anew wherever one is needed.
+    """
 
     def before(pair: _Pair) -> List[_Pair]:
         edge, twin, steps = pair
@@ -70,7 +72,7 @@ def _is_same(graph: Graph, one: Edge, other: Edge, depth: int = 4) -> bool:
 
 
 def _are_alike(graph: Graph, one: Edge, other: Edge, steps: int) -> bool:
-    """Whether the nodes of two tensors do the same, with what they are given."""
+    """Whether the nodes of two tensors do the same computation, given equal inputs."""
     node, twin = graph.nodes[one[0]], graph.nodes[other[0]]
     alike = (one[1], node.op, node.attrs) == (other[1], twin.op, twin.attrs)
     alike = alike and len(node.inputs) == len(twin.inputs)

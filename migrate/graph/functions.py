@@ -22,7 +22,7 @@ _BATCH_NORM = ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_
 _SPARSE = ("output_indices", "output_values", "output_shape")
 _SPLIT = ("indices", "values", "shape")
 
-# Of ops whose outputs are one tensor each; an op that is not here has one output, or a list.
+# Ops each of whose outputs is one tensor; any other op has one output, or one list.
 OUTPUTS: Mapping[str, Tuple[str, ...]] = {
     "FusedBatchNorm": _BATCH_NORM,
     "FusedBatchNormV2": _BATCH_NORM,
@@ -63,7 +63,7 @@ OUTPUTS: Mapping[str, Tuple[str, ...]] = {
 
 _PARSED = ("sparse_indices", "sparse_values", "sparse_shapes")
 
-# Of ops whose outputs are several lists: each list, and the attribute that says how long it is.
+# Ops whose outputs are several lists: each list, and the attribute with its length.
 _LISTS: Mapping[str, Tuple[Tuple[str, str], ...]] = {
     "ParseExample": (*((name, "Nsparse") for name in _PARSED), ("dense_values", "Tdense")),
     "ParseExampleV2": (

@@ -1,7 +1,6 @@
 """Which variables of a graph are embedding tables, and how their rows were dealt to partitions.
 
-1. The ops of the Saver say which variable node is stored under which name, and at which rows of a
-   partitioned variable.
+1. The Saver's ops hold the name of each stored variable node, and the rows of a partition.
 2. A variable is looked up if a gather along its rows reads it, or a sum by segments that gathers
    itself, which is how TensorFlow 2.x looks up a plain variable for embedding_lookup_sparse, or if
    a sparse matrix of ids is multiplied by it.
@@ -24,7 +23,7 @@ from semisync.common.errors import BadInput
 from semisync.common.walks import reachable
 
 VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
-SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, with inputs of one order
+SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, whose inputs have the same order
 EXPORTS = re.compile(r"TFRA>\w+TableExport|LookupTableExport(V2)?")  # of a table's keys and values
 ADDS = {"Add", "AddV2"}
 GATHERS = {"Gather", "GatherV2", "ResourceGather"}
@@ -45,7 +44,7 @@ PASS = {  # hand on their first input unchanged
     "Switch",
 }
 Consumers = Dict[str, List[Tuple[Node, int]]]
-_REMAKES = {"ConcatV2", "Mul", "Pad", "PadV2", "Slice", "StridedSlice"}  # other rows of a matrix
+_REMAKES = {"ConcatV2", "Mul", "Pad", "PadV2", "Slice", "StridedSlice"}  # new rows
 _CALLS = {"Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "While"}
 _RESHAPED = PASS | {"Cast", "Reshape"}
 
@@ -131,8 +130,8 @@ def _check_one_rule(
 def _read_whole(
     graph: Graph, saved: Dict[str, Saved], consumers: Consumers
 ) -> Iterator[Tuple[str, str]]:
-    """(name in the checkpoint, node) of each partitioned variable of which a node takes rows as
-    they are stored, partition after partition."""
+    """(name in the checkpoint, node) of each partitioned variable whose partitions a node reads
+    concatenated, that is in the order in which the rows are stored."""
     for node in graph.nodes.values():
         if node.op != "ConcatV2":
             continue
@@ -146,8 +145,8 @@ def _read_whole(
 
 
 def remade_lookups(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
-    """Names in the checkpoint of variables that are looked up as something else is made of them,
-    such as a concatenation with a row of zeros for the id 0."""
+    """Names in the checkpoint of variables that are looked up as part of another tensor, such as a
+    concatenation with a row of zeros for the id 0."""
     consumers = consumers_of(graph)
     found = set()
 
@@ -208,7 +207,7 @@ def _first_row(spec: str, graph: Graph) -> int:
 
 
 def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
-    """The variable node that `edge` comes from through ops in `through` alone, if any."""
+    """The variable node that `edge` comes from through ops in `through` only, if any."""
     node = _source(graph, edge, through)
     return node.name if node is not None and node.op in VARIABLES else None
 
@@ -228,7 +227,7 @@ def consumers_of(graph: Graph) -> Consumers:
 
 
 def readers_of(nodes: Iterable[Node]) -> Dict[str, List[Node]]:
-    """The nodes that read each node, by its name; one that does so twice stands there twice."""
+    """The nodes that read each node, by its name; one that reads it twice is listed twice."""
     readers: Dict[str, List[Node]] = {}
     for node in nodes:
         for name, _ in node.inputs:
@@ -250,7 +249,7 @@ def reached(
 
 
 def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
-    """What looks up rows of the variable node `start`."""
+    """The nodes that look up rows of the variable node `start`."""
     for user, position in reached(start, consumers):
         adjoint = any(flag(graph, user, name) for name in ("adjoint_a", "adjoint_b"))
         if user.op == SPARSE_PRODUCT and position == 3 and not adjoint:
@@ -275,7 +274,8 @@ def _lookup(graph: Graph, gather: Node, part: int, parts: int) -> Lookup:
 
 
 def dealt(graph: Graph, gather: Node) -> Optional[Tuple[Node, int]]:
-    """The DynamicPartition and its output that give `gather` its row numbers, or None."""
+    """The DynamicPartition, and which of its outputs, that `gather` takes row numbers from; or
+    None."""
     edge = graph.beyond(gather.inputs[1], _RESHAPED)
     node = graph.nodes.get(edge[0])
     if node is None or node.op != "DynamicPartition" or len(node.inputs) != 2:

@@ -17,7 +17,7 @@
 
 A file may also hold a GraphDef alone, as a frozen graph does.
 
-Only what the readers need is decoded; attributes on demand, by `migrate.graph.attributes`,
+Only fields that a reader needs are decoded; attributes on demand, by `migrate.graph.attributes`,
 `migrate.graph.constants` and `migrate.graph.tensors`, the library by `migrate.graph.functions`. An
 input is kept as (node, output number).
 Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/*.proto
@@ -60,11 +60,10 @@ class Node(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a SavedModel takes and gives: names of tensors by what its users call them.
+    """The inputs and outputs of a SavedModel: names of tensors by the keys that users know.
 
     Attributes:
-        sparse: of its sparse inputs, the tensors of the indices, the values and the dense
-            shape.
+        sparse: for sparse inputs, the tensors of the indices, the values and the dense shape.
     """
 
     inputs: Dict[str, str]
@@ -79,15 +78,15 @@ class Graph(NamedTuple):
         path: of the file.
         nodes: by name.
         saver_scope: name scope of the main Saver, or None.
-        trainable: variable nodes in the collection "trainable_variables"; None: there is no such.
+        trainable: variable nodes in the collection "trainable_variables"; None without one.
         signatures: by their keys.
         functions: FunctionDef messages, still to be decoded.
         train_ops: nodes in the collection "train_op".
-        assets: the file in the SavedModel's `assets` that each node is the path of, by the node.
+        assets: by node, the file in the SavedModel's `assets` whose path the node holds.
         rewired: nodes that differ from those in the file, see `migrate.graph.wrapped`.
-        calls: by name, the nodes that `migrate.graph.lowering` put others in the place of.
-        named: where the caller names the inputs, their tensors by name; there are no others.
-        admitted: absolute paths of the files elsewhere that the caller lets it have.
+        calls: by name, the nodes that `migrate.graph.lowering` replaced.
+        named: the inputs' tensors by name, if the caller names the inputs; there are no others.
+        admitted: absolute paths of files elsewhere that the caller allows it to read.
     """
 
     path: str
@@ -104,7 +103,7 @@ class Graph(NamedTuple):
     admitted: FrozenSet[str] = frozenset()
 
     def beyond(self, edge: Edge, through: Container[str]) -> Edge:
-        """The tensor that `edge` is once the ops in `through` are skipped, by their first inputs.
+        """The tensor that `edge` passes on: the ops in `through` are skipped, by their first input.
 
         Raises:
             BadInput: they form a cycle.
@@ -113,7 +112,7 @@ class Graph(NamedTuple):
         return end
 
     def ends(self, through: Container[str]) -> Ends[Edge]:
-        """`beyond`, to ask of many tensors: a way is walked once."""
+        """`beyond` for many tensors: every path is walked once."""
         return Ends(lambda one: self.handed(one, through), self.path)
 
     def handed(self, edge: Edge, through: Container[str]) -> Optional[Edge]:
@@ -122,7 +121,7 @@ class Graph(NamedTuple):
         return node.inputs[0] if node is not None and node.op in through and node.inputs else None
 
     def behind(self, names: List[str]) -> Iterator[Node]:
-        """The nodes of these names, and all that their values are computed from."""
+        """The nodes of these names, and all nodes that their values are computed from."""
         found = reachable(names, lambda name: [one for one, _ in self.nodes[name].inputs])
         return (self.nodes[name] for name in found)
 
@@ -131,7 +130,7 @@ def read_graph(path: str) -> Graph:
     """The graph of a MetaGraph, a GraphDef or a SavedModel: the one tagged "train", or the first.
 
     Raises:
-        BadInput: the file has none.
+        BadInput: the file holds none.
     """
     with open_file(path) as file:
         if not 0 < file.size <= _MAX_META:
@@ -198,9 +197,12 @@ def _read_graph_def(data: memoryview, path: str) -> Graph:
 
 
 def _is_graph_def(data: memoryview, path: str) -> bool:
-    """Whether it is a GraphDef, which has a node in each field 1, rather than a MetaGraphDef, whose
-    only field 1 says what the graph is. In field 2 a node has the name of its op, and the other the
-    definitions of ops."""
+    """Whether it is a GraphDef rather than a MetaGraphDef.
+
+    Nothing in the bytes names the type. Field 1 is a node in a GraphDef; in a MetaGraphDef it is
+    the one MetaInfoDef. Field 2 of a node is the name of its op, that of a MetaInfoDef a list of op
+    definitions.
+    """
     first = [value for field, value in fields(data, path) if field == 1]
     if len(first) != 1:
         return len(first) > 1
@@ -209,7 +211,7 @@ def _is_graph_def(data: memoryview, path: str) -> bool:
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:
-    """The bytes of a MetaGraphDef; only a SavedModel starts with a number, that of its schema."""
+    """The bytes of a MetaGraphDef. Only a SavedModel starts with a number, its schema version."""
     parts = [(field, value) for field, value in fields(data, path) if field in (1, 2)]
     if not any(field == 1 and isinstance(value, int) for field, value in parts):
         return data
@@ -230,7 +232,7 @@ def _tags(meta_graph: memoryview, path: str) -> List[str]:
 
 
 def read_node(data: memoryview, path: str) -> Node:
-    """A NodeDef; in a function its inputs have a form of their own, see migrate.graph.functions."""
+    """A NodeDef; in a function its inputs are written differently, see migrate.graph.functions."""
     name, op = "", ""
     inputs: List[Edge] = []
     controls: List[str] = []
@@ -331,13 +333,13 @@ def _saver_scope(data: memoryview, path: str) -> Optional[str]:
 
 @contextlib.contextmanager
 def explained(graph: Graph, node: Optional[Node] = None) -> Iterator[None]:
-    """Runs what reads `node`, or many of them.
+    """A context in which `node`, or many nodes, are read.
 
     A foreign graph may have a string where a number belongs, a list that is too short, a constant
-    op that fails. Handlers, finders of layers, folding and lowering do not ask for each.
+    op that fails. Handlers, finders of layers, folding and lowering do not check each case.
 
     Raises:
-        BadInput: in place of what Python or torch raises of values that do not fit.
+        BadInput: in place of the exception that Python or torch raises for values that do not fit.
     """
     try:
         yield

@@ -10,7 +10,7 @@ from semisync.common.tensor_names import of_edge
 
 
 class Op:
-    """A node and what it says of itself.
+    """A node and its attributes.
 
     name    of the node, "user/pull"
     kind    of the op, "AcmePull"
@@ -23,7 +23,7 @@ class Op:
 
     @property
     def inputs(self) -> Tuple[str, ...]:
-        """See the class; without those that it only waits for."""
+        """See the class; control inputs are not among them."""
         return tuple(of_edge(edge) for edge in self._node.inputs)
 
     def source(self, number: int) -> Op:

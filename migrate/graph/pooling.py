@@ -12,7 +12,7 @@
 1. The vectors are followed from the gather, through nodes that only pass them on, reorder or repeat
    them, to those that compute with them. Gradients, shapes and summaries do not count.
 2. A table may be looked up in several places. If they do not agree, nothing is chosen.
-3. A sum whose axis or rank the graph does not tell is "unknown".
+3. A sum whose axis or rank is not in the graph is "unknown".
 
 Source: tensorflow/python/ops/embedding_ops.py of 1.15 and 2.21.
 """
@@ -71,14 +71,14 @@ class Use(NamedTuple):
 
 
 def without_kernel(pooling: Optional[str], weighted: bool) -> Optional[str]:
-    """What to do about a pooling of TensorFlow that TorchRec lacks; None for the others."""
+    """Advice on a pooling of TensorFlow that TorchRec lacks; None for the others."""
     if pooling == "sqrtn":
         return _SQRTN
     return _WEIGHTED_MEAN if pooling == "mean" and weighted else None
 
 
 def find_poolings(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, List[Use]]:
-    """What becomes of the vectors of each variable, by its name in the checkpoint: one Use per
+    """How the vectors of each variable are pooled, by its name in the checkpoint: one Use per
     combiner, in the order of the graph. Variables that are not looked up have none."""
     consumers = consumers_of(graph)
     poolings: Dict[str, Dict[Tuple[str, bool], Use]] = {}
@@ -100,7 +100,7 @@ def _uses(graph: Graph, gather: Node, consumers: Consumers) -> Iterator[Use]:
     pending, seen = [gather.name], {gather.name}
     while pending:
         for user, position in _users(pending.pop(), consumers):
-            repeats = user.op == "GatherV2" and position == 0  # the distinct ids' to all ids'
+            repeats = user.op == "GatherV2" and position == 0  # distinct ids to all ids
             if user.op in _THROUGH or repeats:
                 if user.name not in seen:
                     seen.add(user.name)
@@ -119,7 +119,7 @@ def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
 
 
 def _use(graph: Graph, user: Node, position: int, consumers: Consumers) -> Use:
-    """What `user` makes of the vectors, which are its input number `position`."""
+    """How `user` pools the vectors, which are its input number `position`."""
     if position == 0 and user.op in SEGMENTS:
         return Use(SEGMENTS[user.op], False, user.name)
     if position == 0 and user.op == "SegmentMean":
@@ -136,7 +136,7 @@ def _use(graph: Graph, user: Node, position: int, consumers: Consumers) -> Use:
 
 
 def _divided(graph: Graph, segments: Node, consumers: Consumers) -> str:
-    """The combiner of a sum by segments: its divisor tells it."""
+    """The combiner of a sum by segments, by its divisor."""
     kinds: Set[str] = set()
     for user, position in _users(segments.name, consumers):
         divisor = _divisor(graph, user) if user.op in _DIVISIONS and position == 0 else None

@@ -18,7 +18,7 @@ _DENSE = {"MutableDenseHashTable", "MutableDenseHashTableV2"}
 
 
 def find_sentinels(graph: Graph) -> Dict[str, Sentinels]:
-    """By the name of the table, which is that of its keys without `-keys`."""
+    """The sentinels by the name of the table, that is the name of its keys without `-keys`."""
     return {
         name: _sentinels(graph, table) for table, name in saved_tables(graph) if table.op in _DENSE
     }

@@ -8,22 +8,22 @@ from migrate.optimizers.slots import DEFAULT_NAMES, Slots, slot_of
 
 
 class SlotOwners:
-    """The slots of each variable, and what slots are called.
+    """The slots of each variable, and the names of slots.
 
     by_variable  variable -> its slots
     owners       slot -> its variable
-    conflicts    variable that has slots of another optimizer too -> which, in a sentence
+    conflicts    variable with slots of a second optimizer -> a sentence that names it
     """
 
     def __init__(self) -> None:
         self.by_variable: Dict[str, Slots] = {}
         self.owners: Dict[str, str] = {}
         self.conflicts: Dict[str, str] = {}
-        self._names = dict(DEFAULT_NAMES)  # what is before _k -> the optimizer
+        self._names = dict(DEFAULT_NAMES)  # name without _k -> the optimizer
         self._learned: Dict[str, Slots] = {}
 
     def learn(self, leaf: str, slots: Slots) -> None:
-        """Takes slots named .../`leaf` for that optimizer's, unless two optimizers use the name."""
+        """Records `leaf` as a name of that optimizer's slots, unless two optimizers use it."""
         known = self._learned.get(leaf)
         if known is not None and known.optimizer != slots.optimizer:
             self._names.pop(leaf, None)
@@ -36,7 +36,7 @@ class SlotOwners:
         return slot_of(leaf, self._names)
 
     def learned(self, leaf: str) -> Optional[Slots]:
-        """What `learn` was told of slots whose names end with `leaf`, or with `leaf` before _k."""
+        """The slots that `learn` recorded for names that end with `leaf`, or with `leaf` and _k."""
         return self._learned.get(leaf if leaf in self._names else leaf.rpartition("_")[0])
 
     def join(self, variable: str, slots: Slots) -> None:

@@ -5,9 +5,9 @@
                    8 string_val, 9 scomplex_val, 10 int64_val, 11 bool_val, 13 half_val,
                    16 uint32_val, 17 uint64_val}
 
-The values stand in `tensor_content` as they lie in memory, or in the list of their type, whose last
-value stands for all that are missing; an empty list is zeros. One value for all, of whatever shape,
-is a view of that value: it costs nothing, see `is_spread`.
+The values are in `tensor_content`, as they lie in memory, or in the list of their type, whose last
+value repeats for all that are missing; an empty list means zeros. If one value fills the whole
+shape, the array is a view of that value and takes no memory, see `is_spread`.
 Source: tensorflow/core/framework/tensor.proto and tensor_util.MakeNdarray
 """
 
@@ -24,9 +24,9 @@ from migrate.graph.attributes import shape_of
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
 
-# How many values the last one of several stands for: of each, or in all if that is more.
+# The size of a constant whose last value repeats: per value in the file, or in all if more.
 _MOST_EACH, _MOST_FEW = 1 << 10, 1 << 14
-_MOST_VALUES = 1 << 58  # that an array can count
+_MOST_VALUES = 1 << 58  # the most that an array can index
 _FIXED = {5: "<f4", 6: "<f8"}  # lists of little-endian numbers, by their field
 _VARINTS = {7, 10, 11, 13, 16, 17}
 _STRINGS = 8
@@ -67,14 +67,14 @@ def _array(tensor: memoryview, name: str, path: str) -> numpy.ndarray:
 
 
 def is_spread(array: numpy.ndarray) -> bool:
-    """Whether one value of the file stands for several in a constant."""
+    """Whether one value in the file fills the whole constant."""
     return array.size > 1 and 0 in array.strides
 
 
 def _content(
     parts: Dict[int, List[Value]], array: numpy.dtype, count: int, name: str, path: str
 ) -> numpy.ndarray:
-    """The values that the file has."""
+    """The values in the file."""
     if 4 in parts:
         content = bytes(message(parts[4][0], path))
         if len(content) != count * array.itemsize:
@@ -103,7 +103,7 @@ def _listed(
         if field in _VARINTS:
             whole = [one for value in values for one in numbers(value, path)]
             bits = numpy.array([one & 0xFFFFFFFFFFFFFFFF for one in whole], "<u8")
-            if array.kind == "f":  # half precision travels as its bits
+            if array.kind == "f":  # half_val holds 16 bits in an int32
                 return bits.astype(f"<u{array.itemsize}").view(array)
             return bits.astype(array)
     return None

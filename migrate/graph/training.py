@@ -1,15 +1,15 @@
-"""What trained each variable of a checkpoint: its optimizer, slots and hyperparameters.
+"""How each variable of a checkpoint was trained: its optimizer, slots and hyperparameters.
 
 1. The training ops of the MetaGraph name them exactly, whatever they are called
    (`migrate.graph.updates`).
 2. The object graph of an object-based checkpoint names the owner of a slot, `.OPTIMIZER_SLOT`; the
-   slot's full name or its own tells the optimizer.
+   slot's full name or its own shows the optimizer.
 3. Names are the fallback, `<variable>/<optimizer>` and `<variable>/<optimizer>_k`, also below the
    variable_scope in which `minimize` ran, `<scope>/<variable>/<optimizer>`.
-4. What a step counts with, the global step and Adam's powers, the MetaGraph's steps tell as well
-   (`migrate.graph.changes`); names and types are the fallback, which is said as a guess.
+4. The counters of a step, such as the global step and Adam's powers, are found in the MetaGraph's
+   steps (`migrate.graph.changes`); names and types are the fallback, which is reported as a guess.
 
-What looks like a slot and belongs to nothing is an orphan, of which the plan says so.
+A tensor that looks like a slot and belongs to no variable is an orphan, and the plan reports it.
 """
 
 from __future__ import annotations
@@ -55,19 +55,18 @@ _COUNTS = re.compile(r"global_step|beta\d_power(_\d+)?")  # last parts of names
 
 
 class Training(NamedTuple):
-    """What is known of the optimizers of a checkpoint's variables.
+    """The optimizers of a checkpoint's variables, as far as they are known.
 
     Attributes:
         slots: by variable.
         orphans: tensors that look like slots -> what they look like.
-        lacking: variables that the graph trains with slots that are not there -> the optimizer.
-        guessed: variables whose slots have the name of a training op's, but no such op of their
-            own.
+        lacking: variables that the graph trains, but whose slots are missing -> the optimizer.
+        guessed: variables without a training op, whose slots are named like those of another's op.
         by_hand: variables that the graph trains by ops of no known form, and that have no slots.
         keras: variables whose slots are those of Keras's Adam.
         conflicts: sentences: which variables have slots of a second optimizer, left out here.
         counters: scalars that a step counts with, such as the global step and Adam's powers.
-        likely: those of `counters` that their names and types alone tell.
+        likely: those of `counters` that are guessed by names and types alone.
     """
 
     slots: Dict[str, Slots]
@@ -89,7 +88,7 @@ class Training(NamedTuple):
         }
 
     def notes(self) -> List[str]:
-        """What was not found of the optimizers' state."""
+        """Sentences on state of the optimizers that was not found."""
         notes = list(self.conflicts)
         if self.orphans:
             reasons = dict.fromkeys(self.orphans.values())
@@ -135,7 +134,7 @@ def find_training(
     left_out: Callable[[str], bool] = lambda name: False,
     conflicts: bool = False,
 ) -> Training:
-    """What the MetaGraph, the object graph and the names say, in this order.
+    """The optimizers by the MetaGraph, the object graph and the names, in this order.
 
     Args:
         left_out: whether the caller leaves a tensor out; it is not a slot then.
@@ -161,7 +160,7 @@ def find_training(
 
 
 class _Finder:
-    """Collects from one source after another; what an earlier one has said stands."""
+    """Collects from one source after another; an earlier one takes precedence."""
 
     def __init__(self, checkpoint: Checkpoint, left_out: Callable[[str], bool]) -> None:
         self._checkpoint = checkpoint
@@ -200,8 +199,8 @@ class _Finder:
     def add_changes(
         self, graph: Graph, updates: Iterable[VariableUpdate], stored: Mapping[str, str]
     ) -> None:
-        """Adds what each step counts, and trains by none of the updates; `stored` has variables'
-        names in the checkpoint by node."""
+        """Adds the counters of the steps, and the variables that none of the updates trains, but a
+        step does; `stored` has variables' names in the checkpoint by node."""
         changes = find_changes(graph)
         if changes.written:
             self._told.update(stored.values())
@@ -218,7 +217,7 @@ class _Finder:
             self._counters.add(name)
 
     def _looks_like_counter(self, name: str) -> bool:
-        """Whether a scalar of which no graph that trains says anything is one by name or type."""
+        """Whether a scalar is a counter by name or type, if it is in no graph that trains."""
         info = self._checkpoint[name]
         known = self._counters | self._told | self._slots.owners.keys()
         if info.shape or name in known or name in self._slots.by_variable:
@@ -262,14 +261,14 @@ class _Finder:
     def add_unknown(
         self, updates: Iterable[Tuple[str, str, str]], stored: Mapping[str, str]
     ) -> None:
-        """What ops that are not known read beside the variable, in its shape."""
+        """The tensors of a variable's shape that unknown training ops read beside it."""
         for variable, other, op in updates:
             names = stored.get(variable), stored.get(other)
             if names[0] is not None and names[1] is not None and self._fits(names[0], names[1]):
                 self._orphans[names[1]] = f"are read by {op}, which is not known here"
 
     def add_objects(self) -> None:
-        """The object graph; its slots never have an owner by names."""
+        """Adds the slots of the object graph; these are never assigned an owner by name."""
         graph = self._checkpoint.objects()
         for key, (variable, name) in graph.slots.items():
             if key in self._slots.owners or key not in self._checkpoint or self._left_out(key):
@@ -290,11 +289,11 @@ class _Finder:
                 self._orphans[key] = "are variables of an optimizer of Keras"
 
     def add_named(self, stored: Mapping[str, str]) -> None:
-        """Names.
+        """Adds the slots that their names identify.
 
         Args:
-            stored: what variables are called, in the graph or in the checkpoint, -> their names
-                in the checkpoint.
+            stored: names of variables, in the graph or in the checkpoint -> those in the
+                checkpoint.
         """
         below_scope: List[Tuple[str, str, str]] = []
         explained = set(self._slots.by_variable)
@@ -346,7 +345,7 @@ class _Finder:
             self._slots.join(variable, Slots(optimizer, {k: name}, values))
 
     def _fits(self, variable: str, slot: str) -> bool:
-        """Whether both are there, of floats and of one shape; a slot may have more precision."""
+        """Whether both exist, are floats and have one shape; a slot may have more precision."""
         infos = self._checkpoint.get(variable), self._checkpoint.get(slot)
         if infos[0] is None or infos[1] is None or infos[0].shape != infos[1].shape:
             return False
@@ -354,7 +353,7 @@ class _Finder:
 
 
 def _power(graph: Graph, update: VariableUpdate, stored: Mapping[str, str]) -> Optional[str]:
-    """The scalar that tells how many updates there were, by its name in the checkpoint."""
+    """The scalar that counts the updates, by its name in the checkpoint."""
     count = update.optimizer.steps
     edge = update.inputs.get(f"{count.decay}_power") if count is not None else None
     node = origin(graph, edge) if edge is not None else None

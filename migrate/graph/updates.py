@@ -12,7 +12,7 @@
 
 An input is followed back through ops that only pass a value on to the variable node that it comes
 from. A hyperparameter that is not a constant, since a schedule or a placeholder feeds it, is None.
-Which ops and formulas there are, the records of `migrate.optimizers` say.
+The ops and formulas are in the records of `migrate.optimizers`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _DECAYED = ("Mul", "decay", "slot")
 
 
 class VariableUpdate(NamedTuple):
-    """What some nodes of a graph do to a variable by an optimizer.
+    """The update of a variable by an optimizer.
 
     Attributes:
-        variable, slots: variable nodes; the slots in the order that their names count.
+        variable, slots: variable nodes; the slots in the order of the numbers in their names.
         hyperparameters: None for one that is not a constant.
         node: the one that changes the variable.
-        inputs: hyperparameters, and what else the formula reads: by their names in the record, of
-            an input of the op that is not a hyperparameter by the op's, "beta1_power".
-        gradient: what the formula calls g; None where it was not found.
-        indices: the rows that it is of, or their ids; None: of all.
+        inputs: hyperparameters and further operands of the formula, by their names in the record;
+            an input of the op that is not a hyperparameter by the op's name, "beta1_power".
+        gradient: g in the formula; None where it was not found.
+        indices: of the rows that the gradient belongs to, or their ids; None: all rows.
         by_id: whether they are ids.
     """
 
@@ -65,12 +65,12 @@ class VariableUpdate(NamedTuple):
 
 
 def find_updates(graph: Graph) -> List[VariableUpdate]:
-    """Each update of a variable that has slots; of an op that is not known none."""
+    """Each update of a variable that has slots; unknown ops are left out."""
     return [*_by_one_op(graph, TRAINING_OPS), *_by_several_ops(graph)]
 
 
 def every_update(graph: Graph) -> List[VariableUpdate]:
-    """Those of `find_updates`, and each by an optimizer without slots."""
+    """The updates of `find_updates`, and those by an optimizer without slots."""
     slotless = [*_by_one_op(graph, SLOTLESS_OPS), *_descents_of_rows(graph)]
     return [*find_updates(graph), *slotless]
 
@@ -124,8 +124,8 @@ def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[Variab
 
 
 def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
-    """ScatterSub(w, ids, g lr) and ResourceScatterAdd(w, ids, -g lr), which 1.15 gives an lr of
-    its own, for each part of a table."""
+    """ScatterSub(w, ids, g lr) and ResourceScatterAdd(w, ids, -g lr); 1.15 makes an lr constant for
+    each part of a table."""
     constants: Dict[Tuple[str, float], Edge] = {}
     for node in graph.nodes.values():
         negated = node.op == "ResourceScatterAdd"
@@ -170,8 +170,8 @@ def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
 def _by_first_constants(
     update: VariableUpdate, constants: Dict[Tuple[str, float], Edge]
 ) -> VariableUpdate:
-    """The update with one tensor for each number: what is composed of several ops makes a constant
-    of it for every variable."""
+    """The update with one tensor per number: an optimizer composed of several ops makes the same
+    constant anew for every variable."""
     inputs = dict(update.inputs)
     for name, value in update.hyperparameters.items():
         if value is not None and name in inputs:
@@ -180,7 +180,7 @@ def _by_first_constants(
 
 
 def _subtracted(graph: Graph, node: Node) -> Optional[Edge]:
-    """What `node` subtracts from the variable that is its first input."""
+    """The tensor that `node` subtracts from the variable that is its first input."""
     if node.op in {*SUBTRACTS, *_MOVES_ROWS}:
         return node.inputs[-1]
     value = graph.nodes[node.inputs[1][0]] if node.op in SETS else node
@@ -231,7 +231,7 @@ def _update(
 def _is_of(
     graph: Graph, matched: Matched, variable: str, values: Mapping[str, Optional[float]]
 ) -> bool:
-    """Whether what the formula calls the variable is this one, and "1 - b" what b leaves of 1."""
+    """Whether the formula's variable is this one, and its "1 - b" is 1 minus its b."""
     for name, edge in matched.items():
         if name == "variable" and origin(graph, edge) != variable:
             return False
@@ -243,7 +243,7 @@ def _is_of(
 def _written_rows(
     graph: Graph, slot: str, composed: Composed, consumers: Consumers
 ) -> Tuple[Optional[Edge], Optional[Edge]]:
-    """(gradient, indices) of what is added to rows of the slot, or put in their place."""
+    """(gradient, indices) of the values that are added to rows of the slot, or replace them."""
     for user, position in reached(slot, consumers, _OF_SLOT):
         if user.op in _ADDS_ROWS | _WRITES_ROWS and position == 0 and len(user.inputs) > 2:
             for matched in matches(graph, user.inputs[2], composed.added):
@@ -254,7 +254,7 @@ def _written_rows(
 def _slot(graph: Graph, edge: Edge, rows: bool, consumers: Consumers) -> Optional[str]:
     """The variable whose new value, or whose new rows, `edge` is."""
     variable = origin(graph, edge, _OF_ROWS if rows else _OF_SLOT)
-    if variable is None and rows:  # what is about to be written, not read again
+    if variable is None and rows:  # the value to be written, not a later read
         for user, position in consumers.get(edge[0], ()):
             if user.op in _WRITES_ROWS and position == len(user.inputs) - 1:
                 return origin(graph, user.inputs[0])

@@ -1,11 +1,12 @@
 """The graph of a job that `semisync.GlobalBatchOptimizer` wraps, as if nothing wrapped it.
 
-Its training ops take what the chief makes of the batches of all workers. By what the job notes
-(`semisync.common.plain_step`) they take what the plain job's take: gradients and hyperparameters of
-one batch. Nodes whose work the plain job does not do stay, and nothing that trains depends on them.
+Its training ops take tensors that the chief makes from the batches of all workers. The job records
+in the graph (`semisync.common.plain_step`) which tensors the plain job's ops take: gradients and
+hyperparameters of one batch. The ops take those instead. Nodes that the plain job lacks stay, but
+nothing that trains depends on them.
 
-A graph without such notes, as earlier versions write it, stays as it is, and training on from it is
-refused.
+A graph without such records, as earlier versions write it, stays as it is, and training on from it
+is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ STAGED = "OrderedMapUnstage"  # the op by which the chief takes what a worker ha
 
 
 def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> Dict[str, Any]:
-    """Of the nodes by name those that the plain job has otherwise, as it has them.
+    """The nodes, by name, that differ in the plain job, in the plain job's form.
 
     Args:
         nodes: each a `migrate.graph.metagraph.Node`.
@@ -47,13 +48,13 @@ def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> 
 
 
 def own_scopes(nodes: Mapping[str, Any]) -> Tuple[str, ...]:
-    """How the names of the wrapper's own ops begin; none of what enters there is a job's input."""
+    """The prefixes of the wrapper's own ops; a placeholder among them is no input of the job."""
     scopes = {node.name.rpartition("/")[0] for node in nodes.values() if node.op == STAGED}
     return tuple(scope + "/" for scope in sorted(scopes) if scope)
 
 
 def refuse_untold(path: str) -> BadInput:
-    """The error for a wrapped job's graph that does not note the plain job's step."""
+    """The error for a wrapped job's graph that does not record the plain job's step."""
     return BadInput(
         f"{path} is the graph of a job whose optimizer semisync wraps, and does not tell the step "
         "of one batch: an earlier version built it, some variables are trained asynchronously, or "
@@ -63,6 +64,6 @@ def refuse_untold(path: str) -> BadInput:
 
 
 def _is_whole(nodes: Mapping[str, Any], step: PlainStep) -> bool:
-    """Whether the graph has all that the step is made of; an export may have left out some."""
+    """Whether the graph has all nodes of the step; an export may have left out some."""
     ops = [name for names in step.waits.values() for name in names]
     return all(name in nodes for name in ops + [split(own)[0] for own in step.tensors.values()])

@@ -41,7 +41,7 @@ def initializer(variable: str) -> str:
 
 
 def first_value(graph: Graph, variable: str) -> Optional[Edge]:
-    """What its initializer gives a variable; None if it has none."""
+    """The initial value of a variable; None if it has no initializer."""
     node = graph.nodes.get(initializer(variable))
     if node is None or node.op not in SETS or len(node.inputs) < 2:
         return None

@@ -1,8 +1,9 @@
-"""What a graph takes and gives: the tensors that can be fed, and those that are likely scores.
+"""A graph's inputs and outputs: the tensors that can be fed, and those that are likely scores.
 
 1. `feeds`: placeholders, the outputs of iterators and queues, and serialized Examples, each with
-   what reads it: variables, features, or a loss as its labels.
-2. `outputs`: what the losses compare with labels, and sigmoids and softmaxes that end the model.
+   its readers: variables, features, or a loss that takes it as labels.
+2. `outputs`: the tensors that losses compare with labels, and the sigmoids and softmaxes that end
+   the model.
 
 The training half of the graph (name scopes called "gradients") and the Saver's part are left out.
 """
@@ -32,13 +33,13 @@ class Interface(NamedTuple):
 
 
 def label_feed(graph: Graph) -> Optional[str]:
-    """The tensor that is fed what the graph's losses compare with; None where it is not one."""
+    """The tensor that feeds the labels of the graph's losses; None if there is not exactly one."""
     fed = [feed for feed in find_interface(graph).feeds if feed.labels_of]
     return fed[0].name if len(fed) == 1 else None
 
 
 def find_interface(graph: Graph) -> Interface:
-    """What can be fed into the graph, and its likely outputs."""
+    """The graph's possible feeds and likely outputs."""
     walks = Walks(graph)
     fed = feeds(walks)
     return Interface(walks, fed, outputs(walks, fed))

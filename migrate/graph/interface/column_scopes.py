@@ -1,17 +1,17 @@
-"""What features are called, guessed from the scopes that feature columns open.
+"""Feature names, guessed from the scopes that feature columns open.
 
-A column does what it does in a scope of its own name, below the layer's:
+A column adds its ops in a scope of its own name, below the layer's:
 
     input_layer/C1_embedding/to_sparse_input/...      reads C1
     linear_model/age_bucketized_X_city/...            reads age and city, or either
     linear_model/tags_weighted_by_scores/...          reads tags and scores
     input_layer/NAMES_shared_embedding/C2_shared_embedding/...   reads C2
 
-1. A tensor is one of the features that each scope names which reads it, or reads what is computed
-   from it alone.
-2. A name that only one tensor can have is no other's.
-3. tf.data flattens a mapping by its sorted keys. Where the names that are found so stand in that
-   order, the rest is decided by it.
+1. If a scope reads a tensor, or values computed from that tensor alone, then the tensor is one of
+   the features that the scope names.
+2. A name that only one tensor can have belongs to no other.
+3. tf.data flattens a mapping by its sorted keys. If the names found by 1 and 2 are in that order,
+   it decides the rest.
 
 Source: tensorflow/python/feature_column/feature_column_v2.py, the columns' `name`
 """
@@ -35,13 +35,13 @@ _SEVERAL = re.compile(r"_X_|_weighted_by_")
 _NUMBER = re.compile(r"_\d+$")
 _OF_COLUMNS = {"to_sparse_input", "weighted_sum", "Reshape/shape"}  # ops of columns, by their names
 _LOOKUP = re.compile(r"(.*/)?embedding_lookup(_sparse)?(_\d+)?")  # TensorFlow's own scopes
-_ENOUGH = 3  # names in their order, before the order decides others
+_ENOUGH = 3  # names that must already be in order before the order decides others
 
 _Sources = Dict[str, Optional[Edge]]
 
 
 def guessed_names(graph: Graph, edges: Sequence[Edge]) -> Dict[Edge, str]:
-    """The names of those of `edges`, the components of one structure, that have only one."""
+    """The names of those of `edges`, the components of one structure, whose name is unambiguous."""
     nodes = [node for node in graph.nodes.values() if not GRADIENTS.search(node.name)]
     scopes = _columns(nodes)
     names = _possible(nodes, scopes, edges) if scopes else {}
@@ -56,7 +56,7 @@ def guessed_names(graph: Graph, edges: Sequence[Edge]) -> Dict[Edge, str]:
 
 
 def _columns(nodes: Sequence[Node]) -> Set[str]:
-    """The scopes of columns: below a layer of columns, with what only columns do."""
+    """The scopes of columns: below a layer of columns, with ops that only columns add."""
     inside: Dict[str, Set[str]] = {}
     for node in nodes:
         scope = _column_scope(node.name)
@@ -86,7 +86,8 @@ def _column_scope(node: str) -> str:
 def _possible(
     nodes: Sequence[Node], scopes: Set[str], edges: Sequence[Edge]
 ) -> Dict[Edge, Set[str]]:
-    """What each tensor may be, as the scopes say that read it; without those that none reads."""
+    """The names that each tensor may have by the scopes that read it; tensors that no scope reads
+    are left out."""
     sources = _sources(nodes, edges)
     delivered = set(edges)
     found: Dict[Edge, List[Set[str]]] = {}
@@ -120,7 +121,7 @@ def _features(scope: str, scopes: Set[str]) -> Set[str]:
     """The features that the scope of a column names.
 
     Args:
-        scopes: of all columns; one that was there before is numbered.
+        scopes: of all columns; a scope that is opened again gets a number.
     """
     column = scope.rpartition("/")[2]
     if _SHARED.search(column):
@@ -132,7 +133,7 @@ def _features(scope: str, scopes: Set[str]) -> Set[str]:
 
 
 def _keep_apart(names: Dict[Edge, Set[str]]) -> None:
-    """Takes a name that one tensor must have from the others."""
+    """Removes from all other tensors a name that one tensor must have."""
     changed = True
     while changed:
         changed = False
@@ -144,7 +145,7 @@ def _keep_apart(names: Dict[Edge, Set[str]]) -> None:
 
 
 def _keep_in_order(names: Dict[Edge, Set[str]]) -> None:
-    """Leaves each tensor the names between one of the tensor before and one of the tensor after."""
+    """Keeps those names of each tensor that sort between a name of the previous and of the next."""
     edges = sorted(names)
     for after, order in ((True, edges), (False, edges[::-1])):
         bound: Optional[str] = None

@@ -1,6 +1,6 @@
 """The features that a data set or a queue delivers, by the names under which they were parsed.
 
-tf.data and queues hand on flat lists of tensors; the names stay behind, with the parser:
+tf.data and queues deliver flat lists of tensors; only the parser knows the names:
 
     IteratorGetNext:k  <-  the data set that its iterator is made of, backwards
         Map            the function's k-th result, back to a parser in it, or to an argument, which
@@ -11,7 +11,8 @@ tf.data and queues hand on flat lists of tensors; the names stay behind, with th
         Batch, ...     the k-th component of the data set before
     QueueDequeue:k     the k-th tensor of each enqueue op of the queue, back to a parser
 
-On the way a tensor may be reshaped or cast, a sparse one serialized. Anything else has no name.
+In between a tensor may be reshaped or cast, and a sparse one serialized. Any other tensor has no
+name.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ _SAME = """
 _VIEWS = PASS | {"Cast", "DeserializeSparse", "ExpandDims", "Reshape", "Squeeze"}
 _SERIALIZED = {"SerializeManySparse", "SerializeSparse"}
 _MAX_STEPS = 64  # a chain of data sets or of views is short; a damaged graph may be circular
-_MAX_DATA_SETS = 1 << 16  # with their components: each may be zipped with itself, again and again
+_MAX_DATA_SETS = 1 << 16  # damaged graphs zip one with itself over and over
 
 Names = List[Optional[str]]
 
 
 def parsed_names(graph: Graph) -> Dict[Edge, str]:
-    """By the tensors that iterators and queues deliver, the names of the features that they are."""
+    """The feature names of the tensors that iterators and queues deliver."""
     search = _Search(graph)
     found: Dict[Edge, str] = {}
     for node in graph.nodes.values():
@@ -61,7 +62,7 @@ def parsed_names(graph: Graph) -> Dict[Edge, str]:
 
 
 def _agreed(several: Iterator[Names]) -> Names:
-    """What all sources of an iterator or a queue call its components."""
+    """The names of the components on which all sources of an iterator or a queue agree."""
     found = list(several)
     lengths = {len(names) for names in found}
     if len(lengths) != 1:
@@ -70,8 +71,10 @@ def _agreed(several: Iterator[Names]) -> Names:
 
 
 class _Search:
-    """Within a graph and the functions of its library. A place is the graph itself or a function,
-    whose arguments are what `bound` calls them."""
+    """A search in a graph and the functions of its library.
+
+    A place is the graph itself or a function, whose arguments have the names in `bound`.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -127,7 +130,7 @@ class _Search:
         bound: Mapping[str, Optional[str]],
         steps: int = _MAX_STEPS,
     ) -> Names:
-        """Those of the data set that a function returns."""
+        """The names of the components of the data set that a function returns."""
         if found is None or len(found.results) != 1:
             return []
         place = self._graph._replace(nodes=found.nodes)

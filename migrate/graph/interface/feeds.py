@@ -1,4 +1,4 @@
-"""The tensors that can be fed: what brings rows into a graph."""
+"""The tensors that can be fed, by which rows enter a graph."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Feed(NamedTuple):
             "queue" or "serialized".
         edges: the tensors.
         into: ops that take it, two at most.
-        read_by: variables that its values meet first.
-        labels_of: losses that compare with it.
+        read_by: the first variables that its values are combined with.
+        labels_of: losses that take it as labels.
         features: of serialized tf.train.Examples.
-        feature: what it is called where that is another name: the key of a SavedModel's signature,
+        feature: its name where that differs from the tensor's: the key of a SavedModel's signature,
             or the feature that an iterator delivers, see `migrate.graph.interface.names`.
         guessed: whether `feature` is a guess.
     """
@@ -68,7 +68,7 @@ def _called(feed: Feed, name: Optional[Name]) -> Feed:
 
 
 def _feeds(walks: Walks, inputs: Inputs) -> Iterator[Feed]:
-    """The feeds, still without what reads them; those of a parser are fed before it."""
+    """The feeds, still without their readers; a parser is fed by its serialized input."""
     of_wrapper = own_scopes(walks.nodes)
     for node in walks.nodes.values():
         if node.op in PARSING or node.name.startswith(of_wrapper):
@@ -100,7 +100,7 @@ def _with_readers(
     labels: Dict[Edge, List[str]],
     parsed: Dict[Edge, Tuple[Feature, ...]],
 ) -> Feed:
-    """The feed with what reads it; for a scalar, such as a rate, that would tell nothing."""
+    """The feed with its readers; a scalar's, such as a rate's, mean nothing and are left out."""
     of_losses: Dict[str, None] = {}
     variables: Dict[str, None] = {}
 

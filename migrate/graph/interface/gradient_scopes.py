@@ -1,13 +1,13 @@
-"""The calls of tf.gradients in a graph, and the loss that each is of.
+"""The calls of tf.gradients in a graph, and the loss of each.
 
-1. Every call has a name scope of its own, and all that it adds is in that scope. It begins with the
+1. Every call adds all its ops in a name scope of its own. It begins with the
    gradient of the loss by itself, Fill(Shape, 1): the 1 is called `grad_ys_0`, or, before 1.5,
    `Const`.
-2. What belongs to the gradient of an op NAME stands below NAME_grad in the scope. In a graph that
-   was imported under a scope the op is IMPORT/NAME, and its gradient IMPORT/gradients/NAME_grad.
-3. So the first users of the beginning say which op computes the loss, or, where a sum hands its
-   gradient on as it is, which ops are its terms; and the last ones which variable a gradient is
-   of: NAME reads it.
+2. The gradient of an op NAME is in the scope NAME_grad below it. In a graph that was imported under
+   a scope the op is IMPORT/NAME, and its gradient IMPORT/gradients/NAME_grad.
+3. So the first consumers of that 1 show which op computes the loss, or, where a sum passes its
+   gradient on unchanged, which ops are its terms; and the last ones show which variable a gradient
+   belongs to: NAME reads it.
 
 Source: tensorflow/python/ops/gradients_util.py
 """
@@ -23,14 +23,14 @@ from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 from semisync.common.walks import along, reachable
 
-# Ops that may hand the gradient of their output on to an input as it is, without a node of theirs.
+# Ops that may pass the gradient of their output on to an input unchanged, so without a node.
 _SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", FIND, "Sub"}
 _GRADIENT = "_grad/"  # ends the scope of an op's gradient
 _START = re.compile(r"((?:.*/)?)grad_ys_\d+")
 
 
 class GradientScopes:
-    """The calls by their scopes, "gradients/"; of each the nodes that it begins with."""
+    """The calls by their scopes, "gradients/", with the nodes that each begins with."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -45,11 +45,11 @@ class GradientScopes:
         self._prefixes = tuple(sorted(calls))
 
     def has(self, name: str) -> bool:
-        """Whether a node is of a call."""
+        """Whether a node belongs to a call."""
         return name.startswith(self._prefixes) if self._prefixes else False
 
     def scope_of(self, edge: Edge) -> str:
-        """The innermost scope that a gradient is from."""
+        """The scope of the innermost call that computes a gradient."""
         nodes = self._graph.nodes
         *_, name = along(
             edge[0],
@@ -62,7 +62,7 @@ class GradientScopes:
         """The tensor whose gradients a call computes.
 
         Raises:
-            BadInput: that cannot be told, or the graph lacks it.
+            BadInput: it cannot be determined, or the graph lacks it.
         """
         found, lacking = self._loss(scope)
         if lacking:
@@ -73,12 +73,12 @@ class GradientScopes:
         return found
 
     def losses(self) -> List[Edge]:
-        """Those of all calls, or what the gradients of one that the graph lacks go on to; BadInput
-        where that cannot be told."""
+        """The losses of all calls; for a loss that the graph lacks, the first tensor that its
+        gradients reach. Raises BadInput where a loss cannot be determined."""
         return [self._loss(scope)[0] for scope in self._prefixes]
 
     def _loss(self, scope: str) -> Tuple[Edge, str]:
-        """The loss, or the first tensor that its gradients go on to; and why it is not the loss."""
+        """The loss, or the first tensor that its gradients reach; and why that is not the loss."""
         users = consumers_of(self._graph)
         pending = list(self._starts[scope])
         seen: Set[str] = set(pending)
@@ -110,7 +110,7 @@ class GradientScopes:
         return (terms[0], 0), why
 
     def _total(self, scope: str, terms: Set[str], users: Consumers) -> Optional[str]:
-        """The nearest node that adds up `terms`, and nothing else that is differentiated."""
+        """The nearest node that adds up `terms` and no other differentiated tensor."""
         others = {self._differentiated(scope, name) for name in self._graph.nodes} - terms
 
         def sums(name: str) -> List[str]:
@@ -123,16 +123,16 @@ class GradientScopes:
         return None
 
     def _added(self, name: str, terms: Set[str]) -> Set[str]:
-        """What a node adds up, its sums among it; no sums within `terms`."""
+        """The terms that a node adds up, nested sums included; no sums within `terms`."""
         return set(reachable([name], lambda one: () if one in terms else self._summed(one)))
 
     def _summed(self, name: str) -> List[str]:
-        """What a node hands its gradient on to as it is."""
+        """The nodes to which a node passes its gradient unchanged."""
         node = self._graph.nodes[name]
         return [source for source, _ in node.inputs] if node.op in _SAME_GRADIENT else []
 
     def readers(self, gradient: Edge) -> List[Node]:
-        """The ops of whose inputs `gradient` is the gradient; none where that is not known."""
+        """The ops with `gradient` as the gradient of an input; none where that is not known."""
         scope = self.scope_of(gradient)
 
         def before(name: str) -> List[str]:
@@ -149,7 +149,7 @@ class GradientScopes:
         return [name for name in nodes if self._differentiated(scope, name) == op]
 
     def is_of(self, gradient: Edge, variable: str) -> bool:
-        """Whether `gradient` may be that of a variable: False if it is known to be another's."""
+        """Whether `gradient` may be a variable's: False if it is known to be another variable's."""
         readers = self.readers(gradient)
         read = [name for one in readers for name, _ in one.inputs]
         return not readers or variable in reachable(read, self._summed)

@@ -1,4 +1,4 @@
-"""Where the raw features enter a graph, of which type and shape, and what they are called.
+"""Where the raw features enter a graph, and their names, types and shapes.
 
     Placeholder                         its name; tf.sparse_placeholder's three are one feature,
                                         without a name too, see `sparse_placeholders`
@@ -10,8 +10,8 @@
     Fed                                 NAME:k; no op of TensorFlow's: what
                                         `migrate.model.inputs.cut_at` makes
 
-What the caller or a SavedModel's signature calls otherwise has that name, see `signatures`; what an
-iterator or a queue delivers that of the feature that it is, where the graph has it, see `names`.
+A name from the caller or a SavedModel's signature comes first, see `signatures`; a tensor that an
+iterator or a queue delivers has its feature's name, if the graph contains it, see `names`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Input(NamedTuple):
     """One feature.
 
     Attributes:
-        part: which of a sparse one's three; None: it is dense.
-        optional: a default stands in for it.
-        tensors: those of the graph that bring it, one, or indices, values and dense_shape.
+        part: which of a sparse feature's three tensors; None: it is dense.
+        optional: it has a default.
+        tensors: the graph's tensors for it: one, or indices, values and dense_shape.
         guessed: whether the name is a guess, see `migrate.graph.interface.names`.
     """
 
@@ -60,7 +60,7 @@ def is_input(node: Node) -> bool:
 
 
 def brings(node: Node) -> bool:
-    """Whether that comes from what is before it: a reader, a queue, a parser."""
+    """Whether a node brings features from a node before it: a reader, a queue, a parser."""
     return node.op in PARSING | DESERIALIZES or _DELIVERING.fullmatch(node.op) is not None
 
 
@@ -86,7 +86,7 @@ class Inputs:
         return found if called is None else found._replace(**called._asdict())
 
     def called(self, edge: Edge) -> Optional[Name]:
-        """What the caller, a signature or a data set calls what `edge` brings; None: none does."""
+        """The name of `edge` by the caller, a signature or a data set; None: it has none there."""
         key = self._keys.get(of_edge(edge))
         if key is not None:
             return Name(key.name, False)
@@ -95,7 +95,7 @@ class Inputs:
         return self._delivered.get(delivered)
 
     def brought_by(self, node: Node) -> List[Input]:
-        """The features that a node brings; of a sparse one its values, in the shape of its rows."""
+        """The features that a node brings; for a sparse one its values, with the shape of a row."""
         edges = [(node.name, output) for output in range(_outputs(self._graph, node))]
         found = [one for one in map(self.of, edges) if one is not None]
         dense = [one for one in found if one.part is None]
@@ -110,12 +110,12 @@ class Inputs:
 
 
 def _without(unnamed: Dict[str, Key], keys: Dict[str, Key]) -> Dict[str, Key]:
-    """Those of which the caller and the signatures call no tensor anything."""
+    """Those none of whose tensors has a name by the caller or a signature."""
     return {one: key for one, key in unnamed.items() if not keys.keys() & set(key.tensors)}
 
 
 def _outputs(graph: Graph, node: Node) -> int:
-    """How many of a node's outputs bring something."""
+    """How many of a node's outputs bring features."""
     if node.op in PARSING:
         return len(parsed_keys(graph, node))
     if _DELIVERING.fullmatch(node.op):
@@ -124,7 +124,7 @@ def _outputs(graph: Graph, node: Node) -> int:
 
 
 def _types(graph: Graph, node: Node) -> List[str]:
-    """Those of what an iterator or a queue delivers."""
+    """The data types of the tensors that an iterator or a queue delivers."""
     return dtypes(graph, node, "output_types") or dtypes(graph, node, "component_types")
 
 
@@ -155,7 +155,7 @@ def input_at(graph: Graph, edge: Edge) -> Optional[Input]:
 
 
 def _sparse_placeholder(graph: Graph, node: Node) -> Tuple[str, Optional[int]]:
-    """The feature and the part of it that a placeholder is; tf.sparse_placeholder makes three."""
+    """The feature of a placeholder, and which part it is; tf.sparse_placeholder makes three."""
     scope, _, last = node.name.rpartition("/")
     if last not in _PARTS or not _is_sparse_placeholder(graph, scope):
         return node.name, None

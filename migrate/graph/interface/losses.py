@@ -1,4 +1,4 @@
-"""The losses of a graph: what each compares with its labels.
+"""The losses of a graph, and the scores that each compares with labels.
 
 The ops that compute them identify them:
 
@@ -29,12 +29,12 @@ _CLIPPING = ADDS | {"ClipByValue", "Maximum", "Minimum", "Log", "Sub"}
 
 
 class Loss(NamedTuple):
-    """A loss and what it compares.
+    """A loss, its scores and its labels.
 
     Attributes:
         name: of the node that computes it.
         what: the scores are "logits", "probability" or "prediction".
-        labels: None if they cannot be told from weights.
+        labels: None if they cannot be distinguished from weights.
     """
 
     name: str
@@ -65,7 +65,7 @@ def _of(walks: Walks, node: Node) -> Iterator[Loss]:
 
 
 def _of_difference(walks: Walks, node: Node, difference: Node) -> Iterator[Loss]:
-    """The loss that `node` computes of what `difference` subtracts."""
+    """The loss that `node` computes from the operands of the subtraction `difference`."""
     scores, labels = sorted(difference.inputs, key=lambda edge: edge[0] not in walks.trained)
     if scores[0] in walks.trained and labels[0] not in walks.trained:
         origin, start = walks.origin(scores)
@@ -101,7 +101,7 @@ def _logits_of(walks: Walks, log1p: Node) -> Optional[Edge]:
 
 
 def _logistic(walks: Walks, node: Node) -> Iterator[Loss]:
-    """Of log(1 + exp(-y x)) in its forms: x depends on a variable, y does not."""
+    """The loss log(1 + exp(-y x)) in its forms: x depends on a variable, y does not."""
     inner: Optional[Node] = node
     for ops in (ADDS, {"Exp"}, {"Neg"}, {"Mul"}):
         sources = [] if inner is None else [walks.origin(edge)[0] for edge in inner.inputs]
@@ -156,7 +156,8 @@ def _clipped(walks: Walks, log: Node) -> Optional[Node]:
 
 
 def _is_share(walks: Walks, node: Node) -> bool:
-    """Whether a node divides what it reads by its sum, as Keras' categorical cross-entropy does."""
+    """Whether a node divides its input by that input's sum, as Keras' categorical cross-entropy
+    does."""
     total = _input(walks, node, 1, {"Sum"}) if node.op == "RealDiv" else None
     return total is not None and total.inputs[0] == node.inputs[0]
 
@@ -175,7 +176,7 @@ def is_joint(walks: Walks, node: Node) -> bool:
 
 
 def _input(walks: Walks, node: Optional[Node], place: int, ops: "set[str]") -> Optional[Node]:
-    """An input of the node that one of the ops computes."""
+    """An input of the node, if one of the ops computes it."""
     if node is None or place >= len(node.inputs):
         return None
     source = walks.graph.nodes.get(node.inputs[place][0])

@@ -1,9 +1,9 @@
-"""What to call the tensors that iterators and queues deliver.
+"""Names for the tensors that iterators and queues deliver.
 
-1. As the parser in the data set calls them, see `data_sets`.
-2. Else as the scopes of feature columns do, see `column_scopes`: a guess.
+1. The name in the data set's parser, see `data_sets`.
+2. Else the name in the scopes of feature columns, see `column_scopes`: a guess.
 3. Where the two differ, where two tensors would have one name, and where a placeholder has it, a
-   tensor keeps the name that it has in the graph.
+   tensor keeps its name in the graph.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""The tensors of a graph that are likely the scores, and which of them a model of it gives.
+"""The tensors of a graph that are likely scores, and those that a model of it returns.
 
-1. Of a frozen graph, which was cut at its outputs: what nothing reads.
-2. Else what the losses compare with what is fed, and the logits below; then sigmoids and softmaxes
-   that end the model, with theirs. For training alone are scores of a softmax within the batch,
-   what depends on sampled classes or on variables alone, and what a loss without labels is computed
-   from, such as the difference of two scores in log(sigmoid(better - worse)).
-3. If the graph trains by a loss that is not known, what that predicts with, see `prediction`.
+1. In a frozen graph, which was cut at its outputs: the tensors that nothing reads.
+2. Else the tensors that losses compare with fed ones, and their logits; then sigmoids and softmaxes
+   that end the model, with theirs. Left out, since they serve training alone: scores of a softmax
+   within the batch, tensors that depend on sampled classes or on variables alone, and the inputs of
+   a loss without labels, such as the difference of two scores in log(sigmoid(better - worse)).
+3. If the graph trains by an unknown loss, the tensor that it predicts with, see `prediction`.
 4. If there are none, every float tensor of more than one number that nothing reads and that depends
    on a feed and on a variable.
 
-The model gives the logits of the losses; if there are none, other logits; if none, the
-probabilities or predictions of the losses; then as 3, or as 4 of a graph that does not train. A
-probability of both of two tasks is an output beside those of the losses. If these are several, none
-is chosen.
+The model returns the logits of the losses; if there are none, other logits; if none, the
+probabilities or predictions of the losses; then those of 3, or those of 4 for a graph that does not
+train. The joint probability of two tasks is an output beside those of the losses. If there are
+several, none is chosen.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from semisync.common.walks import reachable
 _FLOATS = {"float16", "float32", "float64", "bfloat16"}
 _UPDATES = ("Apply", "Assign", "Resource", "Scatter", "SparseApply")  # how such ops' names begin
 _SAMPLERS = "CandidateSampler"  # how the names of ops that sample classes end
-_SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # give nothing
+_SILENT = {"Assert", "NoOp", "Print", "PrintV2"}  # have no output
 
 
 class Output(NamedTuple):
@@ -65,7 +65,7 @@ class Output(NamedTuple):
 
 
 def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
-    """Those that are chosen first; else in the order of the graph, those of losses first."""
+    """The likely outputs: chosen ones first, then those of losses, in the order of the graph."""
     if not any(node.op in VARIABLES for node in walks.graph.nodes.values()):
         ends = ((node, (node.name, 0)) for node in _ends(walks, feeds))
         return [_output(walks, node, edge, "end", "nothing reads it", True) for node, edge in ends]
@@ -99,9 +99,9 @@ def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
 def _given(
     walks: Walks, feeds: Sequence[Feed]
 ) -> Tuple[List[Loss], AbstractSet[str], AbstractSet[Edge]]:
-    """The losses that tell scores, the nodes that depend on sampled classes, and the scores of
-    losses whose labels depend on no value that is fed: those of a softmax within the batch, such as
-    its rows' numbers, depend on its size alone."""
+    """The losses that identify scores, the nodes that depend on sampled classes, and the scores of
+    losses whose labels depend on no fed value, but on the batch's size alone, as the row numbers in
+    a softmax within the batch do."""
     samplers = [node.name for node in walks.graph.nodes.values() if node.op.endswith(_SAMPLERS)]
     sampled = walks.downstream(edge for name in samplers for edge in walks.outputs(name))
     given = [loss for loss in losses(walks) if loss.scores[0] not in sampled]
@@ -119,9 +119,12 @@ def _of_rows(
     given: Sequence[Loss],
     trained: Sequence[Edge],
 ) -> Dict[Edge, Output]:
-    """Those that depend on more than variables and constants; without the sigmoids, and their
-    logits, of a trained loss that depends on nothing more than they do, and so on no labels. Labels
-    that are known tell otherwise; and where whole Examples are fed, the labels are among them."""
+    """The likely outputs that depend on rows, not on variables and constants alone.
+
+    Without the sigmoids, and their logits, of a trained loss that depends on no more inputs than
+    they do, and so on no labels; unless its labels are known, or lie within whole Examples that are
+    fed.
+    """
     likely = {edge: out for edge, out in likely.items() if _is_computed(walks, edge)}
     scores = [loss.scores for loss in given if loss.labels is not None]
     sigmoids = {edge for edge in likely if walks.graph.nodes[edge[0]].op == "Sigmoid"}
@@ -143,7 +146,7 @@ def _of_rows(
 
 
 def _is_computed(walks: Walks, edge: Edge) -> bool:
-    """Whether a tensor depends on rows, directly or by an assignment that it waits for."""
+    """Whether a tensor depends on rows, directly or through an assignment that it waits for."""
     nodes, still = walks.graph.nodes, {"Const", *VARIABLES}
     behind = reachable(
         [edge[0]], lambda name: [*(one for one, _ in nodes[name].inputs), *nodes[name].controls]
@@ -194,8 +197,10 @@ def _unread(walks: Walks, feeds: Sequence[Feed]) -> Iterator[Tuple[Edge, Output]
 
 
 def _ends(walks: Walks, feeds: Sequence[Feed]) -> List[Node]:
-    """The nodes that depend on what is fed and that nothing reads; without those that something
-    waits for, as the branches of a tf.cond do for its pivots, where there are others."""
+    """The nodes that depend on a feed and that nothing reads.
+
+    Nodes that others wait for, such as a tf.cond's pivots, count only if there are no others.
+    """
     fed = walks.downstream(edge for feed in feeds for edge in feed.edges)
     ends = [node for node in walks.nodes.values() if not walks.outputs(node.name)]
     ends = [node for node in ends if node.name in fed and node.op not in _SILENT]

@@ -1,12 +1,12 @@
-"""What a loss that its ops do not tell predicts with: what all of the model goes through before the
-labels do.
+"""The prediction in a loss of unknown form: the tensor that all of the model passes through before
+the labels join.
 
-1. Of a sum of numbers the term counts that depends on whatever the others depend on, and more: the
-   others are regularisation.
-2. On the way to that term some nodes cut the graph: all that depends on what is fed and on
-   variables, and every variable, goes through them.
-3. The prediction is the last of them that depends on no more of what is fed than the first does:
-   the labels come after it. Of a loss without labels, or of several tasks, nothing can be told.
+1. In a sum of numbers only the term counts that depends on all that the other terms depend on, and
+   more: the others are regularisation.
+2. Between the inputs and that term some nodes cut the graph: every path from a feed or a variable
+   passes through them.
+3. The prediction is the last of these cuts that depends on the same feeds as the first: the labels
+   come after it. A loss without labels, or of several tasks, has no prediction of this kind.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from semisync.common.walks import along, in_order
 _SUMS = {"Add", "AddN", "AddV2", *PASS}
 _SCALES = {"Mul", "RealDiv"}
 
-Fed = Dict[str, FrozenSet[Edge]]  # what is fed that a node depends on
+Fed = Dict[str, FrozenSet[Edge]]  # by node, the feeds that it depends on
 
 
 def prediction(walks: Walks, feeds: Sequence[Feed], loss: Edge) -> Optional[Edge]:
-    """The tensor that a loss predicts with; None where it cannot be told."""
+    """The tensor that a loss predicts with; None where it cannot be determined."""
     if loss[0] not in walks.nodes:
         return None
     reached = [(e, walks.downstream_of_values([e])) for feed in feeds for e in feed.edges]
@@ -52,7 +52,7 @@ def _term(walks: Walks, node: Node, fed: Fed) -> Optional[Node]:
 
 
 def _whole_terms(walks: Walks, node: Node, fed: Fed) -> Optional[List[str]]:
-    """The terms of a sum of numbers that depend on all that the others do; None of what is none."""
+    """The terms of a sum of numbers that depend on all that the others do; None if it is no sum."""
     if node.op not in _SUMS | _SCALES or output_shape(walks.graph, node, 0) != ():
         return None
     terms = [name for name in dict.fromkeys(_sources(walks, node)) if fed[name]]
@@ -63,9 +63,9 @@ def _whole_terms(walks: Walks, node: Node, fed: Fed) -> Optional[List[str]]:
 
 
 def _cuts(walks: Walks, order: Sequence[Node]) -> List[Node]:
-    """The nodes that everything goes through, in their order."""
+    """The nodes that every path passes through, in their order."""
     places = {node.name: place for place, node in enumerate(order)}
-    read: Dict[str, int] = {}  # where last
+    read: Dict[str, int] = {}  # the last reader of each node
     joined = 0  # where the last variable is
     for place, node in enumerate(order):
         for name in _sources(walks, node):
@@ -83,7 +83,7 @@ def _cuts(walks: Walks, order: Sequence[Node]) -> List[Node]:
 
 
 def _in_order(walks: Walks, term: Node, fed: Fed) -> List[Node]:
-    """The nodes up to `term` that depend on variables and on what is fed, each after its inputs."""
+    """The nodes up to `term` that depend on variables and on feeds, each after its inputs."""
 
     def before(name: str) -> List[str]:
         inputs = _sources(walks, walks.nodes[name])
@@ -93,6 +93,6 @@ def _in_order(walks: Walks, term: Node, fed: Fed) -> List[Node]:
 
 
 def _sources(walks: Walks, node: Node) -> List[str]:
-    """The nodes of the model's half that a node reads, but for a loop's round before."""
+    """The nodes of the model's half that a node reads, but for a loop's previous iteration."""
     names = [name for name, _ in node.inputs if name in walks.nodes]
     return [name for name in names if walks.nodes[name].op != "NextIteration"]

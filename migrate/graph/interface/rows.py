@@ -1,10 +1,10 @@
-"""How many rows a graph takes at a time where its inputs do not say so: that of a batch size in its
-code, as in tf.reshape(vectors, [BATCH_SIZE, -1]).
+"""The batch size that is fixed in a graph's code, not in its inputs, as in
+tf.reshape(vectors, [BATCH_SIZE, -1]).
 
-1. Every output has that many rows, by its shape in the graph. Of a loss, which is one number, what
-   the losses of the graph compare with labels tells.
-2. A reshape before it makes them of a tensor of any number of rows. Without one the first dimension
-   of an output, such as a mean over the batch, says nothing of rows.
+1. Every output has that many rows, by its shape in the graph. A loss is one number; instead of it
+   the tensors count that the graph's losses compare with labels.
+2. A reshape before the output makes that many rows from a tensor of any number of rows. Without one
+   the first dimension of an output, such as a mean over the batch, does not count rows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from migrate.graph.metagraph import Edge, Graph, Node
 
 
 def fixed_rows(graph: Graph, outputs: Sequence[Edge]) -> Optional[int]:
-    """The only number of rows of which the graph computes the outputs; None: there is none."""
+    """The only number of rows for which the graph computes the outputs; None: any number."""
     shapes = {edge: output_shape(graph, graph.nodes[edge[0]], edge[1]) for edge in outputs}
     edges = [edge for edge, shape in shapes.items() if shape != ()]
     if not edges:
@@ -34,7 +34,7 @@ def fixed_rows(graph: Graph, outputs: Sequence[Edge]) -> Optional[int]:
 
 
 def _makes(graph: Graph, node: Node, size: int) -> bool:
-    """Whether a node makes that many rows of any number."""
+    """Whether a node makes that many rows from any number of rows."""
     if node.op != "Reshape" or _rows(graph, node.inputs[0]) is not None:
         return False
     told = constant_integers(graph, node.inputs[1][0])

@@ -1,4 +1,4 @@
-"""What the caller, or the signatures of a SavedModel, call the inputs."""
+"""The names of the inputs by the caller, or by the signatures of a SavedModel."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Key(NamedTuple):
 
 
 def in_order(graph: Graph) -> List[Signature]:
-    """The signatures that give something, `serving_default` before the others."""
+    """The signatures that have outputs, `serving_default` before the others."""
     keys = sorted(graph.signatures, key=lambda key: (key != SERVING, key))
     keys = [key for key in keys if not key.startswith(_INTERNAL)]
     return [graph.signatures[key] for key in keys if graph.signatures[key].outputs]
 
 
 def input_keys(graph: Graph) -> Dict[str, Key]:
-    """By the tensors that are fed, what they are called: as the caller names them, else as the
-    signatures do; where these differ, as the first has it."""
+    """The names of the tensors that are fed: the caller's, else the signatures'; where these
+    differ, the first signature's."""
     keys = {
         tensor: Key(name, tensors, part if tensors[1:] else None)
         for name, tensors in graph.named.items()

@@ -2,8 +2,8 @@
 
 1. TensorFlow makes the dense shape, the values and the indices one after the other.
 2. An op of sparse tensors reads the indices beside the values or the shape; or the rows of the
-   indices are the segments of a look-up, which reads no shape. Other placeholders of such types,
-   in such an order, are the features that they seem to be.
+   indices are the segments of a look-up, which reads no shape. Other placeholders of the same types
+   and order are separate features.
 
 Source: sparse_placeholder in tensorflow/python/ops/array_ops.py of 1.15 and 2.21.
 """
@@ -25,7 +25,7 @@ _GIVEN = {"Const", "PlaceholderWithDefault"}  # a shape that the caller gave
 
 
 def unnamed_sparse(graph: Graph) -> Dict[str, Key]:
-    """By the tensors of each, called as the values are: its indices, values and dense shape."""
+    """The indices, values and dense shape of each, by tensor, under the name of the values."""
     keys: Dict[str, Key] = {}
     consumers: Consumers = {}
     nodes = list(graph.nodes.values())
@@ -40,7 +40,7 @@ def unnamed_sparse(graph: Graph) -> Dict[str, Key]:
 
 
 def _are_parts(graph: Graph, shape: Node, values: Node, indices: Node) -> bool:
-    """Whether their ops, types and ranks are those of the three."""
+    """Whether three nodes have the ops, types and ranks of a tf.sparse_placeholder's parts."""
     fed = (values, indices) if shape.op in _GIVEN else (shape, values, indices)
     return (
         all(node.op in _PLACEHOLDERS and _UNNAMED.fullmatch(node.name) for node in fed)
@@ -64,7 +64,7 @@ def _is_read_as_sparse(indices: str, values: str, shape: str, consumers: Consume
 
 
 def _segments(indices: str, consumers: Consumers) -> Iterator[bool]:
-    """For each column that is cut out of the indices, whether it tells an op its segments."""
+    """For each column that is sliced from the indices, whether an op takes it as its segments."""
     for user, _ in consumers.get(indices, ()):
         if user.op == "StridedSlice":
             users = _users(user.name, consumers)
@@ -72,7 +72,7 @@ def _segments(indices: str, consumers: Consumers) -> Iterator[bool]:
 
 
 def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
-    """What reads a tensor, or reads it as another type."""
+    """The nodes that read a tensor, directly or cast to another type."""
     found = consumers.get(name, [])
     cast = [one for user, _ in found if user.op == "Cast" for one in consumers.get(user.name, ())]
     return [*found, *cast]

@@ -12,14 +12,14 @@ from migrate.graph.metagraph import Edge, Graph, Node
 GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
 _RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
-# Give what the sizes of their input say, not its values.
+# Their outputs depend on the sizes of their input, not on its values.
 _OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 
 Consumers = Dict[Edge, List[Node]]
 
 
 class Walks:
-    """A graph with what reads each tensor.
+    """A graph with the readers of each tensor.
 
     nodes       of the model's half, by name
     consumers   nodes of that half by the tensor that they read
@@ -47,13 +47,13 @@ class Walks:
         )
 
     def outputs(self, node: str) -> List[Edge]:
-        """The tensors of a node that something reads."""
+        """The outputs of a node that have readers."""
         return sorted(self._outputs.get(node, ()))
 
     def downstream(
         self, edges: Iterable[Edge], stop: Callable[[Node, Edge], bool] = lambda *_: False
     ) -> Set[str]:
-        """Names of the nodes that are reached from the tensors.
+        """The names of the nodes that the tensors reach.
 
         Args:
             stop: called with each node and the tensor that reaches it; True leaves the node out.
@@ -69,7 +69,7 @@ class Walks:
         return seen
 
     def downstream_of_values(self, edges: Iterable[Edge]) -> Set[str]:
-        """Those of `downstream` that depend on more of the tensors than their sizes."""
+        """Those of `downstream` that depend on the tensors' values, not on their sizes alone."""
         return self.downstream(edges, lambda node, _: node.op in _OF_SIZES)
 
     def ends(self, node: Node) -> bool:
@@ -85,6 +85,6 @@ class Walks:
         return self._named(edge)
 
     def origin(self, edge: Edge) -> Tuple[Optional[Node], Edge]:
-        """Where a tensor's values come from, beyond nodes that only reshape or cast them."""
+        """The source of a tensor's values, before any nodes that only reshape or cast them."""
         edge = self._origin(edge)
         return self.graph.nodes.get(edge[0]), edge

@@ -12,7 +12,7 @@ def lower(graph: Graph) -> Graph:
     as variables; itself if it has none of these.
 
     Raises:
-        BadInput: a function that is not there, or damage.
+        BadInput: a function is missing, or the graph is damaged.
     """
     with explained(graph):
         return with_servers(with_tables_by_id(without_constant_conds(without_calls(graph))))

@@ -2,8 +2,8 @@
 
 They are contrib's MutableHashTable, of one part, which no optimizer trains, or TFRA's. TFRA deals
 ids to shards, finds the rows of each, stitches them together and keeps them in a local variable,
-the look-up's wrapper, which the model reads. A training op changes the wrapper and those of the
-slots, whose rows are then put back. Here that becomes
+the look-up's wrapper, which the model reads. A training op changes the wrappers of the look-up and
+of the slots, whose rows are then put back. Here that becomes
 
     TABLE                      VarHandleOp, a variable of the model with a row per id
     FindRows(TABLE, ids, default)
@@ -15,10 +15,10 @@ slots, whose rows are then put back. Here that becomes
                                deals the gradients of all look-ups, are one
     SLOT/Assign                what a slot of a new id begins with
     ResourceScatterUpdate(TABLE, ids, rows)
-                               what puts rows into a table that no optimizer trains
+                               an insertion of rows into a table that no optimizer trains
 
-under the names of the nodes that they stand for, and of the tables as the Saver stores them.
-Whatever does not look like this stays as it is, and its ops are not known to the emitter.
+The nodes keep the names of those that they replace, and tables have the names under which the Saver
+stores them. Any other use of a table stays as it is, and the emitter refuses its ops as unknown.
 
 Source: dynamic_embedding_variable.py, dynamic_embedding_ops.py, dynamic_embedding_optimizer.py of
 TFRA 0.6.0
@@ -85,7 +85,7 @@ def tables_by_id(graph: Graph) -> Dict[str, Shards]:
 
 
 def _in_files(graph: Graph) -> Set[str]:
-    """The parts of tables that FileSystemSaver writes, which has them without their scopes."""
+    """The parts of tables that FileSystemSaver writes, which drops their scopes."""
     saves = [node for node in graph.nodes.values() if node.op in SAVES]
     stored = {name for save in saves for _, name, _ in saved_tensors(graph, save)}
     return {name[: -len(tfra.BESIDE)] for name in stored if name.endswith(tfra.BESIDE)}
@@ -98,7 +98,7 @@ def with_tables_by_id(graph: Graph) -> Graph:
 
 
 def dealing(graph: Graph) -> Dict[str, FrozenSet[str]]:
-    """By table in several shards, the ops that make the number of the shard of an id."""
+    """By table in several shards, the ops that compute an id's shard number."""
     shards = {node: name for name, of in tables_by_id(graph).items() for node in of.nodes}
     found: Dict[str, FrozenSet[str]] = {}
     for node in graph.nodes.values():
@@ -135,9 +135,8 @@ class _Found(NamedTuple):
     """A look-up.
 
     Attributes:
-        node: whose output it is.
-        default, dealt: of the first shard, which is given a default for each id that is dealt
-            to it.
+        node: the one whose output is the look-up.
+        default, dealt: of the first shard, which takes a default for each id that is dealt to it.
         dealt: None where there is one shard.
     """
 
@@ -149,11 +148,11 @@ class _Found(NamedTuple):
 
 
 class _Dealt(NamedTuple):
-    """The rows that one of the updates of a table's shards takes.
+    """The rows that the update of one shard of a table takes.
 
     Attributes:
         rows, ids: of all shards.
-        place: of the gradient among the inputs.
+        place: the gradient's position among the inputs.
         what: the update without the rows.
         number: the shard's.
     """
@@ -247,7 +246,7 @@ class _Rewriting:
         return _Found(node.name, places[0][0], deal.inputs[0], finds[0].inputs[2], dealt[0])
 
     def _wrapped(self, found: Dict[str, _Found]) -> Dict[str, _Found]:
-        """The variables that look-ups are copied into, and nothing else is."""
+        """The variables to which look-ups, and nothing else, are assigned."""
         given: Dict[str, List[Edge]] = {}
         for node in self._graph.nodes.values():
             if node.op in SETS and node.name != f"{node.inputs[0][0]}/Assign":
@@ -275,7 +274,7 @@ class _Rewriting:
         return update
 
     def _given(self, edge: Edge) -> Edge:
-        """Where a tensor comes from that is only handed on."""
+        """The source of a tensor, past the ops that only pass it on."""
         return self._graph.beyond(edge, {"Identity"})
 
     def _join(self, updates: List[Node]) -> None:
@@ -298,7 +297,7 @@ class _Rewriting:
             self._nodes[other.name] = Node(other.name, "NoOp", (), {}, (first.name,))
 
     def _dealt(self, update: Node) -> Optional[_Dealt]:
-        """Which part of a deal the update of a shard sums by ids; None where it is none."""
+        """The part of a deal that a shard's update sums by ids; None where it does not."""
         tables = {name for name, _, _ in self._shards.values()}
         own = [edge if edge[0] in tables else _uncast(self._graph, edge) for edge in update.inputs]
         for place, edge in enumerate(own[:-1]):

@@ -1,4 +1,4 @@
-"""Ops of a team's own sparse parameter server, as a plug-in tells them (`migrate.servers`): they
+"""Ops of a team's own sparse parameter server, described by a plug-in (`migrate.servers`): they
 become tables by raw id in the form of `migrate.graph.lowering.by_id`.
 
     look-up    TABLE, a VarHandleOp, and FindRows(TABLE, ids, default) under the op's name
@@ -30,7 +30,7 @@ _DTYPE = {"dtype": present_varint(6, 1)}  # float32
 
 
 class _Told(NamedTuple):
-    """What a plug-in tells of a node."""
+    """A plug-in's description of a node."""
 
     node: Node
     look_up: Optional[LookUp]
@@ -39,8 +39,8 @@ class _Told(NamedTuple):
 
 
 class _Op(NamedTuple):
-    """A training op: what ById<name> stands for, and by name what it takes beside the variable, the
-    slots and the gradient, with the number of each input."""
+    """A training op ById<name>: its inputs other than the variable, the slots and the gradient, by
+    name, with their positions."""
 
     name: str
     known: TrainingOp
@@ -48,14 +48,14 @@ class _Op(NamedTuple):
 
     @property
     def slots(self) -> Dict[Slot, int]:
-        """Its slots, and the number of each input."""
+        """Its slots, with the position of each among the inputs."""
         of = self.known.optimizer.slots_for(range(len(self.known.slots)))
         return dict(zip(of, self.known.slots))
 
 
 def served_nodes(graph: Graph) -> Dict[str, str]:
-    """The tables that plug-ins tell of in a graph, their ids and their slots: the nodes that they
-    become, with the names that they have in a checkpoint."""
+    """The tables in a graph that plug-ins know, with their ids and slots: the nodes that they
+    become, and their names in a checkpoint."""
     found: Dict[str, str] = {}
     for told in _told(graph):
         for one in (told.look_up, told.training):
@@ -74,7 +74,7 @@ def with_servers(graph: Graph) -> Graph:
     """The graph with the ops of plug-ins as those of tables by raw id; itself if it has none.
 
     Raises:
-        BadInput: what a plug-in tells of an optimizer is not all that it takes.
+        BadInput: a plug-in's description of an optimizer lacks some of its hyperparameters.
     """
     known = _told(graph)
     if not known:
@@ -109,7 +109,7 @@ def _told(graph: Graph) -> List[_Told]:
 
 
 def _op(plugin: Plugin, training: Training, about: str) -> _Op:
-    """The op that takes what `training` tells; raises BadInput if there is none."""
+    """The op with the slots and hyperparameters of `training`; raises BadInput if there is none."""
     ops = [
         _Op(name, op, {**op.hyperparameters, **_powers(op)})
         for name, op in {**TRAINING_OPS, **SLOTLESS_OPS}.items()
@@ -136,7 +136,7 @@ def _powers(op: TrainingOp) -> Dict[str, int]:
 
 
 def _node(table: str) -> str:
-    """The variable that a table becomes, under a name that no TensorFlow node can have."""
+    """The variable that a table becomes; no TensorFlow node can have its name."""
     return f"{table} table"
 
 
@@ -182,7 +182,7 @@ def _apply(node: Node, told: Training, op: _Op) -> Dict[str, Node]:
 
 
 def _edge(made: Dict[str, Node], name: str, told: Union[float, str]) -> Edge:
-    """An input that a plug-in tells: the one that it names, or a constant, which is made."""
+    """An input that a plug-in states: a tensor by its name, or a number, made a constant."""
     if isinstance(told, str):
         return split(told)
     bits = struct.unpack("<I", struct.pack("<f", told))[0]

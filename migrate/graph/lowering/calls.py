@@ -4,10 +4,10 @@
     If(pred, x...)            Switches of pred, both branches' nodes, and a Merge per output
     While(x...)               Enter, Merge, Switch, Exit and NextIteration per variable, LoopCond
 
-This is what TensorFlow itself does before it runs them, so that `migrate.model.control` has one
-form of control flow to know. A node of a function that has no inputs waits for the function's
-pivot, which says in which branch or round of a loop it runs; what waited for a call waits for what
-it became.
+TensorFlow itself does this before it runs them; here it leaves `migrate.model.control` one form of
+control flow. A node of a function that has no inputs waits for the function's pivot, which
+determines the branch or the iteration that it runs in; a node that waited for a call waits for the
+nodes that end it.
 Source: tensorflow/core/common_runtime/lower_if_op.cc, lower_while_op.cc, inline_function_utils.cc
 """
 
@@ -27,17 +27,17 @@ from semisync.common.walks import Ends
 _CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 _IFS = {"If", "StatelessIf"}
 _WHILES = {"StatelessWhile", "While"}
-# What calls may make of a graph: functions may call each other, or themselves, without end.
+# Bounds on the lowered graph, since functions may call each other, or themselves, without end.
 _MOST_MADE = 50_000  # nodes and inputs of nodes
-_MOST_TIMES = 10  # as many as the file has of them, besides
-_MOST_LETTERS = 1 << 26  # of names, which have those of all calls around a node
+_MOST_TIMES = 10  # plus this many times those in the file
+_MOST_LETTERS = 1 << 26  # in names, each of which contains those of all calls around a node
 
 
 def without_calls(graph: Graph) -> Graph:
     """The graph without calls of functions; itself if it has none.
 
     Raises:
-        BadInput: a function that is not there.
+        BadInput: a function is missing.
     """
     if not any(node.op in _CALLS | _IFS | _WHILES for node in graph.nodes.values()):
         return graph
@@ -63,8 +63,12 @@ def _size(node: Node) -> int:
 
 
 class _Lowering:
-    """nodes: so far. calls: those that others stand for. results: what stands for the outputs of
-    the calls. ends: the nodes that what waits for a call waits for."""
+    """A graph while its calls are replaced.
+
+    Attributes:
+        nodes: the ordinary nodes so far.
+        calls: the calls that were replaced.
+    """
 
     def __init__(self, graph: Graph, functions: Mapping[str, Function]) -> None:
         self._graph, self._functions = graph, functions
@@ -77,12 +81,12 @@ class _Lowering:
         self._letters = Budget(_MOST_LETTERS, letters)
         self.nodes: Dict[str, Node] = {}
         self.calls: Dict[str, Node] = {}
-        self._results: Dict[Edge, Edge] = {}
+        self._results: Dict[Edge, Edge] = {}  # output of a call -> the tensor that replaces it
         self._real = Ends(self._results.get, graph.path)  # asked once all results are there
-        self._ends: Dict[str, Tuple[str, ...]] = {}
+        self._ends: Dict[str, Tuple[str, ...]] = {}  # call -> the nodes after which it is complete
 
     def take(self, nodes: Sequence[Node]) -> List[Node]:
-        """Keeps ordinary nodes; of the calls gives the nodes that they are made of."""
+        """Keeps ordinary nodes; returns the nodes that replace the calls."""
         made: List[Node] = []
         for node in nodes:
             if node.op in _CALLS:
@@ -96,7 +100,7 @@ class _Lowering:
         return made
 
     def rewired(self, nodes: Mapping[str, Node]) -> Dict[str, Node]:
-        """The nodes, with inputs that are there."""
+        """The nodes, whose inputs from calls are replaced."""
         return {
             name: node._replace(
                 inputs=tuple(self._real(edge) for edge in node.inputs),
@@ -106,7 +110,7 @@ class _Lowering:
         }
 
     def real(self, tensor: str) -> str:
-        """The name of a tensor that is there, for one that may be a call's."""
+        """The name of the tensor that replaces one, if that is the output of a call."""
         return of_edge(self._real(split(tensor)))
 
     def _returns(self, node: Node, results: Sequence[Edge], ends: Sequence[str]) -> None:
@@ -115,7 +119,7 @@ class _Lowering:
         self.calls[node.name] = node
 
     def _call(self, made: List[Node], node: Node) -> None:
-        pivot = f"{node.name}/=pivot"  # a name that no node of the function has
+        pivot = f"{node.name}/=pivot"  # "=" is not allowed in a node's name: no function has this
         made.append(Node(pivot, "NoOp", node.inputs, {}, node.controls))
         self._returns(node, self._inline(made, node, "f", "", node.inputs, pivot), [pivot])
 

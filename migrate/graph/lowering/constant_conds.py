@@ -1,11 +1,11 @@
 """A tf.cond whose predicate is a constant, as the one branch that runs.
 
-    Switch(x, constant)    hands on x in that branch; nothing reads the other
-    Merge(x, other)        hands on x, which runs
-    all else of the other  is left out; it never runs, its updates included
+    Switch(x, constant)    becomes x in the branch that runs; nothing reads the other
+    Merge(x, other)        becomes x, from the branch that runs
+    the other branch       is left out; it never runs, its updates included
 
-A job that says in Python whether it trains, but chooses between two BatchNorms by `tf.cond` all the
-same, has such: `tf.cond(tf.cast(True, tf.bool), lambda: trained, lambda: served)`.
+Jobs have such a cond if they know in Python whether they train, but still choose between two
+BatchNorms by `tf.cond`: `tf.cond(tf.cast(True, tf.bool), lambda: trained, lambda: served)`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ENTERS = {"Enter", "RefEnter"}
 
 
 def without_constant_conds(graph: Graph) -> Graph:
-    """The graph with the branches that run in the place of such conds; itself if it has none."""
+    """The graph with the branch that runs in place of each such cond; itself if it has none."""
     taken = {}
     origin = graph.ends({"Identity"})
     for node in graph.nodes.values():
-        whole = node.op in _SWITCHES and len(node.inputs) == 2  # else the graph is damaged
+        whole = node.op in _SWITCHES and len(node.inputs) == 2  # else it is damaged
         branch = _branch(graph, origin(node.inputs[1])) if whole else None
         if branch is not None:
             taken[node.name] = branch
@@ -46,7 +46,7 @@ def without_constant_conds(graph: Graph) -> Graph:
 
 
 def _branch(graph: Graph, edge: Edge) -> Optional[int]:
-    """The output of a Switch by `edge` that there always is; None where that is no constant."""
+    """The output that a Switch with the predicate `edge` always takes; None if that varies."""
     predicate = graph.nodes.get(edge[0])
     if predicate is None or predicate.op != "Const":
         return None
@@ -55,7 +55,7 @@ def _branch(graph: Graph, edge: Edge) -> Optional[int]:
 
 
 class _Dead:
-    """What never runs: nodes by name, and of the Switches the outputs."""
+    """The nodes, and the outputs of Switches, that never run."""
 
     def __init__(self, graph: Graph, outputs: Set[Edge]) -> None:
         self._outputs = outputs
@@ -78,7 +78,8 @@ class _Dead:
 
     def _is_dead(self, node: Node) -> bool:
         inputs = [self.has(edge) for edge in node.inputs]
-        if node.op in _MERGES:  # of a loop the Enter decides, since the NextIteration follows it
+        if node.op in _MERGES:
+            # A loop's Merge is dead if its Enter is: the NextIteration depends on the Merge itself.
             entered = [edge[0] in self._enters for edge in node.inputs]
             inputs = [one for one, first in zip(inputs, entered) if first or not any(entered)]
             return all(inputs)
