@@ -42,12 +42,13 @@ def main(command):
         raise OSError(ctypes.get_errno(), "this kernel has no subreapers")
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # before the fork: the command may end at once
     signal.pthread_sigmask(signal.SIG_BLOCK, SURVIVED)
     child = os.fork()
     if child == 0:
         _become(command, prctl)
-    signal.set_wakeup_fd(wake)
-    for number in (signal.SIGCHLD, *SURVIVED):
+    for number in SURVIVED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SURVIVED)

@@ -36,6 +36,12 @@ def test_its_output_comes_line_by_line_and_its_exit_code_at_the_end():
     assert sorted(heard.lines) == [(b"one two", False), (b"three", False), (b"two", True)]
 
 
+def test_the_end_of_a_command_that_ends_at_once_is_noticed():
+    for heard in [Heard("true") for _ in range(40)]:
+        assert heard.ended.wait(DEADLINE)
+        assert heard.child.code == 0
+
+
 def test_words_reach_the_command_as_they_are():
     heard = Heard("printf", "%s|", "a b", "$HOME", "'", "*")
     assert heard.ended.wait(30)
