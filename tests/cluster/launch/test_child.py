@@ -111,7 +111,7 @@ def say(line):
     os.write(1, line + b"\\n")  # one write, for two threads speak
 
 command = ["sh", "-c", "sleep 1000 & echo $!; setsid sleep 1000 & echo $!; sleep 1000"]
-child = Child(command, {}, lambda lines, _: say(lines[0]), lambda: None)
+child = Child(command, {}, lambda lines, _: [say(line) for line in lines], lambda: None)
 say(b"%d" % child.pid)
 time.sleep(1000)
 """
