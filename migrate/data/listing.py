@@ -22,7 +22,7 @@ from parity.io.formats import FORMATS, chosen
 from parity.io.formats.text import refuse_cut
 from parity.io.partitions import in_path
 from parity.io.text_format import SEPARATORS, TextFormat, of_kind
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 
 COLUMNAR = ("parquet", "orc")  # read by parity.io.formats
 
@@ -119,7 +119,13 @@ def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
             arrow, rows = json_lines.survey(path, size)
             names = arrow.names
         else:
-            names, rows = text.survey(path, size, of_kind(kind, written))
+            how = of_kind(kind, written)
+            if how.decimal != ".":
+                raise UsageError(
+                    f"{path}: numbers with decimal commas are read as scores alone; write the rows "
+                    "to train with as Parquet, or with decimal points"
+                )
+            names, rows = text.survey(path, size, how)
     return File(path, size, kind, tuple(rows), tuple(names), tuple(bounds))
 
 

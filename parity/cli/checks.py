@@ -134,6 +134,7 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "weight": args.weight,
         "ids": tuple(dict.fromkeys(column_and_table(item)[0] for item in args.ids)),
         "parts": tuple(dict.fromkeys([*args.slice, *([args.day] if args.day else [])])),
+        "day": args.day,
         "logits": _logits(args),
         "fills": _fills(args),
     }

@@ -1,6 +1,7 @@
 """What labels, scores, weights, clusters and margin must be before anything is computed.
 
-1. Labels are 0 or 1 (bool, integer or float), or -1 or 1, and both occur.
+1. Labels are 0 or 1, or -1 or 1, and both occur. They, scores and weights are numbers, decimals, or
+   text that writes numbers or true and false.
 2. Scores are finite, and so is the difference of two that are compared. They need not be
    probabilities, and are not the label.
 3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
@@ -26,6 +27,7 @@ NOT_BOTH_CLASSES = (
     "does not hold the probabilities of both classes, two numbers that sum to 1, of which the "
     "second is the score"
 )
+_WORDS = {"true": 1.0, "false": 0.0}
 _LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked alike
 
 
@@ -60,9 +62,7 @@ class LabelValues:
 
     def positive(self, values: Any, column: Column) -> np.ndarray:
         """bool (n,): which rows of the next part are positive."""
-        labels = _vector(values, column)
-        if labels.dtype != bool:
-            _numeric(labels, column)
+        labels = _numbers(values, column)
         positive = labels == 1
         if self._negative is None and not positive.all():
             self._negative = -1 if (positive | (labels == -1)).all() else 0
@@ -93,8 +93,7 @@ def refuse_one_class(positives: int, rows: int, column: Column) -> None:
 
 def check_scores(values: Any, column: Column) -> np.ndarray:
     """float32 or float64 (n,), finite. Half precision is widened, integers become float64."""
-    scores = _vector(values, column)
-    _numeric(scores, column)
+    scores = _numbers(values, column)
     narrow = scores.dtype.kind == "f" and scores.dtype.itemsize <= 4
     scores = np.ascontiguousarray(scores, dtype=np.float32 if narrow else np.float64)
     _finite(scores, column, "a score")
@@ -152,8 +151,7 @@ def check_one_model(
 
 def check_weight_values(values: Any, column: Column) -> np.ndarray:
     """float64 (n,), finite and >= 0, of a part of the rows."""
-    weights = _vector(values, column)
-    _numeric(weights, column)
+    weights = _numbers(values, column)
     weights = np.ascontiguousarray(weights, dtype=np.float64)
     _finite(weights, column, "a weight")
     if weights.min() < 0:
@@ -178,7 +176,7 @@ def check_clusters(values: Any, column: Column) -> np.ndarray:
         low, high = int(clusters.min()), int(clusters.max())
         if high - low < 4 * clusters.size:  # dense enough to count without a sort
             return (clusters - clusters.dtype.type(low)).astype(np.int64)
-    elif clusters.dtype.kind not in "bfUSO":
+    elif clusters.dtype.kind not in "bfUSOM":
         raise BadInput(f"{column} holds {clusters.dtype}; clusters must be numbers or strings")
     return distinct(clusters, column)[1].astype(np.int64)
 
@@ -188,6 +186,9 @@ def distinct(names: np.ndarray, column: Column) -> Tuple[np.ndarray, np.ndarray]
     try:
         values, codes = np.unique(names, return_inverse=True)
     except TypeError as error:
+        for index, name in enumerate(names.tolist()):
+            if is_missing(name):
+                raise BadInput(f"{column.at(index)} is missing; every row needs a value") from error
         raise BadInput(f"{column} mixes kinds of values ({error}); use one kind of name") from error
     return values, codes
 
@@ -245,9 +246,44 @@ def _vector(values: Any, column: Column) -> np.ndarray:
     return array
 
 
-def _numeric(array: np.ndarray, column: Column) -> None:
+def _numbers(values: Any, column: Column) -> np.ndarray:
+    """(n,) of booleans, integers or floating point; decimals and text that writes numbers too."""
+    array = _vector(values, column)
+    if array.dtype.kind in "OUS":
+        array = _parsed(array, column)
     if array.dtype.kind not in "biuf":
         raise BadInput(f"{column} holds {array.dtype} values, not numbers")
+    return array
+
+
+def _parsed(array: np.ndarray, column: Column) -> np.ndarray:
+    """float64 (n,) of objects or text; true and false, in any case, are 1 and 0."""
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        return np.array(
+            [_number(value, index, column) for index, value in enumerate(array.tolist())]
+        )
+
+
+def _number(value: Any, index: int, column: Column) -> float:
+    if is_missing(value):
+        raise BadInput(f"{column.at(index)} is missing; every row needs a value")
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    if isinstance(text, str) and text.strip().lower() in _WORDS:
+        return _WORDS[text.strip().lower()]
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{column.at(index)} is {value!r}; a number is expected") from error
+
+
+def is_missing(value: Any) -> bool:
+    """Whether it is None, nan, or pandas' NaT or NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # of NA nothing is known, not even that
+        return True
 
 
 def _finite(array: np.ndarray, column: Column, kind: str) -> None:

@@ -28,7 +28,7 @@ import pyarrow as pa
 from migrate.storage import folders
 from migrate.storage.unfolding import refuse_unfolding
 from parity.inputs.checks import Column
-from parity.io.columns import FILL, to_names, to_numbers, with_fills
+from parity.io.columns import FILL, to_day_names, to_names, to_numbers, with_fills
 from parity.io.damage import explained
 from parity.io.data_files import files_of
 from parity.io.formats import Columns, chosen, open_file
@@ -63,6 +63,10 @@ class Batch(NamedTuple):
     def names(self, name: str) -> pa.ChunkedArray:
         """Of a column that can be filled, as `parity.io.columns.to_names`."""
         return to_names(self.table[name], self.column(name), FILL)
+
+    def days(self, name: str) -> pa.ChunkedArray:
+        """Of the column of days, as `parity.io.columns.to_day_names`."""
+        return to_day_names(self.table[name], self.column(name), FILL)
 
 
 def batches(

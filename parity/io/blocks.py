@@ -107,10 +107,15 @@ def weights_of(batch: Batch, name: str) -> np.ndarray:
     return check_weight_values(batch.numbers(name), batch.column(name))
 
 
+def part_of(batch: Batch, name: str, names: ColumnNames) -> pa.ChunkedArray:
+    """A column that divides the rows: days, or a slice."""
+    return batch.days(name) if name == names.day else batch.names(name)
+
+
 def _block(batch: Batch, rows: Rows, before: int, names: ColumnNames) -> Block:
     return Block(
         rows,
         np.arange(before, before + len(rows.positive)),
-        {name: batch.names(name) for name in names.parts},
+        {name: part_of(batch, name, names) for name in names.parts},
         batch.names(names.group) if names.group else None,
     ).with_weight()

@@ -1,5 +1,6 @@
 """From one Arrow column to checked numpy, naming the file, the column and the row at fault."""
 
+import re
 from typing import Any, Callable, Mapping, NamedTuple, Tuple
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from parity.inputs.checks import Column
+from parity.inputs.days import MOMENT
 from parity.inputs.ids import Ids
 from semisync.common.errors import BadInput, UsageError
 
@@ -17,6 +19,9 @@ _TEXTS = {
     pa.lib.Type_BINARY,
     pa.lib.Type_LARGE_BINARY,
 }
+
+
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.I)
 
 
 class At(NamedTuple):
@@ -156,7 +161,10 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
         due = "a number" if pa.types.is_floating(target) else "text" if is_text(target) else target
         value = array[low].as_py()
         value = value.decode(errors="replace") if isinstance(value, bytes) else value
-        raise BadInput(f"{at.value(low)} is {value!r}; {due} is expected") from error
+        hint = ""
+        if pa.types.is_floating(target) and _DECIMAL_COMMA.fullmatch(str(value).strip()):
+            hint = """; --text '{"decimal": ","}' (text= in Python) reads decimal commas"""
+        raise BadInput(f"{at.value(low)} is {value!r}; {due} is expected{hint}") from error
 
 
 def _refuse_gaps(array: pa.Array, at: At) -> None:
@@ -266,6 +274,21 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
             raise BadInput(f"{place} is nan; every row needs a value{instead}")
     text = pa.types.is_string(kind) or pa.types.is_date(kind)
     return values.cast(pa.large_string()) if text else values
+
+
+def to_day_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.ChunkedArray:
+    """As `to_names`, of the days: a moment, also as text, is of the day that it has in its zone."""
+    plain_values = _plain_chunks(values)
+    if pa.types.is_timestamp(plain_values.type):
+        refuse_missing(values, column, instead)
+        zone = plain_values.type.tz
+        if zone is not None:
+            plain_values = pc.local_timestamp(plain_values)
+        return plain_values.cast(pa.date32()).cast(pa.large_string())
+    names = to_names(values, column, instead)
+    if is_text(names.type) and pc.all(pc.match_substring_regex(names, MOMENT)).as_py():
+        return pc.utf8_slice_codeunits(names, 0, 10)
+    return names
 
 
 def _of_one(array: pa.Array, column: Column) -> pa.Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from parity.inputs.checks import Column, check_labels, check_scores, check_weights
 from parity.inputs.ids import Ids
 from parity.io.batches import Progress, parts_of, read_columns
-from parity.io.columns import FILL, to_codes, to_ids, to_names, to_numbers
+from parity.io.columns import FILL, to_codes, to_day_names, to_ids, to_names, to_numbers
 from parity.io.copies import Copies
 from parity.io.identity import FileIdentity, identify_all
 from parity.io.join import (
@@ -46,6 +46,7 @@ class ColumnNames(NamedTuple):
     logits: Tuple[str, ...] = ()  # which of parity.io.logits.ROLES are logits, not scores
     fills: Tuple[Tuple[str, str], ...] = ()  # group, day or slice, what stands for a missing value
     text: Optional[TextFormat] = None  # how text files are written, whatever their names
+    day: Optional[str] = None  # which of `parts`
     progress: Optional[Progress] = None  # told how many rows of which file were read
 
 
@@ -205,7 +206,11 @@ def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:
 
 def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
     return {
-        name: np.asarray(to_names(table[name], _column(path, table, name), FILL).to_pylist())
+        name: np.asarray(
+            (to_day_names if name == names.day else to_names)(
+                table[name], _column(path, table, name), FILL
+            ).to_pylist()
+        )
         for name in names.parts
     }
 

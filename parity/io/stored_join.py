@@ -14,7 +14,7 @@ import pyarrow as pa
 from parity.inputs.checks import Column, LabelValues
 from parity.inputs.rows import Rows
 from parity.io.batches import Batch, Progress, batches
-from parity.io.blocks import LARGE_BATCH, Block, labels_of, scores_of, weights_of
+from parity.io.blocks import LARGE_BATCH, Block, labels_of, part_of, scores_of, weights_of
 from parity.io.join import (
     as_text,
     refuse_disagreement,
@@ -104,7 +104,7 @@ class StoredJoin:
                 columns[f"{name}_label"] = labels_of(batch, names.label, labels)
             if not side:
                 for i, part in enumerate(names.parts):
-                    values = check_storable(batch.names(part), batch.column(part))
+                    values = check_storable(part_of(batch, part, names), batch.column(part))
                     columns[f"part_{i}"] = values
                 if names.weight:
                     columns["weight"] = weights_of(batch, names.weight)

@@ -19,6 +19,7 @@ class TextFormat(NamedTuple):
         quote: one character around fields that hold a separator, doubled within; None where quotes
             are characters like any other. Line breaks within a field are refused.
         null: a field that is missing, as an empty one is, such as \\N in Hive's files.
+        decimal: "," where numbers have decimal commas, which only scores may.
 
     Examples:
         >>> from migrate.data import TextFormat, infer
@@ -33,6 +34,7 @@ class TextFormat(NamedTuple):
     weight: str = ":"
     quote: Optional[str] = '"'
     null: Optional[str] = None
+    decimal: str = "."
 
     def checked(self) -> "TextFormat":
         """Checks the characters.
@@ -49,6 +51,7 @@ class TextFormat(NamedTuple):
             "values": self.values,
             "weight": self.weight,
             "quote": self.quote,
+            "decimal": None if self.decimal == "." else self.decimal,
         }
         given = {name: mark for name, mark in marks.items() if mark is not None}
         for name, mark in given.items():
@@ -56,6 +59,8 @@ class TextFormat(NamedTuple):
                 raise UsageError(
                     f"{name} of a text format is {mark!r}; one ASCII character is expected"
                 )
+        if self.decimal not in (".", ","):
+            raise UsageError(f"decimal of a text format is {self.decimal!r}; . or , is expected")
         if len(set(given.values())) < len(given):
             raise UsageError(f"a text format has one character for two purposes: {given}")
         if self.null is not None and (not self.null or {*self.null} & {self.separator, "\r", "\n"}):

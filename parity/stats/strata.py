@@ -21,6 +21,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 
 from parity.inputs.checks import Column, check_margin, check_same_order, distinct
+from parity.inputs.days import to_days
 from parity.inputs.rows import Rows, checked_rows
 from parity.stats.clusters import ClusterSums, check_holding, holding
 from parity.stats.delong import Spread, class_observations, evidence_of, pulls, spread
@@ -109,8 +110,8 @@ def compare_days(
     """Compares the models day by day.
 
     Args:
-        days: (n,) each row's day; they sort by value, 9 before 10 in text too, so write dates as
-            2024-01-31.
+        days: (n,) each row's day, or a moment of it; they sort by value, 9 before 10 in text too,
+            so write dates as 2024-01-31.
         labels, baseline, candidate, margin, clusters, weights: as for `parity.compare`.
 
     Returns:
@@ -128,7 +129,7 @@ def compare_days(
     check_margin(margin)
     check_same_order(labels, {"days": days})
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
-    parts = _parts(rows, days, "days", margin)
+    parts = _parts(rows, to_days(days), "days", margin)
     usable = [(part, pulled) for part, pulled in parts if pulled is not None]
     error, observations = _error_of_mean(usable, rows) if usable else (0.0, 0.0)
     return days_of([part for part, _ in parts], error, observations, margin)

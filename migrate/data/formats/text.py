@@ -201,7 +201,7 @@ def _header(data: numpy.ndarray, path: str, written: TextFormat) -> Tuple[List[s
     """The names in the first line that is not empty, and where the next one begins."""
     at = _first_line(data)
     end = lines.end_of_line(data, at) or len(data)
-    return names_in(data[at:end].tobytes(), path, written), end
+    return names_in(data[at:end].tobytes(), path, written, data[end:][:_AHEAD].tobytes()), end
 
 
 def _empty(shape: Tuple[int, ...], kind: Any) -> numpy.ndarray:

@@ -8,6 +8,7 @@ whoever checks them can name the row.
 
 import collections
 import csv
+import json
 import os
 import re
 from typing import Any, Collection, Iterator, List, Mapping, Optional, Sequence, Tuple
@@ -31,6 +32,8 @@ LONGEST_HEADER = 1 << 23  # bytes
 _PART = 1 << 20  # bytes
 _HEADER = 1 << 16  # bytes that hold a header, or many lines
 _OTHER_NUMBER = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
+_OTHERS = {";": "semicolons", "\t": "tabs"}
+_DECIMAL_COMMA = re.compile(rb"(^|[;\t])[ \"]*[+-]?\d*,\d+[ \"]*([;\t\r]|$)", re.MULTILINE)
 _TELLING = 4  # lines, so that one is shorter than all others
 
 
@@ -70,7 +73,9 @@ class Text:
                 for name, kind in columns.types.items()
             }
             seen = 0
+            numbers = [name for name, kind in columns.types.items() if texts[name] != kind]
             for table in self._parsed(columns.names, texts, threads=False):
+                table = _with_points(table, numbers, self._written.decimal)
                 if seen + table.num_rows > done:
                     yield self._split(table.slice(max(0, done - seen)), columns.lists)
                 seen += table.num_rows
@@ -96,6 +101,7 @@ class Text:
                     column_types={place_of[name]: kind for name, kind in types.items()},
                     null_values=[""] if null is None else ["", null],
                     strings_can_be_null=True,
+                    decimal_point=written.decimal,
                 ),
             ) as reader:
                 for part in reader:
@@ -160,6 +166,14 @@ class Text:
         return table
 
 
+def _with_points(table: pa.Table, numbers: Sequence[str], decimal: str) -> pa.Table:
+    """The table with decimal points in columns of numbers that are text."""
+    for name in filter(lambda name: decimal != ".", numbers):
+        values = pc.replace_substring(table[name], decimal, ".")
+        table = table.set_column(table.column_names.index(name), name, values)
+    return table
+
+
 def _with_nulls(lists: pa.Array, null: str) -> pa.Array:
     """Lists of text with missing values for this one."""
     lengths, values = list_parts(lists)
@@ -221,11 +235,14 @@ def _header(path: str, written: TextFormat) -> Tuple[List[str], int]:
             first = len(start) - len(start.lstrip(b"\r\n"))
             end = start.find(b"\n", first) + 1
     end = end or len(start)
-    return names_in(start[first:end], path, written), end
+    return names_in(start[first:end], path, written, start[end:]), end
 
 
-def names_in(line: bytes, path: str, written: TextFormat) -> List[str]:
+def names_in(line: bytes, path: str, written: TextFormat, rows: bytes) -> List[str]:
     """The names of the columns in a file's first line.
+
+    Args:
+        rows: what follows, as far as it was read: it tells of decimal commas.
 
     Raises:
         Broken: what is not a header.
@@ -242,7 +259,7 @@ def names_in(line: bytes, path: str, written: TextFormat) -> List[str]:
     if "\r" in header:
         raise BadInput(f"{path}: lines that end with a carriage return alone are not supported")
     if written.separator not in header:
-        _refuse_other_separator(header, path)
+        _refuse_other_separator(header, path, rows)
     if written.quote is None:
         names = header.split(written.separator)
     else:
@@ -251,16 +268,18 @@ def names_in(line: bytes, path: str, written: TextFormat) -> List[str]:
     return [name.strip() for name in names]
 
 
-def _refuse_other_separator(header: str, path: str) -> None:
-    if ";" in header:
-        raise BadInput(
-            f"{path} is separated by semicolons, so that its numbers may have decimal commas; if "
-            'they have not, --text (text=) takes {"separator": ";"}, else write it with commas and '
-            "decimal points, such as by pandas.read_csv(FILE, sep=';', "
-            "decimal=',').to_csv(FILE, index=False)"
-        )
-    if "\t" in header:
-        raise BadInput(f"{path} is separated by tabs; name it .tsv")
+def _refuse_other_separator(header: str, path: str, rows: bytes) -> None:
+    """Names the option that reads a file which another character separates."""
+    for separator, name in _OTHERS.items():
+        if separator in header:
+            text = {"separator": separator}
+            commas = _DECIMAL_COMMA.search(rows[: rows.rfind(b"\n") + 1]) is not None
+            if commas:
+                text["decimal"] = ","
+            raise BadInput(
+                f"{path} is separated by {name}{' and has decimal commas' * commas}; "
+                f"--text '{json.dumps(text)}' (text= in Python) reads it"
+            )
 
 
 def refuse_cut(path: str, written: TextFormat) -> None:
