@@ -1,4 +1,4 @@
-"""Over which axes the statistics of a normalisation run, and which axes are its channels."""
+"""The axes that the statistics of a normalisation reduce, and the axes of its channels."""
 
 from graph_rewrite.graph.constants import array
 from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, trace
@@ -9,7 +9,7 @@ CHANNEL_AXIS = {"NHWC": 3, "NCHW": 1, "NDHWC": 4, "NCDHW": 1}
 
 
 def over_the_batch(view, statistic):
-    """Whether the rows of a batch are among what a `Statistic` runs over."""
+    """Whether a `Statistic` reduces the axis of a batch's rows."""
     if statistic.axes is None:
         return True
     rank = _rank(view, [], statistic)
@@ -17,7 +17,7 @@ def over_the_batch(view, statistic):
 
 
 def channel_axes(view, statistics, names, variance):
-    """The axes that are normalised each by its own numbers, a tuple.
+    """The axes whose every element has its own mean and variance, a tuple.
 
     Args:
         view: the `View`.
@@ -44,7 +44,7 @@ def channel_axes(view, statistics, names, variance):
 
 
 def _rank(view, shapes, statistic):
-    """The rank of what a statistic is taken of, from the shape of what it is multiplied with."""
+    """The rank of a statistic's input, from the shape of the tensor that it is multiplied with."""
     node = view.nodes.maker(statistic.x)
     shape = _known_shape(node, split(statistic.x)[1])
     if shape is not None:
@@ -56,7 +56,7 @@ def _rank(view, shapes, statistic):
 
 
 def _known_shape(node, output):
-    """The shape that a node says its output has, a list; None where it says none."""
+    """The shape of an output in the node's attributes, a list; None where it is not there."""
     shapes = node.attr["_output_shapes"].list.shape if "_output_shapes" in node.attr else []
     if len(shapes) > output and not shapes[output].unknown_rank:
         return [dim.size for dim in shapes[output].dim]

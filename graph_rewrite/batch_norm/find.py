@@ -5,8 +5,8 @@
 2. Every normalisation is found on its own (`batch_norm.normalisations`), and those that are one
    layer are put together (`batch_norm.layers`).
 3. Each layer gets the updates that belong to it (`batch_norm.ownership`).
-4. What remains are normalisations that nothing updates, worth a finding (`batch_norm.findings`),
-   and updates of something else, which `find_updates` returns.
+4. There remain normalisations that nothing updates, which get a finding (`batch_norm.findings`),
+   and updates of other variables, which `find_updates` returns.
 """
 
 import itertools
@@ -126,7 +126,7 @@ def _batch_norm(view, owned, sharers):
 
 
 def _each_once(several):
-    """The names in several tuples, a tuple; most often these are one, of thousands."""
+    """The distinct names in several tuples, a tuple."""
     if several and all(names is several[0] for names in several):
         return several[0]
     return tuple(dict.fromkeys(itertools.chain(*several)))
@@ -136,7 +136,8 @@ def _chosen(view, owned, kind):
     """[(Update, Statistic)] of one variable: of several, one that the layer reads, else the last.
 
     There is one per part of a partitioned variable. Where there are several variables the layer is
-    left alone. The last, since batch renormalisation keeps its own before the moving average.
+    left alone. The last one, since batch renormalisation moves its own variables before the moving
+    average.
     """
     kept = owned.mean if kind == MEAN else owned.variance
     names = [whole(view.nodes, update.variable) for update, _ in kept]
@@ -152,7 +153,7 @@ def _moving(view, owned, kind, by_kind):
 
 
 def _top(view, main, kind, by_kind):
-    """The tensor at the top level of the statistic that is kept, or would be; or None."""
+    """The top-level tensor of the statistic that is averaged, or would be; or None."""
     if kind in by_kind:
         return view.guards.lift(by_kind[kind][0].source)
     statistic = _first(main.statistics, kind)

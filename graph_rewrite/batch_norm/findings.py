@@ -12,7 +12,7 @@ from semisync.common.tensor_names import split
 
 
 def finding(owned, names, updates, updated, in_collection, runs):
-    """What the author should know, or "".
+    """A sentence that the author should read, or "".
 
     Args:
         owned: the `Owned`.
@@ -20,12 +20,12 @@ def finding(owned, names, updates, updated, in_collection, runs):
         updates: (that of the mean, that of the variance), either may be None.
         updated: the variables that the updates of any layer of the graph move.
         in_collection: whether the updates stand in UPDATE_OPS.
-        runs: whether anything needs them, or nothing has to: the graph does not train.
+        runs: whether anything runs them, or the graph does not train.
     """
     mean, variance = updates
     moving = _list([name for name in names if name])
     if owned.unknown:
-        return ""  # `reason` tells
+        return ""  # `reason` reports it
     if mean is None and variance is None:
         if owned.layer.training is False:
             if set(names) & updated:
@@ -99,7 +99,7 @@ def normalises_late(view, main, updates):
 
 
 def out_of_reach(view, layer, updates, statistics):
-    """Why nothing outside of a branch or a function can do what the updates do, or "".
+    """Why nothing outside of a branch or a function can replace the updates, or "".
 
     Args:
         statistics: the tensors that the updates take.
@@ -124,7 +124,7 @@ def out_of_reach(view, layer, updates, statistics):
 
 
 def _kept_otherwise_than_once(view, owned):
-    """A sentence per statistic that is kept several times, or not by every part of a variable."""
+    """A sentence per statistic that has several averages, or none in some parts of a variable."""
     for kind, kept in (("mean", owned.mean), ("variance", owned.variance)):
         variables = [update.variable for update, _ in kept]
         names = sorted({whole(view.nodes, name) for name in variables})

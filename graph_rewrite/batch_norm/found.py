@@ -1,4 +1,4 @@
-"""What `find_batch_norms` and `find_updates` tell."""
+"""The records that `find_batch_norms` and `find_updates` return."""
 
 from typing import Any, List, NamedTuple, Optional, Tuple, Union
 
@@ -7,8 +7,8 @@ class Debias(NamedTuple):
     """How a moving average is corrected for its start at zero.
 
     Attributes:
-        biased: the name of the variable with the plain average; that of the `Update` gets
-            biased / (1 - (1 - rate)^step).
+        biased: the name of the variable with the plain average; the variable of the `Update` is
+            set to biased / (1 - (1 - rate)^step).
         step: the name of the variable that counts the updates.
         ops: the names of the ops that update these two.
     """
@@ -83,16 +83,16 @@ class BatchNorm(NamedTuple):
         epsilon: a float.
         axis: the channel axes, a tuple; (-1,) where the graph does not tell how many there are.
         training: True; False; or the name of the predicate's tensor, which is true in training.
-        mean: of the batch, as the updates take it, at the top level, outside of branches, wherever
+        mean: the batch's, as the updates take it, at the top level, outside of branches, wherever
             such a tensor exists; None where no batch statistic is computed.
-        variance: of the batch, likewise.
+        variance: the batch's, likewise.
         bessel: whether that variance is the corrected one, x n / (n - 1), as FusedBatchNorm gives
             it.
         updates: the `Update`s of the moving statistics, the mean's first; one per part.
         dependents: the names of the nodes at the top level that depend on the updates, nearest
             ones, a tuple.
         in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
-        finding: what the graph's author should know, a sentence, or "".
+        finding: a sentence that the graph's author should read, or "".
         left_alone: why nothing of it may be rewritten, a sentence, or "".
 
     Examples:

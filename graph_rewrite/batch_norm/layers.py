@@ -1,10 +1,11 @@
 """A batch normalisation as its author wrote it: when it trains, and which two of them are one.
 
-1. A normalisation that takes statistics of a batch trains. Where a condition gives it these or the
-   moving ones, the predicate is its `training`; where either branch gives some, it always trains.
+1. A normalisation that takes statistics of a batch trains. Where a condition chooses these or the
+   moving ones, its predicate is the `training`; if both branches take a batch's, it always trains.
 2. Where there are two of the same x, gamma and beta, each in a branch of one condition, the one
    that trains stands for both, and the predicate of the condition is its `training`.
-3. Where only its own branch trains, its predicate is; outside of all branches, it always trains.
+3. One that lies in a branch by itself trains by that branch's predicate; outside of all branches it
+   always trains.
 """
 
 from typing import Any, Dict, NamedTuple, Optional, Set
@@ -20,7 +21,7 @@ class Layer(NamedTuple):
         main: the Normalisation that trains, or the only one.
         other: that of the other branch, or None.
         training: as in BatchNorm.
-        guard: under which it trains, or None.
+        guard: the branch in which it trains, or None.
         reason: why nothing may be rewritten, or "".
     """
 

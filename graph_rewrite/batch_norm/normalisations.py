@@ -1,7 +1,7 @@
 """Finds every normalisation by a mean and a variance, fused or not, with or without updates.
 
-A layer whose `training` is a predicate has two of them when it is fused (one in each branch), and
-one that takes its statistics from a condition when it is not.
+A fused layer whose `training` is a predicate has two of them, one in each branch; an unfused one
+has one, which takes its statistics from a condition.
 """
 
 from typing import Any, List, NamedTuple, Optional, Set, Tuple
@@ -23,15 +23,15 @@ from semisync.common.tensor_names import join, split
 
 
 class Normalisation(NamedTuple):
-    """One of them.
+    """One normalisation.
 
     Attributes:
         kind: "fused" or "unfused".
         op: the FusedBatchNorm, or the root.
         x: the tensor at the top level.
-        mean, variance: the tensors that it takes; of a FusedBatchNorm in training: that it gives.
-        statistics: those of a batch that these may be.
-        moving: the variables that the mean, and that the variance, may be read from.
+        mean, variance: the tensors that it takes; of a FusedBatchNorm in training: its outputs.
+        statistics: the statistics of a batch that these may be.
+        moving: the variables from which the mean, and the variance, may be read.
         gamma, beta: variables or None.
         epsilon: a float, or None.
         axis: the channel axes.
@@ -87,7 +87,7 @@ def _fused(view, node):
 
 
 def _unfused(view, match):
-    """The Normalisation of a Match of NORMALIZATION; None where nothing of a batch is in it."""
+    """The Normalisation of a Match of NORMALIZATION; None where it takes no batch's statistics."""
     means = [s for s in statistics(view, match["mean"]) if s.kind == MEAN]
     variances = [s for s in statistics(view, match["variance"]) if s.kind == VARIANCE]
     keys = {s.key for s in means} & {s.key for s in variances}
@@ -113,7 +113,7 @@ def _unfused(view, match):
 
 
 def _largest(nodes, root):
-    """The Match with the most ops whose root, the op under the fraction, is `root`; or None."""
+    """The Match with the most ops whose denominator is the op `root`; or None."""
     matches, layer, seen = [], [root.name], set()
     for _ in range(LONGEST):
         users = [use.node for name in layer for use in nodes.uses(name)]

@@ -22,14 +22,14 @@ Kept = List[Tuple[Update, Statistic]]
 
 
 class Owned(NamedTuple):
-    """A Layer and what is its own.
+    """A Layer and its updates.
 
     Attributes:
         layer: the `Layer`.
-        mean, variance: the updates that keep its mean, and its variance, with what they take.
-        unknown: an update that makes something else of its statistics, for a variable that it
-            reads; or None.
-        variables: all that are moved, a list.
+        mean, variance: the updates that keep its mean, and its variance, with their statistics.
+        unknown: an update of unknown form that takes its statistics, on a variable that it reads;
+            or None.
+        variables: all that the updates move, a list.
     """
 
     layer: Layer
@@ -40,7 +40,7 @@ class Owned(NamedTuple):
 
 
 def own(view, updates):
-    """An Owned per layer of a `View`, whose updates are given."""
+    """An Owned per layer of a `View`, given the view's updates."""
     every = layers(view, normalisations(view))
     known = {statistic.key for layer in every for statistic in layer.main.statistics}
     traced = _Traced(view, [update for update in updates if update.kind == "average"])
@@ -48,12 +48,12 @@ def own(view, updates):
     taken = {update.op for pairs in kept for update, _ in pairs}
     others = [update for update in updates if update.op not in taken]
     every_owned = [_owned(view, layer, pairs, others) for layer, pairs in zip(every, kept)]
-    # Not a layer, instance or group normalisation, unless something is kept of its statistics.
+    # Layer, instance and group normalisations keep no statistics; one that does counts.
     return [owned for owned in every_owned if owned.layer.main.over_batch or owned.variables]
 
 
 def read_by(layer, kind):
-    """The moving variables that a Layer reads, those at inference if it can tell, a set."""
+    """The moving variables that a Layer reads, at inference where that is known, a set."""
     main, other, number = layer.main, layer.other, (MEAN, VARIANCE).index(kind)
     return (other.moving[number] if other else set()) or main.moving[number]
 
@@ -61,8 +61,8 @@ def read_by(layer, kind):
 def sharing(view, every):
     """{variable: the ops of the layers that move it}, of every `Owned`; partitioned ones whole.
 
-    Of several layers those count alone whose updates an exported graph runs: the first of several
-    towers, the one of a Keras model's two calls, the original of what is computed again.
+    Of several layers only those count whose updates an exported graph runs: the first of several
+    towers, one of a Keras model's two calls, the original of a recomputed layer.
     """
     owners, sharers = collections.defaultdict(list), collections.defaultdict(list)
     for owned in every:
@@ -127,7 +127,7 @@ class _Traced:
                 self._by_variable[whole(view.nodes, update.variable)].append(entry)
 
     def of(self, normalisation, known):
-        """[(Update, Statistic)] of those that are a Normalisation's own, in the graph's order.
+        """[(Update, Statistic)] of the averages of a Normalisation's statistics, in graph order.
 
         Args:
             normalisation: one that trains, or none.

@@ -1,7 +1,7 @@
-"""Which statistic of a batch a tensor is: upstream, past the ops that only hand it on.
+"""Which statistic of a batch a tensor is: upstream, past the ops that only pass it on.
 
-A `Statistic` is the mean or the variance of one batch. Both have the same `key`, the tensor of the
-mean (output 1 of a FusedBatchNorm), which is how those that belong together find each other.
+A `Statistic` is the mean or the variance of one batch. The two of one batch have the same `key`,
+the tensor of the mean (output 1 of a FusedBatchNorm), by which they are paired.
 """
 
 from typing import FrozenSet, NamedTuple, Optional, Tuple
@@ -27,7 +27,7 @@ class Statistic(NamedTuple):
         key: see the module.
         tensor: where it is computed.
         x: the tensor that it is a statistic of.
-        axes: those that it runs over, a tuple; None where they are not constant.
+        axes: the ones that it reduces, a tuple; None where they are not constant.
         guards: the branches that lead to it.
         reason: why nothing may be rewritten, or "".
     """
@@ -57,10 +57,10 @@ _PATTERNS = (
 
 
 def readings(view, tensor):
-    """Everything that a tensor may be read as, a list of `Statistic`.
+    """Every statistic that a tensor may be, a list of `Statistic`.
 
     The mean over a batch of means over images may be a mean of groups, or of pooled features: only
-    the normalisation that uses one of the two keys can tell.
+    the normalisation that uses one of the two keys decides between them.
     """
     return [
         statistic._replace(guards=guards)
@@ -76,7 +76,7 @@ def statistics(view, tensor):
 
 
 def variables(view, tensor):
-    """The variables whose value a tensor may be; partitions have one name, what theirs share."""
+    """The variables whose value a tensor may be; partitions count as one, by their shared name."""
     names = set()
     for end, _ in view.routes(tensor, HOPS | READ):
         name = split(end)[0]

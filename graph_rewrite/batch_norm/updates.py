@@ -1,7 +1,7 @@
 """Finds every update of a variable: moving averages, counters, any assignment.
 
-Not among them: an initialiser (the Assign that the variable itself made, named after it), what a
-Saver restores, and the Apply ops of optimizers.
+Not among them: an initialiser (the variable's own Assign, named after it), the restores of a Saver,
+and the Apply ops of optimizers.
 """
 
 import collections
@@ -101,9 +101,9 @@ def _read(nodes, node, variable, source):
 
 
 def _corrected(view, updates):
-    """The same updates, but for one instead of the three of an average that is corrected.
+    """The updates, with one in place of the three of an average that is corrected.
 
-    Where these three are not those of TensorFlow all stay, and the average is left alone.
+    Where the three are not TensorFlow's, all stay, and the average is left alone.
     """
     by_variable: Dict[str, List[Update]] = collections.defaultdict(list)
     for update in updates:

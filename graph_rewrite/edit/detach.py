@@ -1,8 +1,9 @@
 """Detaching ops from a graph: nothing waits for them any more, and nothing takes their values.
 
-1. What took the value of such an op, the result of an assignment, takes the variable's instead.
-2. They leave the collection UPDATE_OPS, and so does what they leave with nothing to do
-   (`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name.
+1. An op that took the value of a detached one, the result of an assignment, takes the variable's
+   value instead.
+2. The detached ops leave the collection UPDATE_OPS, and so do ops that have nothing to do without
+   them (`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name.
 3. Where one lies inside a function, named as in `graph_rewrite.graph.functions`, the call runs a
    copy of the function without it.
 """
@@ -73,8 +74,8 @@ def _take_the_variable(user, output, variable):
 def detach(meta, nodes, names):
     """`disconnect` for a MetaGraphDef.
 
-    What only such an op puts after the training, such as a group of updates that wait for the train
-    op, waits for the training itself from now on: people fetch it to train.
+    An op that comes after the training only through a detached one, such as a group of updates that
+    wait for the train op, now waits for the training itself: people fetch it to train.
 
     Args:
         nodes: its `Nodes`, functions opened, which do not see the change.
@@ -86,13 +87,13 @@ def detach(meta, nodes, names):
     variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}
 
     def left(controls):
-        """(The control edges that stay or come instead of others, whether there are others)."""
+        """(The control edges that remain or replace others, whether any was replaced)."""
         edges = [join(name, CONTROL) for name in controls]
         kept = [edge for name, edge in zip(controls, edges) if name not in dead]
         ends = {end for edge in edges for end in after.get(edge, ())}
         return kept + sorted(ends.difference(kept)), len(kept) < len(edges)
 
-    known: Dict[int, Tuple[List[str], bool]] = {}  # id of control inputs -> what is left of them
+    known: Dict[int, Tuple[List[str], bool]] = {}  # id of control inputs -> those that are left
     for node in meta.graph_def.node:
         controls, data = nodes.control_inputs(node), nodes.inputs(node)
         if id(controls) not in known:
@@ -111,7 +112,7 @@ def detach(meta, nodes, names):
 
 
 def _ends_of_training(nodes, dead):
-    """{each tensor and control edge of `dead`: edges from what it waits for of the training}."""
+    """{each tensor and control edge of `dead`: edges from the training ops that it waits for}."""
     ends_at: Dict[str, Set[str]] = {}
     above = nodes.ancestors(dead)
     for node in nodes:  # what a node takes comes before it, but for loops
@@ -121,7 +122,7 @@ def _ends_of_training(nodes, dead):
         for tensor in node.input:
             name, output = split(tensor)
             if name in ends_at:
-                # An op with control edges ends what is before it; data goes on.
+                # Waiting for an op covers the ends above it; data, or a dead op, passes them on.
                 ends |= {name} if output == CONTROL and name not in dead else ends_at[name]
         if ends or any(kind.match(node.op) for kind in (TRAINING_OP, ADDS_TO_ROWS, ACCUMULATES)):
             ends_at[node.name] = ends or {node.name}

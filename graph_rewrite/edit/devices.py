@@ -1,4 +1,4 @@
-"""The exporting worker's task, which other workers must not take for their own.
+"""The exporting worker's task, which other workers must not use.
 
 A worker exports its ops on a device such as "/job:worker/task:0/device:CPU:0". Without the task,
 any worker can use the device: each process adds its own task, by the tf.device under which it
@@ -16,8 +16,8 @@ class Exporter(NamedTuple):
     """The worker that exported a graph.
 
     Attributes:
-        device: its own, of its new ops too; "" where there is none.
-        job: what is to be left of it, such as "/job:worker"; "" where the devices stay.
+        device: its own, also for its new ops; "" where there is none.
+        job: the part of the device to keep, such as "/job:worker"; "" where the devices stay.
         why: why they stay, or "".
     """
 
@@ -30,7 +30,7 @@ def find_exporter(graph_def, servers, keep=False):
     """The `Exporter` of a GraphDef.
 
     Args:
-        servers: devices of the trained variables; who has one of them is a parameter server.
+        servers: devices of the trained variables, which are parameter servers.
         keep: True leaves the devices alone.
     """
     jobs = {_job(device) for device in servers}
@@ -47,7 +47,7 @@ def find_exporter(graph_def, servers, keep=False):
 
 
 def drop_task(exporter, graph_def):
-    """Takes the exporter's task off the devices of a GraphDef; returns from how many ops."""
+    """Removes the exporter's task from the devices of a GraphDef; returns how many ops had it."""
     moved = [node for node in _nodes(graph_def) if _on(node, exporter.device)]
     for node in moved:
         node.device = exporter.job + node.device[len(exporter.device) :]

@@ -1,9 +1,9 @@
-"""Editing a MetaGraphDef: what was asked for changes, all else keeps its bytes and its order.
+"""Editing a MetaGraphDef: only the requested changes are made, all else keeps its bytes and order.
 
 An op of the chief's that people fetch (`ChiefPart.fetched`) is renamed to APPLIED + its name. Its
 own name goes to an op that trains: a NoOp behind the worker's part, or, where an output is wanted,
-one that gives it again: the variable's value read after it, or what the op itself computes, without
-what it writes.
+an op with the same output: the variable's value read after it, or a copy of the op that computes
+but does not write.
 """
 
 from graph_rewrite.edit.function_bodies import can_do_without, run_without
@@ -16,7 +16,7 @@ from semisync.common.tensor_names import join, split
 APPLIED = "semisync/applied/"
 _SHAPES = "_output_shapes"  # the attribute by which an export notes them
 OWN = "semisync/own/"  # before the names of the chief's copies of ops that workers run, too
-# What TensorFlow 2.x sets and 1.15 does not know: a name for error messages, and a check of the
+# Attributes of TensorFlow 2.x that 1.15 rejects: a name for error messages, and a check of the
 # shape that is assigned.
 _NEW = (("VarHandleOp", "debug_name"), ("AssignVariableOp", "validate_shape"))
 
@@ -42,7 +42,7 @@ class Editor:
     def bring(self, values):
         """Gives the chief's part other tensors for the values of ops: {op: tensor}.
 
-        Workers may also run what lies between these ops and the chief's own: the chief gets a copy.
+        Workers may also run the ops between these and the chief's own: the chief gets a copy.
         """
         needs, ops = self._chief.needs, self._chief.ops
 
@@ -64,7 +64,7 @@ class Editor:
                     node.input[number] = join(copied[name], output)
 
     def rewire(self, edges):
-        """Gives ops other control inputs: {name: names}."""
+        """Replaces the control inputs of ops: {name: names}."""
         for name, controls in edges.items():
             node = self._nodes[name]
             inputs = self._nodes.inputs(node) + ["^" + control for control in controls]
@@ -77,7 +77,7 @@ class Editor:
         variable = self._nodes.get(self._traits.written(name))
         stand_in = tf.NodeDef(name=name, op="NoOp", device=node.device)
         if variable is not None and variable.op != "VarHandleOp":
-            # What the op gave was the variable.
+            # The op's output was the variable itself.
             stand_in.op = "Identity"
             stand_in.attr["T"].type = variable.attr["dtype"].type
             stand_in.input.append(node.input[0])
@@ -105,10 +105,10 @@ class Editor:
         run_without({call.name: call}, self._meta.graph_def.library, names)
 
     def finish(self, graph):
-        """Puts the stand-ins in their places; appends what they replace, and all that is new.
+        """Puts the stand-ins in their places; appends the ops that they replace, and all new ops.
 
         Args:
-            graph: the MetaGraph as a tf.Graph, with what the library added to it.
+            graph: the MetaGraph as a tf.Graph, with the ops that the library added to it.
 
         Returns:
             How many ops it has added.
@@ -140,7 +140,7 @@ class Editor:
         return len(new)
 
     def _strip(self, node):
-        """Removes what an older TensorFlow may not know: default values of attributes, `_NEW`."""
+        """Removes attributes that an older TensorFlow may reject: default values, and `_NEW`."""
         for attr in op_def(node.op).attr:
             if attr.name not in node.attr:
                 continue
@@ -150,7 +150,7 @@ class Editor:
                 del node.attr[attr.name]
 
     def _list_ops(self, types):
-        """Adds the definitions of new ops to the list of those that the graph uses."""
+        """Adds the definitions of new ops to the list of op definitions that the graph uses."""
         listed = self._meta.meta_info_def.stripped_op_list.op
         missing = types - {definition.name for definition in listed}
         if listed:
@@ -158,7 +158,7 @@ class Editor:
 
 
 def forget_shapes(meta):
-    """Removes the shapes that TensorFlow versions give differently; returns from how many ops.
+    """Removes the shapes on which TensorFlow versions differ; returns how many ops had them.
 
     An export notes the shapes of every op's outputs, and an import compares them with its own. The
     gradient of a fused BatchNorm has two outputs that nothing uses; on their shapes 1.15 and 2.x

@@ -8,7 +8,7 @@ from semisync.common.tensor_names import split
 
 
 def can_do_without(nodes, name):
-    """Whether `run_without` can take an op away, named as in `graph_rewrite.graph.functions`."""
+    """Whether `run_without` can remove an op, named as in `graph_rewrite.graph.functions`."""
     while home(name):
         name = home(name)[0]
         if nodes[name].op not in CALLS:
@@ -17,12 +17,12 @@ def can_do_without(nodes, name):
 
 
 def run_without(calls, library, names):
-    """Has calls run copies of their functions in which some ops are missing.
+    """Has calls run copies of their functions without some ops.
 
     Args:
         calls: {name: NodeDef} of the top level; those that run the ops are changed.
         library: the FunctionDefLibrary of the graph; the copies are added.
-        names: of assign-like ops inside functions, which make no tensor.
+        names: of assign-like ops inside functions, which have no output.
 
     Returns:
         {call: {attribute: [names of the functions that it runs now]}}, the changed ones.

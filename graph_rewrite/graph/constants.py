@@ -1,4 +1,4 @@
-"""The numbers in a graph: what a tensor holds that nothing computes at run time."""
+"""The numbers in a graph: values of tensors that do not depend on the run."""
 
 import functools
 import operator
@@ -16,20 +16,20 @@ _MOST_VALUES = 1 << 20
 
 
 def array(nodes, tensor):
-    """The value of a tensor that is a Const, or handed on from one; None of any other."""
+    """The value of a tensor that is a Const, or passed on from one; None of any other."""
     name, output = split(_origin(nodes, tensor))
     node = nodes.get(name)
     if node is None or node.op != "Const" or output != 0:
         return None
     told = node.attr["value"].tensor
     sizes = [dim.size for dim in told.tensor_shape.dim]
-    # One value may stand for more than there is memory for.
+    # A damaged Const may repeat its one value to fill more than the memory.
     few = functools.reduce(operator.mul, sizes, 1) <= _MOST_VALUES
     return tf.make_ndarray(told) if few else None
 
 
 def _origin(nodes, tensor):
-    """The tensor whose very value a tensor hands on, possibly cast."""
+    """The tensor whose value a tensor passes on, possibly cast."""
     *_, end = along(tensor, lambda one: next(iter(back(nodes, one, _STRAIGHT)), None))
     return end
 
@@ -77,12 +77,12 @@ def _difference(left, right):
 
 
 def complement(value):
-    """1 - value without the noise of the last digits: that of 0.99 is 0.01."""
+    """1 - value without the rounding error of the last digits: that of 0.99 is 0.01."""
     return float(round(1 - value, 12))
 
 
 def _shortest(value):
-    """The shortest decimal number that is this one in its own type."""
+    """The shortest decimal number that rounds to this one in its own type."""
     if value.dtype.kind == "f":
         return float(np.format_float_positional(value.reshape(-1)[0], unique=True, trim="0"))
     return float(value.astype(np.float64).reshape(()))

@@ -1,11 +1,11 @@
 """Under which conditions a node runs: the branches and loops that it lies in.
 
-A graph does not say so of a node; it follows from its inputs, by these rules:
+A graph does not state them; they follow from a node's inputs, by these rules:
 
 1. A node runs where all its inputs are: it has the guards of them all, data and control.
-2. What leaves a Switch at output 1 has the guard "predicate is true", at output 0 "is false".
-3. A Merge has those guards only that all its inputs share. An Enter adds its loop, an Exit takes
-   it off.
+2. Output 1 of a Switch has the guard "predicate is true", output 0 "is false".
+3. A Merge has only those guards that all its inputs share. An Enter adds its loop, an Exit removes
+   it.
 4. A node of a function's body has the guards of its call and that of its branch
    (`graph_rewrite.graph.functions`).
 """
@@ -36,7 +36,7 @@ class Guards:
         self._nodes = nodes
         self._of: Dict[Any, frozenset] = {}
         self._together: Dict[int, Set[str]] = {}  # id of control inputs -> these
-        # What a function gives, by its name inside -> as which tensors its call gives it.
+        # A function's result, by its name inside -> the outputs of the call that it becomes.
         self._results: Dict[str, List[str]] = {}
         for result, ends in nodes.results.items():
             for end in ends:
@@ -79,7 +79,7 @@ class Guards:
         return frozenset(guard for guard in self.of(tensor) if guard.value != LOOP)
 
     def root(self, tensor):
-        """The tensor of the top level whose very value this one has, as far up as that goes."""
+        """The furthest tensor upstream, at the top level if possible, that has the same value."""
         *_, root = along(tensor, self._carried)
         return root
 
@@ -89,14 +89,14 @@ class Guards:
     def lift(self, tensor):
         """The same value outside of all branches and functions: the nearest tensor upstream.
 
-        Where it is made inside, what that hands to the outside; where nothing does, itself.
+        For a tensor that is made inside, the one by which it leaves; if it does not, itself.
         """
         way = along(tensor, self._carried)
         outside = next((up for up in way if not self.inside(up)), None)
         return self._out(tensor) if outside is None else outside
 
     def _out(self, tensor):
-        """The tensor outside of all branches and functions that is made of this one, or itself."""
+        """The tensor by which this one leaves all branches and functions, or itself."""
 
         def further(current):
             name, output = split(current)
@@ -124,11 +124,11 @@ class Guards:
                 waiting += [maker for maker in makers[key] if maker not in self._of]
 
     def _makers(self, key):
-        """What the guards of a node depend on, a set.
+        """The keys on which the guards of a node depend, a set.
 
-        That is the nodes that it takes tensors from, the call that it is in, and what it waits for.
-        There may be millions of control edges, but nodes with the same ones share their guards:
-        these are found once, as if they were those of one more node, whose name is a number.
+        They are the nodes that it takes tensors from, the call that it is in, and its control
+        inputs. There may be millions of control edges, but nodes with the same ones share their
+        guards: these are found once, as if they were those of one more node, named by a number.
         """
         if key in self._together:
             return self._together[key]
@@ -148,7 +148,7 @@ class Guards:
         return makers
 
     def _guards(self, key, makers):
-        """Those of a node, or of all with the same control edges, from those of its makers."""
+        """The guards of a node, or of all with the same control edges, from those of its makers."""
         guards = _NONE.union(*[self._of.get(maker, _NONE) for maker in makers])
         node = self._nodes.get(key)
         if node is None:

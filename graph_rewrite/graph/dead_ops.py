@@ -1,8 +1,8 @@
-"""Which ops are left with nothing to do when updates are taken out of a graph.
+"""Which ops have nothing left to do when updates are taken out of a graph.
 
-The value of an update inside a tf.cond is handed on by the cond's Merge, and it is this that
-UPDATE_OPS names and that the train op waits for; behind an assignment to a resource it is a read.
-Without the update both read the variable, from a parameter server perhaps, and nothing uses it.
+The value of an update inside a tf.cond is passed on by the cond's Merge, which UPDATE_OPS names and
+the train op waits for; the value of an assignment to a resource is passed on by a read. Without the
+update both read the variable, possibly from a parameter server, and nothing uses it.
 """
 
 from graph_rewrite.graph.functions import home
@@ -15,8 +15,8 @@ _HANDS_ON = CARRY | READ | MERGE
 def dead_ops(nodes, traits, names):
     """The names of the ops that need not be waited for any more, a set.
 
-    Each does no more than hand on what an op of `names` gave, nothing takes its value, and nothing
-    that has an effect comes before it, apart from `names`.
+    Each only passes on the value of an op of `names`, nothing takes its own value, and apart from
+    `names` nothing that has an effect comes before it.
 
     Args:
         nodes, traits: the graph's `Nodes` and `OpTraits`.

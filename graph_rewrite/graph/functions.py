@@ -1,11 +1,10 @@
-"""A graph whose called functions lie open: the bodies of If, While and calls stand beside it.
+"""A graph whose called functions are opened: the bodies of If, While and calls are added to it.
 
 Control flow of version 2 hides its branches in the library. Opened, they read like version 1:
 
 1. The body of the branch `then_branch` of the node "bn/cond" becomes nodes that are named
    "bn/cond[then_branch]/...". No op of a graph can have such a name, so none is ever mistaken.
-2. Each of its arguments is a node of op `ARGUMENT` whose input is what the call takes: a hop, as
-   Switch is.
+2. Each of its arguments is a node of op `ARGUMENT` whose input is the call's: a hop, as Switch is.
 3. The call itself stays, and so do the names of its outputs. `Nodes.results` says which tensors of
    the bodies an output may be: a hop, as Merge is.
 
@@ -33,15 +32,15 @@ CALLS = {
     "PartitionedCall": (0, ("f",)),
     "StatefulPartitionedCall": (0, ("f",)),
 }
-# What calls may make of a graph: each function may call the next one twice.
+# Bounds on an opened graph: its size doubles with every function that calls the next one twice.
 _MOST_OPENED = 20000
-_MOST_TIMES = 10  # as many ops as the graph has, besides
+_MOST_TIMES = 10  # plus this many times the graph's own ops
 _MOST_BYTES = 1 << 28
 LOOPS = ("While", "StatelessWhile")
 
 
 def open_functions(graph):
-    """The `Nodes` of a GraphDef, MetaGraphDef or tf.Graph with every called function laid open."""
+    """The `Nodes` of a GraphDef, MetaGraphDef or tf.Graph with every called function opened."""
     graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
     graph = getattr(graph, "graph_def", graph)
     library = library_of(graph)
@@ -107,7 +106,7 @@ def _called(call, library):
 
 
 def _body(call, label, function, library, results):
-    """The NodeDefs of a call's function, and its outputs noted in `results`."""
+    """The NodeDefs of a call's function; records its outputs in `results`."""
     prefix = "{}[{}]/".format(call.name, label)
     taken = [tensor for tensor in call.input if not tensor.startswith("^")]
     taken = taken[CALLS.get(call.op, (0,))[0] :]
@@ -145,7 +144,7 @@ def _body(call, label, function, library, results):
 def _outputs(node, library):
     """{name of an output: its number} of a NodeDef.
 
-    An op that this TensorFlow does not know counts as one of a single output: no pattern has it.
+    An op that this TensorFlow does not know counts as having a single output: no pattern has it.
     """
     function = library.get(node.op)
     signature = function.signature if function is not None else op_def(node.op)

@@ -1,4 +1,4 @@
-"""What TensorFlow's own import of a graph does not survive, said before it is asked.
+"""Graphs that crash or hang TensorFlow's own import, refused before it is called.
 
 Unpack(num=10**9)           a billion outputs, each with a shape to be inferred
 f(x) = f(x)                 a function that calls itself, of which the shapes are looked for
@@ -17,7 +17,7 @@ _DEEPEST = 256  # functions that call one another
 
 
 def refuse_deadly(graph_def):
-    """Raises BadInput of a GraphDef that would end TensorFlow, or take it hours."""
+    """Raises BadInput for a GraphDef that would crash TensorFlow, or take it hours."""
     library = library_of(graph_def)
     for nodes in (graph_def.node, *(function.node_def for function in library.values())):
         for node in nodes:

@@ -146,7 +146,7 @@ class Nodes:
         return taken
 
     def makers(self, node):
-        """The nodes that make what a node takes.
+        """The nodes that make a node's inputs.
 
         Args:
             node: a NodeDef.
@@ -177,7 +177,7 @@ class Nodes:
         return self._controls[node.name]
 
     def uses(self, name):
-        """Every use of what a node makes.
+        """Every use of a node's outputs.
 
         Args:
             name: of the node.
@@ -203,7 +203,7 @@ class Nodes:
         return self._waiting.get(name, ())
 
     def alike(self):
-        """Groups the nodes by what they wait for.
+        """Groups the nodes by their control inputs.
 
         Returns:
             (control inputs, names of the nodes that have these) for each distinct tuple.
@@ -212,7 +212,7 @@ class Nodes:
         return self._alike.values()
 
     def following(self, name):
-        """The nodes that take what a node makes, then those that wait for it.
+        """The nodes that take a node's outputs, then those that wait for it.
 
         Args:
             name: of the node.
@@ -224,7 +224,7 @@ class Nodes:
         return itertools.chain(takers, self.waiting(name))
 
     def users(self, name):
-        """The nodes that take what a node makes, or wait for it.
+        """The nodes that take a node's outputs, or wait for it.
 
         Args:
             name: of the node.
@@ -235,7 +235,7 @@ class Nodes:
         return set(self.following(name))
 
     def missing(self):
-        """The nodes that others take or wait for, and that are not there.
+        """The nodes that others take or wait for, but that are missing.
 
         Returns:
             Their names, sorted.
@@ -247,7 +247,7 @@ class Nodes:
         if self._uses is not None:
             return
         self._uses = collections.defaultdict(list)
-        self._alike = collections.OrderedDict()  # id of control inputs -> (these, who has them)
+        self._alike = collections.OrderedDict()  # id of control inputs -> (these, their nodes)
         for name, node in self.by_name.items():
             for number, tensor in enumerate(self.inputs(node)):
                 maker, output = split(tensor)
@@ -320,7 +320,7 @@ class Nodes:
 def _waiting(alike):
     """{node: names of those that wait for it}, of `Nodes.alike`.
 
-    There may be a control edge between any two nodes, nearly; but where there are millions, many
+    There may be a control edge between almost any two nodes; but where there are millions, many
     nodes have the same ones.
     """
     lists = collections.defaultdict(list)  # node -> the numbers of the lists that wait for it

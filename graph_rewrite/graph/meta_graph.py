@@ -1,4 +1,4 @@
-"""What a MetaGraphDef holds besides its nodes, its collections and variables; and its import."""
+"""The collections and variables of a MetaGraphDef, and its import."""
 
 import collections
 from typing import Dict
@@ -34,7 +34,7 @@ def update_ops(meta):
 
 
 def collected(meta):
-    """{op: whether an output of it is meant} for all that the collections name."""
+    """{op: whether an output of it is named} for all names in the collections."""
     outputs: Dict[str, bool] = {}
     for collection in meta.collection_def.values():
         for name in collection.node_list.value:
@@ -60,7 +60,7 @@ def imported(meta):
     Raises:
         BadInput: TensorFlow cannot import it.
     """
-    copy = tf.MetaGraphDef(  # the import changes what it is given
+    copy = tf.MetaGraphDef(  # the import changes its argument
         meta_info_def=meta.meta_info_def, graph_def=meta.graph_def, saver_def=_NO_SAVER
     )
     for key in (_VARIABLES, _GLOBAL_STEP):

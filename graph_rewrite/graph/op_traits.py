@@ -1,11 +1,11 @@
-"""What an op is, told from its definition: what it writes, and whether it brings a batch.
+"""Traits of an op, from its definition: whether it writes, and whether it brings a batch.
 
     brings a batch   its value differs between runs, or between processes: placeholders, queues,
                      iterators, readers, random numbers, Python functions. So does every stateful
-                     op of which nothing better is known.
-    writes           it changes a variable (or what else is passed by reference)
+                     op that is not listed here.
+    writes           it changes a variable, or another input that is passed by reference
 
-A call of a function is what any op of the function's body is.
+A call of a function has every trait that any op of the function's body has.
 """
 
 import re
@@ -77,7 +77,7 @@ class OpTraits:
         return self._known[node.op]
 
     def output_types(self, node):
-        """The types of the tensors that a node gives, a list of DataType."""
+        """The types of a node's outputs, a list of DataType."""
         types = []
         for arg in self.definition(node).output_arg:
             if arg.type_list_attr:
@@ -135,7 +135,7 @@ class OpTraits:
         return any(self._any_inside(self.trains, name) for name in self._called(node))
 
     def values_of(self, node, cut=()):
-        """The names of the nodes that take a node's value, or read what it has written.
+        """The names of the nodes that take a node's value, or read the variable that it writes.
 
         Args:
             cut: as for `flow`.
@@ -179,7 +179,7 @@ class OpTraits:
         return [self._nodes[name] for name in along(node.name, before)]
 
     def _first_state(self, node):
-        """What a node that writes, or passes on, takes as the variable; None where it does not."""
+        """The variable's ref or handle that a node writes or passes on; None if it does neither."""
         takes = node.input and split(node.input[0])[1] != CONTROL
         return node.input[0] if takes and (node.op in _PASSING or self.writes(node)) else None
 
@@ -205,7 +205,7 @@ class OpTraits:
         """Whether a node of a function passes a test, a method."""
         asked = test.__name__
         if (asked, name) not in self._inside:
-            # Those that it calls are asked before it, so that no question waits for another.
+            # Callees come first, so that no test recurses.
             for inner in in_order([name], self._called_inside):
                 if (asked, inner) not in self._inside:
                     self._inside[asked, inner] = False  # where the function calls itself

@@ -15,13 +15,13 @@ _PART = re.compile(r"(.+)/part_(\d+)$")
 
 
 def number(name):
-    """Which part a variable is by its name, or None."""
+    """The number of the part that a variable is by its name, or None."""
     part = _PART.match(name)
     return int(part.group(2)) if part else None
 
 
 def whole(names, name):
-    """The name that the parts share of which a variable is one, or its own.
+    """The name of the partitioned variable that a variable is a part of, or its own.
 
     Args:
         names: of the graph's nodes, or of its variables.
@@ -55,7 +55,7 @@ def joined(nodes, tensor):
 
 
 def unsplit(nodes, tensor, part):
-    """The tensor whose part of that number this one is, by a split; or itself."""
+    """The tensor whose split yields this one as the part of that number; or itself."""
     for end in ends(nodes, tensor, CARRY | CAST):
         node, output = nodes.get(split(end)[0]), split(end)[1]
         if node is not None and node.op in SPLITS and output == part:

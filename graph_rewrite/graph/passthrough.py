@@ -1,13 +1,13 @@
-"""Ops that hand a tensor on: from what an op takes back to who made it.
+"""Ops that pass a tensor on, followed upstream to the tensor's source.
 
-A hop is one step upstream that keeps the value, or at least what it is about. The sets below say
-which steps a pattern or a search may take; several make one with `|`.
+A hop is one step upstream that keeps the value, possibly cast, reshaped or chosen by a condition.
+The sets below list the steps that a pattern or a search may take; `|` joins them.
 """
 
 from graph_rewrite.graph.functions import ARGUMENT, CALLS
 from semisync.common.tensor_names import split
 
-# What goes into a loop, and leaves it; what goes into a branch.
+# Ops by which a value enters and leaves a loop, and enters a branch.
 ENTER, EXIT = frozenset(["Enter", "RefEnter"]), frozenset(["Exit", "RefExit"])
 SWITCH = frozenset(["Switch", "RefSwitch"])
 # The very same value.
@@ -28,7 +28,7 @@ VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "AutoReloadVaria
 
 
 def back(nodes, tensor, hops):
-    """The tensors that `tensor` hands on, one hop upstream: none where its op is not in `hops`.
+    """The tensors that `tensor` passes on, one hop upstream: none where its op is not in `hops`.
 
     Args:
         nodes: a `Nodes`.
@@ -51,7 +51,7 @@ def back(nodes, tensor, hops):
 
 
 def trace(nodes, tensor, hops):
-    """`tensor` and every tensor that it may hand on, nearest first, each once."""
+    """`tensor` and every tensor that it may pass on, nearest first, each once."""
     seen, order = {tensor}, [tensor]
     for passed in order:  # grows meanwhile
         for behind in back(nodes, passed, hops):
@@ -62,5 +62,5 @@ def trace(nodes, tensor, hops):
 
 
 def ends(nodes, tensor, hops):
-    """Those tensors of `trace` that no hop leads on from."""
+    """The tensors of `trace` from which no hop leads further."""
     return [passed for passed in trace(nodes, tensor, hops) if not back(nodes, passed, hops)]

@@ -12,12 +12,12 @@ from semisync.common.walks import reachable
 
 UPDATE_OPS = "update_ops"  # tf.GraphKeys.UPDATE_OPS
 
-_MOST_STEPS = 1 << 18  # of all ways upstream from a tensor: each condition doubles them
+_MOST_STEPS = 1 << 18  # paths upstream from a tensor: each condition doubles them
 _PASSING = CARRY | READ | JOIN
 
 
 class View:
-    """Everything that is asked of one graph more than once.
+    """One graph, with all that is computed of it once and used again.
 
     Args:
         graph: a tf.Graph, GraphDef or MetaGraphDef.
@@ -25,10 +25,10 @@ class View:
     Attributes:
         nodes: `Nodes`, functions opened.
         guards: `Guards` of these.
-        update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which cannot
-            tell.
+        update_ops: the names of the ops in UPDATE_OPS, a set; None for a GraphDef, which has no
+            collections.
         trains: whether an optimizer applies gradients in it.
-        whole: whether it trains and has been exported, so that nothing is built on it any more.
+        whole: whether it trains and has been exported, so that nothing is added to it any more.
     """
 
     def __init__(self, graph):
@@ -50,11 +50,11 @@ class View:
         return tuple(dict.fromkeys(map(top, users) if self._inside else users))
 
     def handed_on(self, name):
-        """The names of the nodes that only hand on what a node gives, its own first."""
+        """The names of the nodes that only pass a node's output on, its own first."""
         return reachable([top(name)], lambda name: self.nodes.users(name) & self._passing)
 
     def needed(self, name):
-        """Whether any node does more than hand on what a node gives."""
+        """Whether any node does more with a node's output than pass it on."""
         return any(
             user not in self._passing
             for passing in self.handed_on(name)
@@ -62,9 +62,10 @@ class View:
         )
 
     def routes(self, tensor, hops):
-        """(end, guards) of every way upstream from a tensor over `hops`.
+        """(end, guards) of every path upstream from a tensor over `hops`.
 
-        No hop leads on from an end; its guards are the branches on the way that `tensor` is not in.
+        No hop leads further from an end; its guards are the branches on the path, without those of
+        `tensor`.
         """
         own = self.guards.branches(tensor)
         routes = []

@@ -12,7 +12,7 @@ TRAINED = "semisync/trained"  # the op that ends a worker's part
 
 
 class Built(NamedTuple):
-    """What the library built around the ops of a `TrainingGraph`, in its tf.Graph.
+    """The ops that the library built around those of a `TrainingGraph`, in its tf.Graph.
 
     Attributes:
         handles: the `Handles`.

@@ -1,4 +1,4 @@
-"""The file with a MetaGraph: which one a path names, and what it holds."""
+"""The file with a MetaGraph: found by a path, and read."""
 
 import glob
 import os

@@ -1,14 +1,14 @@
 """Devices for the ops that have none, as tf.train.replica_device_setter would have given them.
 
-A session of a cluster places what has no device on its default, /job:ps/task:0: the model, its
+A session of a cluster places ops without a device on its default, /job:ps/task:0: the model, its
 input and its gradients. Here, instead:
 
-1. What a "_class" colocates with an op goes where that op is: slots, initialisers, gradients of
-   rows lie beside their variable.
-2. What takes a variable or a table by reference, or as a resource, goes where that is, since
+1. An op that a "_class" colocates with another goes where that one is: slots, initialisers,
+   gradients of rows are placed beside their variable.
+2. An op that takes a variable or a table by reference, or as a resource, goes where that is, since
    TensorFlow's placer would move it there.
-3. What the setter puts on a parameter server goes to the next one in turn, in the graph's order.
-4. All else is the exporting worker's; `graph_rewrite.edit.devices` takes its task off.
+3. Ops that the setter puts on a parameter server go to the next one in turn, in the graph's order.
+4. All other ops are the exporting worker's; `graph_rewrite.edit.devices` removes its task.
 
 A device that names no job, such as "/device:GPU:0", stays. Ops inside functions need no device:
 they run where their call does.
@@ -38,7 +38,7 @@ UNPLACED = (
 
 
 def is_unplaced(meta):
-    """Whether no op of a MetaGraphDef says in which job it runs."""
+    """Whether no op of a MetaGraphDef has a device that names a job."""
     return not any(_JOB in node.device for node in meta.graph_def.node)
 
 
@@ -87,7 +87,7 @@ def _resources(nodes, traits):
 
 
 def _neighbours(nodes, traits, resources, node):
-    """The NodeDefs that a node must lie beside, of those that have a device."""
+    """The NodeDefs, among those with a device, beside which a node must be placed."""
     names = colocated_with(node)
     if not traits.bodies(node):  # a call hands resources on to ops that have places of their own
         references = [arg.is_ref for arg in traits.definition(node).input_arg]

@@ -1,4 +1,4 @@
-"""What a rewrite found, changed and left alone: as text for people, as JSON for programs."""
+"""The findings and changes of a rewrite: as text for people, as JSON for programs."""
 
 import collections
 import dataclasses
@@ -66,10 +66,10 @@ class Report:
     warnings: List[str] = dataclasses.field(default_factory=list)
 
     def to_dict(self):
-        """What `--json` writes.
+        """The report for programs.
 
         Returns:
-            What `semisync rewrite --json` writes.
+            The dict that `semisync rewrite --json` writes.
         """
         return dict(
             vars(self), schema=SCHEMA, trained=[trained._asdict() for trained in self.trained]

@@ -1,13 +1,13 @@
 """A MetaGraph of an asynchronous or synchronous job becomes one that trains semi-synchronously.
 
-0. What waits for the training reads the variables after it (`training.late_reads`).
+0. Ops that wait for the training read the variables after it (`training.late_reads`).
 1. The inputs are found where gradients go into the training ops (`training.gradient_inputs`).
-2. Downstream of these, what depends on no batch is split off for the chief (`training.chief_part`).
+2. Downstream of these, ops that depend on no batch are split off for the chief
+   (`training.chief_part`).
 3. `semisync.builder` builds its ops around them (`metagraph.build`), as in a job that wraps its
    optimizer: the workers send the gradients, the chief puts the aggregated ones in their place.
-4. The MetaGraph is edited (`edit.editor`): new tensors for those inputs, stand-ins for what people
-   fetch, the new ops at the end, and what the hook has to know in a collection
-   (`semisync.restore`).
+4. The MetaGraph is edited (`edit.editor`): new tensors for those inputs, stand-ins for the ops that
+   people fetch, the new ops at the end, and the hook's data in a collection (`semisync.restore`).
 
 Variables, slots, hyperparameters and the saver are those that were there.
 """
@@ -160,7 +160,7 @@ def _refuse_idle_rules(mode_of, training):
 
 
 def _take_out_updates(meta, options):
-    """The `BatchNorm`s and `Shared`s of a MetaGraphDef; the chief does what their ops did."""
+    """The `BatchNorm`s and `Shared`s of a MetaGraphDef, whose updates the chief takes over."""
     view = View(meta)
     batch_norms = [] if options.batch_norm == "async" else of_view(view)
     replaced = {op for bn in batch_norms if bn.shareable for u in bn.updates for op in u.ops}
@@ -174,7 +174,7 @@ def _take_out_updates(meta, options):
 def _edit(meta, training, built, report):
     chief, nodes = training.chief, training.nodes
     editor = Editor(meta, nodes, training.traits, chief)
-    # What the train op waits for may come after a stand-in itself, which must not wait in turn.
+    # An op that the train op waits for may itself wait for a stand-in: no circle.
     early = nodes.ancestors(chief.moved)
     for name in training.stand_ins + sorted(chief.tensors.difference(training.stand_ins)):
         editor.stand_in(name, built.sent if name in early else TRAINED)
@@ -192,7 +192,7 @@ def _edit(meta, training, built, report):
 
 
 def _collect(meta, training, built):
-    """Adds to the collections what the library added to the graph's, and what the hook needs."""
+    """Adds to the collections the library's entries of the graph's, and the hook's data."""
     worker = built.handles.worker
     steps.collect(meta, built.step)
     add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)
@@ -209,7 +209,7 @@ def _collect(meta, training, built):
 
 
 def _refuse_hash_tables(graph_def):
-    """Raises BadInput if TFRA trains a table: its rows are no variables of the graph."""
+    """Raises BadInput if TFRA trains a table: its rows are not variables of the graph."""
     for node in graph_def.node:
         if node.op.startswith("TFRA>") and node.op.endswith(("Insert", "Accum")):
             raise BadInput(

@@ -1,4 +1,4 @@
-"""The sentences of a report: what changed, what was left alone and why, what to be warned of."""
+"""The sentences of a report: changes, parts left alone and why, warnings."""
 
 import collections
 import re
@@ -15,7 +15,7 @@ _QUOTED = re.compile("'[^']*'")
 
 
 class Rewrite(NamedTuple):
-    """What a report is made of.
+    """The contents of a report.
 
     Attributes:
         before: the MetaGraphDef as it was given.
@@ -43,7 +43,7 @@ class Rewrite(NamedTuple):
 
 
 def report_on(rewrite, options):
-    """The `Report`, but for what the edit of the training ops adds to it."""
+    """The `Report`, without the entries that the edit of the training ops adds."""
     training, nodes = rewrite.training, rewrite.training.nodes
     trained = [
         Trained(
@@ -243,10 +243,10 @@ def _count(names):
 
 
 def _alike(batch_norms):
-    """(names, sentence) for what is to be said of some `BatchNorm`s.
+    """(names, sentence) for the findings or reasons of some `BatchNorm`s.
 
-    In a sentence what belongs to a BatchNorm is called by its name within the BatchNorm's scope;
-    of sentences that differ in names alone the first stands for all.
+    A sentence names tensors relative to the BatchNorm's scope; of sentences that differ in names
+    alone the first stands for all.
     """
     told: Dict[str, Tuple[List[str], str]] = collections.OrderedDict()
     for batch_norm in batch_norms:

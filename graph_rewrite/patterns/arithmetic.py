@@ -1,4 +1,4 @@
-"""Arithmetic as it comes out of Python's operators."""
+"""Arithmetic as Python's operators build it."""
 
 from graph_rewrite.graph.passthrough import CARRY, CAST, SHAPE
 from graph_rewrite.patterns.language import either, op, via
@@ -29,10 +29,10 @@ def over(total, count, name=None):
 
 
 def same_value(pattern):
-    """Handed on, in any type."""
+    """The pattern's value, passed on, in any type."""
     return via(CARRY | CAST, pattern)
 
 
 def handed(pattern):
-    """Handed on, in any type and shape."""
+    """The pattern's value, passed on, in any type and shape."""
     return via(CARRY | CAST | SHAPE, pattern)

@@ -11,7 +11,7 @@ from semisync.common.tensor_names import split
 
 
 class State(NamedTuple):
-    """How far one way of matching has come: {name: tensor}, and the nodes it has recognised."""
+    """The progress of one match: {name: tensor}, and the nodes recognised so far."""
 
     bound: Dict[str, str]
     ops: Tuple[str, ...]

@@ -11,9 +11,9 @@
 A pattern is one of
     "name"          any tensor, bound to the name; a name that comes twice is the same tensor
     op(...)         a tensor that a node of some types makes, with patterns for its first inputs
-    via(hops, p)    p, or something that hands it on (see `graph_rewrite.graph.passthrough`)
+    via(hops, p)    p, or a tensor that passes it on (see `graph_rewrite.graph.passthrough`)
     either(p, ...)  one of these
-    both(p, q)      p and q at once, such as a name and what it stands for
+    both(p, q)      p and q at once, such as a name and a pattern for it
     given(p, f)     p, where f(nodes, bindings) holds
 
 Matching tries every way, in the order written, so that a pattern need not care how two swapped
@@ -29,7 +29,7 @@ class Match:
 
     Args:
         root: the name of the node it was matched at.
-        state: what the engine bound.
+        state: the engine's bindings.
 
     Attributes:
         root: the name of the node it was matched at.
@@ -83,7 +83,7 @@ def op(types, *inputs, name=None, swap=False, output=None, **attributes):
 
 
 def via(hops, pattern):
-    """`pattern`, at the tensor or at any that it hands on over nodes of the op types `hops`."""
+    """`pattern`, at the tensor or at any that it passes on through nodes of the op types `hops`."""
     return Via(hops, pattern)
 
 

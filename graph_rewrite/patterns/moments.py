@@ -1,7 +1,7 @@
 """The mean and the variance of a batch, in the forms that occur.
 
-All bind "x" and "mean"; that of a variance is the mean that it is taken around. Those that no fused
-op gives bind "axes", too.
+All bind "x" and "mean"; a variance binds the mean that it is taken around. Forms without a fused op
+bind "axes", too.
 """
 
 from graph_rewrite.graph.constants import array, number
@@ -26,13 +26,13 @@ def _is_zero(nodes, bound):
 
 
 def _positive(variance):
-    """A difference, also where its noise below 0 is cut off."""
+    """A difference, possibly clipped at 0 against rounding errors."""
     largest = given(op("Maximum", variance, "least", swap=True), _is_zero)
     return either(variance, op("Relu", variance), largest)
 
 
 def _same_axes(nodes, bound):
-    """Whether a variance runs over the axes of its mean."""
+    """Whether a variance reduces the axes of its mean."""
     axes, spread = array(nodes, bound["axes"]), array(nodes, bound["spread"])
     if axes is None or spread is None:
         return bound["axes"] == bound["spread"]
@@ -61,7 +61,7 @@ SUM_VARIANCE = given(
     _same_axes,
 )
 
-# tf.nn.weighted_moments: known, since they would pass for the sums of a plain batch.
+# tf.nn.weighted_moments: listed, since otherwise they would match as sums of a plain batch.
 _TOTAL_WEIGHT = op("Sum", name="total")
 WEIGHTED_MEAN = over(op("Sum", times("weights", "x"), "axes"), _TOTAL_WEIGHT, name="mean")
 WEIGHTED_VARIANCE = given(

@@ -1,7 +1,7 @@
 """A variable that moves towards a tensor: v <- v + rate x (source - v), in the forms that occur.
 
-Every form binds "variable", "source" and "rate", all tensors. What is divided has a "divisor", a
-constant, instead of a rate.
+Every form binds "variable", "source" and "rate", all tensors. A form that divides binds a
+"divisor", a constant, instead of a rate.
 """
 
 from graph_rewrite.graph.constants import number
@@ -31,7 +31,7 @@ def _is_complement(nodes, whole, rest):
 
 
 def _origin(nodes, tensor):
-    """Where a tensor comes from: each use of a variable may have its own read."""
+    """The source of a tensor, since each use of a variable may have its own read."""
     return ends(nodes, tensor, CARRY | READ | CAST)
 
 
@@ -47,7 +47,7 @@ def _forms(old, again, change):
     """The forms of a moving average.
 
     Args:
-        old, again: patterns for the variable's value, of which a form may read two.
+        old, again: patterns for the variable's value, which a form may read twice.
         change: pattern for the value that the op takes -> pattern for its input.
     """
     apart, towards = _some_of(op("Sub", old, "source")), _some_of(op("Sub", "source", old))
@@ -84,11 +84,11 @@ def _is_the_part(nodes, bound):
     return split(bound["part"])[1] == number_of(own) and set(values) <= {whole(nodes, own)}
 
 
-# The whole of a partitioned variable moves, and each of its parts takes its part of the change.
+# The change of a partitioned variable is computed as a whole, and each part takes its slice of it.
 MOVING_PART = given(either(*_forms(_joined("old"), _joined("again"), _part_of)), _is_the_part)
 
-# The average divided by what its start at zero keeps from it. Binds "variable", "kept", and the
-# variables "biased" and "step", of which it takes the value or what an update has just given.
+# The average divided by 1 - kept^step, which corrects its start at zero. Binds "variable", "kept",
+# and the variables "biased" and "step", whose value is read or is the output of their update.
 _BIASED, _STEP = (
     via(CARRY | READ | CAST, either(op(ADD + ASSIGN + SUBTRACT, variable(name)), read(name)))
     for name in ("biased", "step")

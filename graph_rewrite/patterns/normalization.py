@@ -1,8 +1,8 @@
 """y = (x - mean) / sqrt(variance + epsilon) x gamma + beta, unfused, in the forms that occur.
 
 All bind "x", "mean", "variance", "epsilon" and "root" (the Rsqrt, Sqrt or Pow), and "gamma" and
-"beta" where there is one. Those of a form written by hand must be variables, or a residual
-connection would pass for a beta; tf.nn.batch_normalization is known by its form alone.
+"beta" where there is one. In a form written by hand these two must be variables, or a residual
+connection would match as a beta; tf.nn.batch_normalization is recognised by its form alone.
 """
 
 from graph_rewrite.graph.constants import number

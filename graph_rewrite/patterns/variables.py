@@ -1,4 +1,4 @@
-"""A variable, as an op that changes it takes it, and as arithmetic reads it. Ref and resource."""
+"""A variable as an op's input that is changed, and as arithmetic reads it; ref and resource."""
 
 from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, ends
 from graph_rewrite.patterns.language import op, via
@@ -31,7 +31,7 @@ def shaped(name="variable"):
     return via(CARRY | READ | CAST | SHAPE, op(VARIABLES, name=name))
 
 
-# Any op that changes a whole variable; binds "source", what it is changed by.
+# Any op that changes a whole variable; binds "source", the value that is assigned or added.
 CHANGE = op(ASSIGN + ADD + SUBTRACT, variable(), "source")
 # Any op that changes some rows of a variable.
 SCATTERED = op(SCATTER, variable(), "rows", "source")
@@ -40,7 +40,7 @@ SCATTERED = op(SCATTER, variable(), "rows", "source")
 def initialises(nodes, node, variable):
     """Whether a NodeDef that writes a variable, by its name, initialises or restores it.
 
-    An initialiser is the Assign that the variable itself made, named after it.
+    An initialiser is the variable's own Assign, named after it.
     """
     if node.op not in ASSIGN:
         return False

@@ -1,4 +1,4 @@
-"""What a training graph is made of: its updates, the chief's part, its global step, its devices.
+"""The parts of a training graph: its updates, the chief's part, its global step, its devices.
 
 A graph that cannot be rewritten is refused here, in one sentence that says why.
 """
@@ -26,7 +26,7 @@ class TrainingGraph:
 
     Args:
         meta: the MetaGraphDef; not changed, but its NodeDefs are those of `nodes`.
-        train_ops: names of the ops by which training ends, a list; none where the graph tells.
+        train_ops: names of the ops by which training ends, a list; none to find them in the graph.
         keep_devices, global_step: see `semi_synchronize`.
         mode_of: function (gradient, variable) -> "semi-sync" or "async".
         fixed: names of the hyperparameters that are fixed, a set.
@@ -42,12 +42,12 @@ class TrainingGraph:
         untrained: names of trainable variables that nothing trains.
         chief: the `ChiefPart`.
         hyperparameters: names of the ops whose values the chief's part takes from the batches.
-        unfed: names of the tensors that the chief's part is made of and no batch brings; a list.
+        unfed: names of the inputs of the chief's part that no batch brings; a list.
         waited_for: names of ops that the worker's train op waits for.
-        written_by_batches: {op: variable}, names, of what else every batch writes that all workers
-            share.
-        summed: names of those of these variables that a batch writes before its gradients are made
-            of them, such as a sum of gradients; a set.
+        written_by_batches: {op: variable}, names, of the other writes of every batch to variables
+            that all workers share.
+        summed: names of those of these variables from which a batch computes gradients after it has
+            written them, such as a sum of gradients; a set.
         stand_ins: names of ops that are fetched as before, and then train semi-synchronously.
         global_step: the `GlobalStep`.
         counted_elsewhere: names of the ops that count it, which nothing that trains needs.
@@ -100,7 +100,7 @@ class TrainingGraph:
             raise BadInput("the graph has two ops {!r}".format(names.most_common(1)[0][0]))
 
     def _trained_by(self, train_ops, every):
-        """The `TrainedVariable`s whose training some ops end; fills `unrelated`."""
+        """The `TrainedVariable`s that are trained before some ops; fills `unrelated`."""
         self.unrelated: List[str] = []
         if not every:
             raise BadInput(
@@ -151,7 +151,7 @@ class TrainingGraph:
         return [node.name + ":0" for node in made if self.traits.output_types(node)]
 
     def _written_by_batches(self, meta, every):
-        """See the attribute; `every` is all that trains, whose slots are no other variables."""
+        """See the attribute; `every` is all that is trained, whose slots do not count."""
         training = {op for trained in every for op in trained.ops}
         slots = {self.traits.written(op) for op in training}
         slots -= {trained.node.name for trained in every}

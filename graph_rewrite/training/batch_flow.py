@@ -1,4 +1,4 @@
-"""What the values of a batch reach in a training graph, and which of that writes a variable."""
+"""The nodes of a training graph that a batch reaches, and those of them that write a variable."""
 
 import re
 
@@ -39,7 +39,7 @@ class BatchFlow:
         return self.written.get(name) in self.trainable
 
     def step_input(self, name):
-        """The number of a plain step's input, as ScatterSub's, that a batch arrives by, if any."""
+        """The number of the input by which a batch reaches a plain step, as ScatterSub, if any."""
         node = self.nodes[name]
         if not PLAIN_STEP.match(node.op) or not self.trains(name):
             return None
@@ -56,7 +56,7 @@ class BatchFlow:
     def changed_variables(self):
         """The names of the variables that a batch changes, as an optimizer does its slots, a set.
 
-        What initialises a variable, at random, or restores it, does not count.
+        An op that initialises a variable, at random, or restores it, does not count.
         """
         changed = set()
         for name in self.reached.intersection(self.written):

@@ -4,19 +4,19 @@ Everything downstream of the inputs where gradients go in (`training.gradient_in
 the gradients are applied: the optimizer's finish, the count of the global step, averages of
 variables, the train op itself, perhaps the loss behind a control edge.
 
-1. What writes there, and depends on no batch once the gradients are cut, is the chief's: it happens
-   once per global step. So is all that these ops need.
-2. So are the groups (NoOp) that wait for any of these, and what gives the value of a tf.cond or a
-   loop in which any of these lies: what waits for a branch alone runs only where the branch does.
+1. An op that writes there, and depends on no batch once the gradients are cut, is the chief's: it
+   runs once per global step. So are all ops that it needs.
+2. So are the groups (NoOp) that wait for any of these, and the outputs of a tf.cond or a loop in
+   which any of these lies: an op that waits for one in a branch runs only if the branch does.
 3. All else is the worker's, and comes after its own part of the training.
 4. A control edge from an op with a batch to one of the chief's, such as UPDATE_OPS before the
    training ops, is cut; the worker's train op waits for that op instead, and the chief's op for
    those of its own that came before it. So is an edge from an op that writes before the gradients
    are computed, such as a counter of batches.
-5. What writes to a variable that a batch writes to, and that gradients are made of, is the
-   worker's, too: such as the reset of a sum of gradients over several batches.
+5. An op that writes a variable which a batch also writes, and from which gradients are computed, is
+   the worker's, too: such as the reset of a sum of gradients over several batches.
 6. An op of the chief's that something else waits for, or that nothing uses, or that a collection
-   names, is one that people fetch: its name must go on to train.
+   names, is one that people fetch: its name must continue to train.
 """
 
 import collections
@@ -34,13 +34,13 @@ class ChiefPart(NamedTuple):
     """The part of a training graph that the chief runs; all names of ops.
 
     Attributes:
-        ops: those downstream of the gradients that are the chief's.
+        ops: the chief's, downstream of the gradients.
         needs: all that it runs.
         last: those of `ops` that no other of them needs.
         fetched: those of `ops` that other processes' ops or people refer to.
-        tensors: those of `ops` of which an output is wanted too, and what it is made of.
-        edges: {op: the control inputs that it has from now on}.
-        moved: what the worker's train op waits for instead.
+        tensors: those of `ops` with an output that is wanted too, and the ops that it comes from.
+        edges: {op: its new control inputs}.
+        moved: the ops that the worker's train op waits for instead.
         left: ops downstream that stay the worker's.
     """
 
@@ -113,13 +113,13 @@ class _Split:
         )
 
     def _written_by_each_batch(self, trained):
-        """The names of ops that the gradients wait for, and that write or wait for what does."""
+        """The names of ops before the gradients that write, or that wait for one that writes."""
         above = self._nodes.ancestors(gradients(trained))
         writes = [n for n in above - self._fed if self._traits.writes(self._nodes[n])]
         return above & self._nodes.descendants(writes)
 
     def _resets(self, trained):
-        """The names of ops after the training that reset what batches add up; see 5."""
+        """The names of ops after the training that reset sums over batches; see 5."""
         above = self._nodes.reachable(gradients(trained), self._nodes.makers)
         states = above - {variable.node.name for variable in trained}
         summed = {self._changed(name) for name in self._fed} & states
@@ -127,7 +127,7 @@ class _Split:
         return {name for name in after if self._traits.written(name) in summed}
 
     def _changed(self, name):
-        """The name of the variable that an op changes, or None; to initialise is not a change."""
+        """The name of the variable that an op changes, or None; initialising does not count."""
         variable = self._traits.written(name)
         starts = variable and initialises(self._nodes, self._nodes[name], variable)
         return None if starts else variable
@@ -139,7 +139,7 @@ class _Split:
         return alone and self._traits.writes(node)
 
     def _values_of_branches(self, names):
-        """The names of the ops that give the values of what these write in, a tf.cond or a loop."""
+        """The names of the outputs of each tf.cond or loop in which one of these ops writes."""
         values: Set[str] = set()
         for node in [self._nodes[name] for name in self._nodes.ordered(names)]:
             if self._traits.bodies(node):
@@ -150,7 +150,7 @@ class _Split:
         return (values & self._downstream) - self._fed
 
     def _ends(self, name):
-        """The names of the ops where the branch or loop ends in which an op writes."""
+        """The names of the ops that end the branch or loop in which an op writes."""
         after = (self._nodes.descendants([name]) & self._downstream) - self._fed
         ends = {name for name in after if self._nodes[name].op in MERGE | EXIT}
         if not ends:
@@ -171,7 +171,7 @@ class _Split:
         return self._nodes.reachable(tensors, follow)
 
     def _dead(self, left, inner, collected):
-        """Of what is left the ops that read between two of the chief's, and that nothing uses.
+        """The ops left that read between two of the chief's, and that nothing uses.
 
         Such as the value of a variable that an optimizer has assigned, and does not use.
         """
@@ -184,7 +184,7 @@ class _Split:
         return dead
 
     def _waits_for_batch(self, name):
-        """True for what needs a batch, and for groups of such ops."""
+        """True for ops that need a batch, and for groups of such ops."""
         if not self._is_group(name):
             return self._needs_batch(name)
         for group in in_order([name], self._groups_before, self._waits):
@@ -205,14 +205,14 @@ class _Split:
         return filter(self._is_group, self._waited_for(name))
 
     def _waited_for(self, name):
-        """What says of a group whether it waits for a batch: after the gradients, what is too."""
+        """The ops that decide whether a group waits for a batch: those after the gradients."""
         controls = self._nodes.control_inputs(self._nodes[name])
         if name not in self._downstream:
             return controls
         return [control for control in controls if control in self._downstream]
 
     def _above(self, node):
-        """The names of what a node of the chief's needs, as it will be, a list."""
+        """The names of the ops that a node of the chief's will need, a list."""
         controls = self._nodes.control_inputs(node)
         return [*self._nodes.makers(node), *self._edges.get(node.name, controls)]
 
@@ -242,7 +242,7 @@ class _Split:
         return self._nodes.reachable(self._nodes.ordered(starts), follow, kept)
 
     def _kept(self, controls, moved):
-        """Of control inputs those that the chief can wait for, a tuple: the same if all are."""
+        """The control inputs that the chief can wait for, a tuple: the same if that is all."""
         kept = collections.OrderedDict()
         for name in controls:
             if not self._waits_for_batch(name):
@@ -254,7 +254,7 @@ class _Split:
         return controls if tuple(kept) == controls else tuple(kept)
 
     def _chiefs_before(self, name):
-        """What comes after the gradients are applied, without a batch, and before an op with one.
+        """The ops without a batch between the applied gradients and an op with a batch.
 
         The chief waits for these where it cannot wait for that op.
         """

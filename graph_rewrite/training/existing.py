@@ -1,8 +1,8 @@
-"""What the library builds around, where the graph has its training ops already.
+"""Stand-ins for a wrapped optimizer, where the graph has its training ops already.
 
-The library builds its own ops, all but the training: the chief's step is there. So no optimizer is
-wrapped, but the updates that the graph has: they get the global batch's gradients, by a note of
-which tensor goes into which input, and the MetaGraph is edited by these notes.
+The library builds all its ops but the training, since the graph has the chief's step. So it wraps
+no optimizer, but the graph's updates: it records which tensor of the global batch goes into which
+input of theirs, and the MetaGraph is edited accordingly.
 """
 
 from semisync.common.compat import tf
@@ -13,7 +13,7 @@ from semisync.wrapped.hyperparameters import of_known_shape
 
 
 class ExistingVariable:
-    """What the library asks of a variable, for one `TrainedVariable`.
+    """A `TrainedVariable` with the attributes of a variable that the library uses.
 
     Args:
         graph: the tf.Graph.
@@ -62,12 +62,12 @@ class ExistingStep:
         last: the ops by which the chief's step ends.
         counts: whether these count the global step.
         per_batch: the names of the ops whose values go with each batch.
-        unfed: names of the tensors that the step is made of and that do not.
+        unfed: names of the tensors that the step is computed from and that do not.
         at_once: the ops by which a worker trains "async" variables.
 
     Attributes:
-        put: {GradientInput: the name of the tensor that it is to take}.
-        brought: {op of `per_batch`: the name of the tensor that is to take its place}.
+        put: {GradientInput: the name of its new tensor}.
+        brought: {op of `per_batch`: the name of the tensor that replaces its value}.
     """
 
     def __init__(self, last, counts, per_batch, unfed, at_once):
@@ -81,7 +81,7 @@ class ExistingStep:
         for gradient, variable in pairs:
             for taken in variable.trained.inputs:
                 self.put[taken] = getattr(gradient, taken.part, gradient).name
-        # Nothing waits for `after`: what else the batches bring is applied beside the step.
+        # Nothing waits for `after`: the batches' other updates are applied beside the step.
         if self._counts:
             return tf.group(*self._last), self, True, []
         with tf.control_dependencies(self._last), tf.device(global_step.device):
@@ -101,9 +101,9 @@ class ExistingStep:
         return {}
 
     def apply_batch(self, pairs):
-        """See WrappedOptimizer: what trains "async" variables stays as it was.
+        """See WrappedOptimizer: the ops that train "async" variables stay as they were.
 
-        The chief is told of the batch after it, since a step of the chief may change what it reads,
-        such as Adam's beta powers.
+        The batch is reported to the chief after it, since a step of the chief may change variables
+        that it reads, such as Adam's beta powers.
         """
         return self._at_once

@@ -1,11 +1,11 @@
 """The global step of a training graph: which variable it is, and who counts it.
 
-1. It is the variable that the caller names, or that the graph collects as such, or that is called
+1. It is the variable that the caller names, or the one in the graph's collection, or the one called
    global_step.
 2. Without one it is the only whole number that the chief's part counts, by adding 1 to it.
 3. Where it counts none, a new one is made.
 
-What the chief's part does not count already, the chief counts besides, after its last op.
+If no op of the chief's part counts it, the chief does, after its last op.
 """
 
 import collections
@@ -31,7 +31,7 @@ class GlobalStep(NamedTuple):
 
     Attributes:
         variable: it, or its tensor; None until a new one is made.
-        origin: NAMED by the graph or by the caller, told by being COUNTED, or MADE.
+        origin: NAMED by the graph or by the caller, recognised because it is COUNTED, or MADE.
         counts: names of the ops by which training counts it; without any the chief counts it.
     """
 
@@ -41,7 +41,7 @@ class GlobalStep(NamedTuple):
 
 
 def counters(meta, nodes, traits):
-    """{variable: [ops that add 1 to it]}, names, of the global variables of one whole number."""
+    """{variable: [ops that add 1 to it]}, names, of the global integer scalar variables."""
     known = variables(meta)
     counted: Dict[str, List[str]] = collections.OrderedDict()
     for node in nodes.of_type(ADD.__contains__):
@@ -103,7 +103,7 @@ def make(device):
 
 
 def has_saver(meta):
-    """Whether a MetaGraphDef says how its checkpoints are read."""
+    """Whether a MetaGraphDef has a saver."""
     return bool(_restoring(meta))
 
 

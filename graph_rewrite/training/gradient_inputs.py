@@ -55,7 +55,7 @@ class TrainedVariable(NamedTuple):
 
 
 class _SumById(NamedTuple):
-    """`sum` and `unique` name the two ops, `values` and `indices` what they are made of."""
+    """The names of the ops `sum` and `unique`, and of their inputs `values` and `indices`."""
 
     sum: str
     unique: str
@@ -190,7 +190,7 @@ class _Finder:
         return _SumById(node.name, unique.name, values=node.input[0], indices=unique.input[0])
 
     def _uses_of_ids(self, summed):
-        """Every `Use` of the ids, each of them once, that a sum by id has rows for."""
+        """Every `Use` of the distinct ids of a sum by id."""
         uses = self._nodes.uses(summed.unique)
         return [use for use in uses if use.output == 0 and use.node.op != "Shape"]
 
@@ -200,7 +200,7 @@ class _Finder:
         return any(use.node.name in self._written and use.input == 1 for use in uses)
 
     def _row_steps(self, summed, variable):
-        """What else adds to the rows of a variable, and needs no more of the batch than the ids.
+        """Other ops that add to the rows of a variable, and need only the ids of the batch.
 
         Such as a decay of the rows that a batch touches (contrib.opt's "W" optimizers).
 
@@ -219,12 +219,12 @@ class _Finder:
         return ops, between
 
     def _makers_but_ids(self, node, summed):
-        """The names of those that make of a batch what a node takes, but for the ids."""
+        """The names of a node's inputs that depend on a batch, but for the ids."""
         makers = self._flow.reached.intersection(self._nodes.makers(node))
         return makers - {summed.unique}
 
     def _writes_below(self, name):
-        """The names of the ops that write what is computed from a tensor."""
+        """The names of the ops that write values computed from a tensor."""
 
         def follow(node):
             return [] if self._flow.trains(node.name) else self._flow.traits.values_of(node)

@@ -5,8 +5,8 @@
     may be    the constant that a training op takes as its learning rate, which jobs feed by its
               name, as ResNet's schedule does
 
-Both go with each batch, and the chief uses their mean (`semisync.wrapped.hyperparameters`). All
-else that the chief's part is made of is its own.
+Both go with each batch, and the chief uses their mean (`semisync.wrapped.hyperparameters`). The
+chief computes all other inputs of its part itself.
 """
 
 from graph_rewrite.graph.index import Nodes
@@ -15,7 +15,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from semisync.common.tensor_names import split
 
-_RATES = ("lr", "alpha")  # what the definitions of training ops call the learning rate
+_RATES = ("lr", "alpha")  # the learning rate in the definitions of training ops
 _SCALES = ("Mul", "RealDiv", "Div", "Neg", "Identity", "Cast")
 
 
@@ -48,7 +48,7 @@ def find_fed(nodes, traits, trainable):
 def _gradients(nodes, traits, trainable, batch):
     """(op that trains, names of the ops that make its gradient), all that depend on a batch.
 
-    What only scales a gradient, by something else than a batch, belongs to the training.
+    An op that only scales a gradient, by a value that depends on no batch, belongs to the training.
     """
     for node in nodes.of_type(TRAINING_OP.match):
         yield node.name, [split(node.input[traits.position(node, "grad", "delta")])[0]]
@@ -105,7 +105,7 @@ def _dtype(node):
 
 
 def _is_number(node, known):
-    """Whether a node is a floating-point placeholder of no dimension, unless `known` maybe so."""
+    """Whether a node is a floating-point placeholder of no dimension, a `known` one or not."""
     if node.op not in PLACEHOLDERS or not _dtype(node).is_floating:
         return False
     shape = node.attr["shape"].shape

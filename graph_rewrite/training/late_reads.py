@@ -1,15 +1,15 @@
-"""What a graph has behind the training reads the variables after it.
+"""Ops behind the training read the variables after it.
 
     with tf.control_dependencies([train_op]):
         clipped = weight.assign(tf.clip_by_value(weight, -0.01, 0.01))
 
-A reference variable is read by one op for all, which waits for nothing. In one process its value is
-the variable's memory, and what is computed of it later is that of the trained variable. On another
-machine it is a copy of before, which the assignment would write back. So each op that waits for a
+All uses of a reference variable share one read, which waits for nothing. In one process its value
+is the variable's memory, so that later computations see the trained variable. On another machine it
+is a copy from before the step, which the assignment would write back. So each op that waits for a
 write of a variable, and takes it from such a read, gets a read of its own that waits, too.
 
-What it takes of the variable in any other way, and without waiting, may be of before the step or
-after it: that is refused by its name where something is written with it.
+A value that is computed from the variable in any other way, without waiting, may be from before the
+step or after it: an op that writes with such a value is refused by its name.
 """
 
 import collections
@@ -30,7 +30,7 @@ LATE = "semisync/late/"  # before the names of the reads that are added
 
 
 def read_late(meta):
-    """Has what waits for a write of a trained variable, or the global step, read it after that.
+    """Has ops that wait for a write of a trained variable, or the global step, read it afterwards.
 
     Args:
         meta: a MetaGraphDef, which is changed.
@@ -39,7 +39,7 @@ def read_late(meta):
         The names of the ops that read later now, a list.
 
     Raises:
-        BadInput: one takes what may be computed before, and writes with it.
+        BadInput: one writes with a value that may be computed before.
     """
     finder = _Finder(meta)
     late = list(finder.late())
@@ -85,7 +85,7 @@ class _Finder:
                             yield node, number, waits
 
     def _variables_of(self, maker):
-        """The names of those that an op's value is made of, and the training changes, a set."""
+        """The names of the trained variables on which an op's value depends, a set."""
         if maker in self._fed or self.nodes[maker].op in VARIABLES:
             return set()
         if maker not in self._made_of:
@@ -104,7 +104,7 @@ class _Finder:
         return self._behind[following]
 
     def _waits(self, node, maker, variable):
-        """What the read of a variable for a node is to wait for, instead of the op `maker`."""
+        """The ops that a node's own read of a variable must wait for, instead of the op `maker`."""
         read = self.nodes[maker]
         of_reference = self.nodes[self.nodes.makers(read)[0]].op in _REFERENCES
         if read.op == "Identity" and of_reference:

@@ -1,12 +1,12 @@
-"""What tf.train.SyncReplicasOptimizer has put between the gradients and the training ops.
+"""The ops of tf.train.SyncReplicasOptimizer between the gradients and the training ops.
 
     worker   ApplyGradient on a variable's accumulator -> dequeues a token -> assigns it to its
              local step: that is the train op
     chief    TakeGradient of the accumulator -> the training ops -> the global step -> enqueues
              the next tokens, in a queue runner
 
-Once the graph is rewritten nothing of this is run: the gradient that was pushed is the batch's, the
-place of the taken one is the global batch's, and the train op tells the local step without a token.
+None of this runs in the rewritten graph: the batch's gradient is the one that was pushed, the
+global batch's replaces the one that was taken, and the train op sets the local step, with no token.
 """
 
 import re
@@ -35,7 +35,7 @@ class SyncReplicas:
         replicas_to_aggregate: their numbers of gradients per global step, a set.
         train_ops: names of the ops that assign a token to the local step.
         unused: names of the ops that nothing needs any more.
-        waited_for: names of what these waited for, by control edges, and the train op still does.
+        waited_for: names of the control inputs of these, for which the train op still waits.
     """
 
     def __init__(self, nodes, traits):
@@ -82,7 +82,7 @@ class SyncReplicas:
         )
 
     def own(self, trained):
-        """A `TrainedVariable` with this process's gradient where it has the one that is taken."""
+        """A `TrainedVariable` with this process's gradient in place of the one that is taken."""
         taken = self._nodes.maker(trained.values)
         if not _TAKE.match(taken.op):
             return trained

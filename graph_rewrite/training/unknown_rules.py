@@ -1,6 +1,6 @@
-"""Graphs that train by a rule that is not known are refused, with the op that does.
+"""Graphs that train by an unknown rule are refused, with the op that does.
 
-An Optimizer builds what it does to a variable in a name scope of its own, "update_" + VARIABLE. One
+An Optimizer builds the update of a variable in a name scope of its own, "update_" + VARIABLE. One
 that computes with the gradient there, before it applies it, such as LARS with its ratio of norms,
 would do so with the gradient of each batch instead of the global batch's.
 """
@@ -16,17 +16,17 @@ _SCOPE = "update_"  # before the name of the variable
 
 
 def check_steps(flow, others, steps):
-    """Those of the plain steps that train alone, a list.
+    """The plain steps that train a variable by themselves, a list.
 
-    What else an optimizer of `others` does to its variable, such as a constraint, is not a step.
+    Another op by which an optimizer of `others` changes its variable, such as a constraint, is not
+    one.
 
     Args:
         flow: the `BatchFlow`.
         others, steps: lists of `TrainedVariable`.
 
     Raises:
-        BadInput: a gradient is not the batch's, but what an optimizer made of it, or it may not
-            reach its variable.
+        BadInput: an optimizer has changed the batch's gradient, or it may not reach its variable.
     """
     scopes = _scopes(others)
     steps = [step for step in steps if _made_in(step) not in scopes]
@@ -86,7 +86,7 @@ def _refuse_computing(flow, name):
 
 
 def _refuse_slots(flow, steps):
-    """What depends on a slot of the trained variable is not a gradient, but a rule's result."""
+    """Refuses steps that depend on a slot of the trained variable: these take no plain gradient."""
     if not steps:
         return
     above = flow.nodes.reachable([split(step.values)[0] for step in steps], flow.nodes.makers)
@@ -96,7 +96,7 @@ def _refuse_slots(flow, steps):
         shape = step.node.attr["shape"]
         alike = [name for name in slots if flow.nodes[name].attr["shape"] == shape]
         if not alike:
-            continue  # as with most: there are many steps, and much is above each
+            continue  # most have none: searching above every one of many steps would take long
         above = flow.nodes.reachable([split(step.values)[0]], flow.nodes.makers)
         for name in [name for name in alike if name in above]:
             raise BadInput(
