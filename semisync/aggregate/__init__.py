@@ -1,1 +1,1 @@
-"""What else a batch changes, besides what the optimizer updates, under the fate of its batch."""
+"""Changes of a batch beyond the optimizer's, such as moving statistics, under the batch's fate."""

@@ -1,9 +1,9 @@
 """BatchNorm's moving statistics share the fate of their batch.
 
 A worker sends, per BatchNorm, how many values its batch had, their mean and their variance.
-The chief makes of those of a global batch the mean and the variance of all its values (unequal
-batches and decayed ones count by n x weight; the law of total variance, in the form that does not
-cancel), and moves the variables towards them once:
+From those of a global batch the chief computes the mean and the variance of all its values (unequal
+batches and decayed ones count by n x weight; the law of total variance, in the form without
+cancellation), and moves the variables towards them once:
 
     n = sum w n_i          mean = sum w n_i mean_i / n
     variance = sum w n_i (variance_i + (mean_i - mean)^2) / n
@@ -36,7 +36,7 @@ from semisync.transport.graph_ops import flat, shaped
 
 
 class _Part(NamedTuple):
-    """What one BatchNorm keeps on one PS, or a part of it where its variables are partitioned.
+    """The statistics of one BatchNorm on one PS, or a part of them if they are partitioned.
 
     Attributes:
         batch_norm: the `BatchNorm`.
@@ -69,7 +69,7 @@ _aggregated: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 def aggregate(batch_norms, add, once=False):
     """Has the statistics of the default graph's BatchNorms share the fate of their batch.
 
-    Those that an optimizer of the graph aggregates already are left to it.
+    BatchNorms that an optimizer of the graph aggregates already are skipped.
 
     Args:
         batch_norms: of the graph, see `find_batch_norms`.
@@ -116,7 +116,8 @@ def _add(batch_norms, add, once):
 
 
 def _add_vector(parts, device, dtype, add, once):
-    """One vector per batch holds all the statistics on one PS, since each tensor has its price."""
+    """One vector per batch holds all the statistics on one PS, since sending a tensor has a
+    cost."""
     layout = _Layout(parts)
 
     def update(weights, stacked):
@@ -135,8 +136,8 @@ class _Layout:
     Attributes:
         parts: the same.
         means, variances: the variables, lists of at most b.
-        moved: where the values of the former lie among the means, int32.
-        kept: the positions of the parts with the latter.
+        moved: the positions, among the means, of the elements that `means` keep, int32.
+        kept: the positions of the parts with a variance.
         sizes: how many values each has, a list of b.
         owner: the position of the BatchNorm of each mean, int32 [s].
         owner_of_variance: that of each variance, int32 [v].
@@ -186,13 +187,14 @@ def _vector(layout, dtype):
 
 
 def _correction(layout, factors):
-    """Per variance its BatchNorm's one of `factors` [b], or 1 where TensorFlow corrects none."""
+    """Per variance its BatchNorm's element of `factors` [b], or 1 where TensorFlow corrects
+    none."""
     factors = tf.gather(factors, layout.owner_of_variance)
     return tf.where(layout.bessel, factors, tf.ones_like(factors))
 
 
 def _rates(graph, batch_norms, dtype):
-    """Those of the updates in training, [b]; 0 where a batch is not trained on."""
+    """The rates of the updates in training, [b]; 0 where a batch is not trained on."""
     training = [
         batch_norm.training if isinstance(batch_norm.training, str) else 1.0
         for batch_norm in batch_norms
@@ -234,7 +236,7 @@ def _move(layout, weights, batches, once):
     portion = tf.math.divide_no_nan(weights * count, total)  # [k, b], their sum 1
 
     def average(values, owner):
-        """Over the batches; those without a portion may hold NaN."""
+        """The weighted average over the batches; batches of weight 0 may hold NaN."""
         portions = tf.gather(portion, owner, axis=1)
         values = tf.where(tf.greater(portions, 0), values, tf.zeros_like(values))
         return tf.reduce_sum(portions * values, 0)
@@ -274,7 +276,7 @@ def _assign(variables, statistics, keep):
 
     Args:
         variables: on one PS, a list; none if it has, say, means alone.
-        statistics, keep: what belongs to their elements, one variable after the other, [e].
+        statistics, keep: per element, one variable after the other, [e].
     """
     if not variables:
         return []

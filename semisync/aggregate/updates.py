@@ -1,15 +1,15 @@
 """Any other update that a batch makes of a variable shares the fate of its batch.
 
 Counters, statistics of features, shadows of an ExponentialMovingAverage, scores of a vocabulary:
-each worker sends what its batch would have assigned or added, and the chief does that once per
-global step, with what the batches that count bring together:
+each worker sends the value that its batch would have assigned or added, and the chief does that
+once per global step, with a combination of the values of the batches that count:
 
     sum     the sum of their values, each times its weight
     mean    that divided by the sum of the weights
     last    the value of the batch that arrived last
 
-A global batch of which no batch counts changes nothing. What a batch adds to some rows is sent as
-the whole variable, zeros elsewhere.
+A global batch in which no batch counts changes nothing. An update that adds to some rows is sent as
+the whole variable, with zeros elsewhere.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ SET = ("Assign", "AssignVariableOp")
 
 
 class Shared(NamedTuple):
-    """An op that updates a variable, both by name, and which of HOW."""
+    """An op that updates a variable, both by name, and one of HOW."""
 
     op: str
     variable: str
@@ -41,7 +41,7 @@ def find(graph, rules, taken=()):
     Args:
         graph: a tf.Graph or a MetaGraphDef.
         rules: list of (compiled regex, how): the first that is found in a variable's name counts.
-        taken: names of ops that others do already.
+        taken: names of ops whose work is shared already.
 
     Raises:
         UsageError: a rule finds no update, or none that is left to it.
@@ -134,7 +134,7 @@ def _add(op, variable, how, add):
 
 
 def _all_rows(op, variable):
-    """What an op adds to each row of a variable, of its shape."""
+    """The value that an op adds to a variable, in the variable's shape, zeros in other rows."""
     rows, values = op.inputs[1:]
     row = variable.shape.as_list()[1:]
     values += tf.zeros(tf.concat([tf.shape(rows), row], 0), values.dtype)  # may be one for all
@@ -143,7 +143,7 @@ def _all_rows(op, variable):
 
 
 def _together(how, weights, values):
-    """What the values [k, ...] come to, zeros where k is 0; and whether k is more than 0."""
+    """The combination of the values [k, ...], zeros where k is 0; and whether k is more than 0."""
     counted = tf.greater(tf.size(weights), 0)
     if how == "last":
         first = tf.zeros(tf.concat([[1], tf.shape(values)[1:]], 0), values.dtype)
@@ -157,5 +157,5 @@ def _together(how, weights, values):
 
 
 def _as(total, dtype):
-    """Whole numbers are rounded."""
+    """The total in the dtype of the variable; rounded for integers."""
     return tf.cast(tf.round(total) if dtype.is_integer else total, dtype)

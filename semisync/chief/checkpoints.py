@@ -6,13 +6,13 @@ for the step lock, which the graph's chiefs hold while they apply. One that wait
 the same run is woken.
 
 The last batches of the other workers are applied when the session is closed. The chief's hook is
-the first to end (`semisync.worker.ending`), so that what hooks save, tell listeners or compute at
-their end is of the last global step. What the job has saved after its last run, before the session
-was closed, is saved once more, by the same call.
+the first to end (`semisync.worker.ending`), so that hooks save, report and compute at their end
+with the variables of the last global step. A save that the job made after its last run, before the
+session was closed, is repeated by the same call.
 
-No hook can see which saver a session uses (Scaffold may hold one of the user's own), so it is
-`tf.train.Saver.save` itself that waits for the step lock of the session's graph, and that of each
-class derived from it which has its own, as TFRA's.
+No hook can see which saver a session uses (Scaffold may hold one of the user's own), so
+`tf.train.Saver.save` itself waits for the step lock of the session's graph, and so does the `save`
+of each derived class that overrides it, such as TFRA's.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def whole_steps(graph):
 
 
 class Save(NamedTuple):
-    """A call of `Saver.save`, and the global steps of what it has saved, one of each counter."""
+    """A call of `Saver.save`, and the global steps that it has saved, one per counter."""
 
     saver: Any
     save_path: str
@@ -46,7 +46,7 @@ class Save(NamedTuple):
     steps: List[int]
 
     def again(self, session, steps):
-        """Saves once more at other global steps, whose number takes the place of the earlier."""
+        """Saves once more at other global steps, whose number replaces the earlier one."""
         given, (args, kwargs) = self.global_step, self.more
         if isinstance(given, numbers.Integral) and given in self.steps:
             given = steps[self.steps.index(int(given))]
@@ -59,12 +59,12 @@ class WholeSteps:
     def __init__(self):
         self._lock = threading.RLock()  # a class's own `save` may call that of its base
         self._chiefs: List[Any] = []
-        self._saves: List[Any] = []  # that hold the lock, or wait for it
+        self._saves: List[Any] = []  # chiefs that hold the lock, or wait for it
         self._remembers = False
         self._steps: Dict[Any, Any] = {}  # by the op of a global step: its value, a tensor
         self._since_run: Dict[Any, Save] = {}  # by saver and path
         self._last: List[Save] = []  # at most one
-        self.clocks: Dict[int, int] = {}  # of the chiefs, by their number, see `chief.thread`
+        self.clocks: Dict[int, int] = {}  # chiefs by their number, see `chief.thread`
 
     @contextlib.contextmanager
     def applied_by(self, chief):
@@ -77,7 +77,7 @@ class WholeSteps:
 
     @contextlib.contextmanager
     def lock(self, every, meanwhile):
-        """For a chief, while variables change; as it waits, it calls `meanwhile` every so often.
+        """For a chief, while variables change; while it waits, it calls `meanwhile` periodically.
 
         Args:
             every: seconds.
@@ -92,12 +92,12 @@ class WholeSteps:
 
     @property
     def chiefs(self):
-        """Those that apply global batches now, a list."""
+        """The chiefs that apply global batches now, a list."""
         return list(self._chiefs)
 
     @property
     def wanted(self):
-        """Whether one who holds the lock should wait for nothing."""
+        """Whether a save waits for the lock, so that its holder should not wait for anything."""
         return len(self._chiefs) > 1 or bool(self._saves)
 
     @contextlib.contextmanager
@@ -127,7 +127,7 @@ class WholeSteps:
             return saved
 
     def remember(self, step):
-        """From now on a job trains, and its saves are remembered.
+        """Records saves from now on, since the job trains.
 
         Args:
             step: the op of the variable that counts the global batches of a chief.
@@ -141,11 +141,12 @@ class WholeSteps:
         self._since_run.clear()
 
     def save_last_again(self, session):
-        """Repeats the last save, such as a periodic one: nobody saves while the chief waits."""
+        """Repeats the last save, such as a periodic one, since nobody saves while the chief
+        waits."""
         self._repeat(self._last, session)
 
     def save_again(self, session):
-        """Repeats what was saved since the last run began, and is of an earlier global step."""
+        """Repeats the saves since the last run began that are of an earlier global step."""
         self._repeat(list(self._since_run.values()), session)
         self._remembers = False
 
@@ -160,7 +161,7 @@ class WholeSteps:
 
 
 def _value(variable):
-    """What a variable holds, given its op."""
+    """The tensor with a variable's value, given its op."""
     (variable_or_handle,) = variable.outputs
     if variable_or_handle.dtype != tf.resource:
         return variable_or_handle

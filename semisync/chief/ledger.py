@@ -1,7 +1,7 @@
-"""The chief's account of every batch, in plain Python: what is out, what came, what became of it.
+"""The chief's account of every batch, in plain Python: tickets that are out, batches, their fates.
 
 A *ticket* is the permission for one batch and its key on every PS: the chief issues each number
-once. `semisync.transport.messages` lists what the workers say of it. Each ticket that was drawn
+once. `semisync.transport.messages` lists the workers' messages about it. Each ticket that was drawn
 ends in exactly one of these ways, and no later message changes it:
 
     admitted, decayed, stale   its batch was applied, or found too late
@@ -20,29 +20,31 @@ and no worker waits, unless batches come faster than they can be applied: the un
 pending together are kept at 2 max(M, workers). With `in_flight`, at most so many are out.
 Paced: exactly M per global step, so that every batch of a step is computed from that step's
 parameters and the staleness is zero. `pace` changes between the two: tickets that are out count for
-the next global steps. Paced with `ahead` tickets more at the beginning, as many are out or pending
-at each step beyond the M that it applies: the mean staleness is ahead / M (`semisync.pacing`).
+the next global steps. Paced with `ahead` more tickets at the beginning, that many are out or
+pending at each step beyond the M that it applies: the mean staleness is ahead / M
+(`semisync.pacing`).
 
-Nobody waits for a ticket that nobody has:
+The chief never waits for a ticket that no worker holds:
 
-1. A worker that begins, or begins again after a run that failed, holds none. It says so (JOINED)
-   before it draws, and gives back what its earlier session, or its predecessor at its place, held.
+1. A worker that begins, or begins again after a run that failed, holds none. It reports this
+   (JOINED) before it draws; the ticket that its earlier session, or its predecessor at its place,
+   held is given back.
 2. Messages of an earlier session, or of a predecessor, may follow: a parameter server does not know
-   yet that the connection broke. Their batches count no more, and what they have drawn is given
-   back, since who drew it waits no longer.
+   yet that the connection broke. Their batches no longer count, and tickets that they have drawn
+   are given back, since nobody waits for them.
 3. A draw that is cut off between the ticket and the message leaves a ticket that is not in the
-   queue, and which no message names. Both are ops of one PS, so that after UNANNOUNCED seconds it
+   queue, and that no message names. Both are ops of one PS, so that after UNANNOUNCED seconds it
    is given back. A `withdraw` that is cut off by its deadline leaves such tickets, too.
 
-A batch counts once, whatever is repeated. A ticket's first message decides. A run whose message
-came may fail after that, and be repeated, as MonitoredSession does, with another ticket: the worker
-says under which ticket the run failed (REPEATS), and if that came the slot of the batch that
-follows is given to another.
+A batch counts once, however often it is repeated. A ticket's first message decides. A run whose
+message came may fail after that, and be repeated, as MonitoredSession does, with another ticket:
+the worker reports the ticket of the failed run (REPEATS), and if that batch came, the slot of the
+next one is given to another.
 
 A worker holds at most one ticket, and M batches are being applied. So a PS holds at most
-2 max(M, workers) + workers + M payloads, and what was staged, in whole or in part, under tickets
-that were lost or returned; that is swept `patience` seconds later. By then no worker should still
-be staging it, and if one is, the message that follows has it swept again.
+2 max(M, workers) + workers + M payloads, besides those staged, in whole or in part, under tickets
+that were lost or returned, which are swept `patience` seconds later. By then no worker should still
+be staging one, and if one is, the message that follows has it swept again.
 """
 
 import collections
@@ -61,7 +63,7 @@ from semisync.transport.messages import (
     WITHHELD,
 )
 
-UNANNOUNCED = 5.0  # seconds that a ticket may be drawn and no message names it
+UNANNOUNCED = 5.0  # seconds for which a ticket may be drawn before a message names it
 
 
 class Commit(NamedTuple):
@@ -88,7 +90,7 @@ class Ledger:
     Args:
         batches_per_step: M, the number of batches of a global step.
         paced: True issues M tickets per step (zero staleness).
-        ahead: paced throughout, how many tickets more are out or pending.
+        ahead: if paced throughout, how many more tickets are out or pending.
         in_flight: how many tickets may be out at once, or None.
         keep_stale: True when a stale batch keeps its slot in the global batch.
         patience: seconds without a sign of life after which a worker's ticket is lost.
@@ -97,13 +99,13 @@ class Ledger:
         now: a function that returns seconds, monotonic.
 
     Attributes:
-        fates: Counter of tickets by what became of them, and of those "issued".
+        fates: Counter of tickets by their fate, and of those "issued".
         staleness: Counter of applied batches by their staleness.
         members: {worker: when its last message came}.
-        gone: places, as "/job:worker/task:3", of members that are no more, and not there again.
+        gone: places, as "/job:worker/task:3", of members that have ended and not come back.
         in_turns: whether siblings in turns may leave a global batch smaller, see `chief.turns`.
         broken: how many batches in a row were not finite; broken_of: the worker of the last one.
-        events, settled: what happened since `drain`, for the audit log and for the job state.
+        events, settled: the events since `drain`, for the audit log and for the job state.
     """
 
     def __init__(
@@ -163,7 +165,8 @@ class Ledger:
         return list(range(self._next - count, self._next))
 
     def pace(self, paced):
-        """Changes between paced and unpaced; what is out then counts for the next global steps."""
+        """Changes between paced and unpaced; tickets that are out count for the next global
+        steps."""
         if paced and not self.paced:
             self._owed = self.batches_per_step - len(self.outstanding) - len(self.pending)
         self.paced = paced
@@ -228,7 +231,7 @@ class Ledger:
             self.gone.discard(_place(member))
 
     def _is_past(self, message):
-        """Whether the sender is no more: an earlier session, or a predecessor."""
+        """Whether the sender has ended: an earlier session, or a predecessor."""
         member, session = message.member, message.session
         newest = self._sessions.setdefault(member, session)
         self._sessions[member] = max(session, newest)
@@ -326,7 +329,7 @@ class Ledger:
     def lose_the_silent(self, undrawn):
         """Gives up the tickets of members that were silent for `patience` seconds.
 
-        And those that nobody has, see the module.
+        Also the tickets that nobody holds, see the module.
 
         Args:
             undrawn: how many tickets are in the queue; of those that no worker announced, the
@@ -395,7 +398,7 @@ class Ledger:
     @staticmethod
     def _weighed(commits, clock, weigh):
         # Only a worker that drew its token before the variables were restored can be ahead of the
-        # clock. All that is known of such a batch is that it is old: it counts as the oldest.
+        # clock. The age of such a batch is not known, so it counts as the oldest.
         staleness = [clock - c.token if c.token <= clock else clock for c in commits]
         weights = [0.0 if c.withheld else w for c, w in zip(commits, weigh(staleness))]
         return [Weighed(*entry) for entry in zip(commits, staleness, weights)]
@@ -450,5 +453,5 @@ def _place(member):
 
 
 def audited(entry):
-    """A `Weighed` as the audit log has it."""
+    """A `Weighed` in the form of the audit log."""
     return dict(entry.commit._asdict(), staleness=entry.staleness, weight=entry.weight)

@@ -1,11 +1,11 @@
-"""What the chief runs: M staged payloads become one global batch, which is applied.
+"""The chief's ops: M staged payloads become one global batch, which is applied.
 
 On the payload of one ticket, in a run of its own before the global batch is applied:
 
     weigh      counts it with a weight other than 1
     blank      replaces it by nothing: a stale batch that keeps its slot
     fill       stages nothing under a ticket that brought no payload
-    sweep      removes whatever is staged under a ticket, on any of the PS
+    sweep      removes any payload staged under a ticket, on any of the PS
 
 On M tickets, in one run: their payloads are taken, combined and applied, then the clock and the
 fates of the batches follow. So a global batch whose weights are all 1 costs no arithmetic but its
@@ -22,7 +22,7 @@ from semisync.transport.mailbox import MailboxOps, packed
 
 
 class PayloadOps(NamedTuple):
-    """What the chief runs on the payload of one ticket.
+    """The ops that the chief runs on the payload of one ticket.
 
     Attributes:
         epoch, ticket, weight: placeholders; epoch: the chief's own, see `JobState.own`.
@@ -42,7 +42,7 @@ class PayloadOps(NamedTuple):
 
 
 class StepOps(NamedTuple):
-    """What the chief runs for a global step.
+    """The ops that the chief runs for a global step.
 
     Attributes:
         request: placeholder, int64 [...]: see `step_request`.
@@ -74,7 +74,7 @@ def step_request(epoch, tickets, new_fates):
 
 
 class OpenOps(NamedTuple):
-    """What the chief runs first: see `build_open_ops`.
+    """The ops that the chief runs first: see `build_open_ops`.
 
     Attributes:
         epoch, settings: placeholders: see `semisync.transport.job_state`.
@@ -89,7 +89,7 @@ class OpenOps(NamedTuple):
 
 
 class ChiefOps(NamedTuple):
-    """What the chief runs.
+    """All ops of the chief.
 
     Attributes:
         open, mailbox, job_state, payload, step: see their types.
@@ -122,8 +122,8 @@ class Aggregation:
         self._size = size
 
     def combine(self, staging):
-        """Takes M payloads from a `Staging`; returns {item: what M batches make of it}."""
-        with tf.device(staging.device):  # or each ticket would be a message
+        """Takes M payloads from a `Staging`; returns {item: the combination of M batches}."""
+        with tf.device(staging.device):  # one message to the PS, not one per ticket
             batches = [staging.take(ticket) for ticket in tf.unstack(self._tickets, self._size)]
             return {
                 item: item.combined(column) for item, column in zip(staging.items, zip(*batches))
@@ -131,7 +131,7 @@ class Aggregation:
 
 
 def _fed_by_the_chief(name):
-    """A placeholder, int64 [n]; a run of anybody else that needs it fails in words."""
+    """A placeholder, int64 [n]; in any other run that needs it an error says what to do."""
     sentence = (
         "GlobalBatchOptimizer: the chief computes this of a global batch, as aggregated_gradients, "
         "and no other run can: have it by hook.observe(fetches, observer), before the session"
@@ -144,16 +144,16 @@ def _fed_by_the_chief(name):
 def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
     """The `OpenOps`, which discard what an earlier run left on the PS.
 
-    The claim comes first, and wakes an earlier chief that still runs, so that it ends. What it is
-    taking from staging at that moment must be taken before staging is cleared: it would wait for
-    it, and with it every thread of the PS. So give it the time to; it begins to take no more, see
-    `JobState.own`. To open is to wait for a ticket, as to withdraw: run it with a deadline.
+    The claim comes first, and wakes an earlier chief that still runs, so that it ends. It must
+    finish taking from staging before staging is cleared: it would wait for the payloads forever,
+    and with it every thread of the PS. So allow it time; it takes no further ones, see
+    `JobState.own`. Opening waits for a ticket, as withdrawing does: run it with a deadline.
 
     Args:
         mailbox, job_state: the `Mailbox` and the `JobState`.
         areas: list of `Staging`.
         first_clock: function that returns the global step, int64.
-        forget: the op that forgets the hyperparameters of an earlier run.
+        forget: the op that resets the hyperparameters of an earlier run.
         size: M.
     """
     with tf.device(job_state.device):

@@ -2,13 +2,13 @@
 
 It waits on the parameter server until there are as many messages as the next global batch lacks
 batches. Tickets for that many batches are always out. A second thread wakes it every WAKE_EVERY
-seconds, to look for what no message tells: that it should stop, that a worker is silent, that the
-heartbeat is due.
+seconds, to check what no message announces: whether it should stop, whether a worker is silent,
+whether the heartbeat is due.
 
 A global step costs it one run, which applies a global batch, issues tickets and takes the messages
-of the next. It is two, one to apply and one to take, where tickets are rationed, since they come
-after the step; where somebody observes the step; and where somebody else wants the step lock: a
-checkpoint, or the chief of another optimizer of the graph.
+of the next. It takes two, one to apply and one to take, if tickets are rationed, since they come
+after the step; if there are observers of the step; and if the step lock is wanted by a checkpoint,
+or by the chief of another optimizer of the graph.
 """
 
 import collections
@@ -30,10 +30,10 @@ from semisync.transport.messages import DISAGREED, JOINED, LEFT
 
 WAKE_EVERY = 1.0  # seconds
 WITHDRAW_WITHIN = 5.0  # seconds
-HAND_OVER = 1.0  # seconds that an earlier chief has for the global step that it is taking
+HAND_OVER = 1.0  # seconds for an earlier chief to finish its global step
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
-ENDURED = 100  # batches in a row that are not finite; more where more are under way
-STALE_OF = 100  # batches, at least, of which most are too stale before the chief warns
+ENDURED = 100  # non-finite batches in a row; more if more are under way
+STALE_OF = 100  # the least number of batches, most of them too stale, before the chief warns
 STALLED = 30.0  # seconds without a global step after which the chief says who is missing
 
 
@@ -76,7 +76,7 @@ class Chief(threading.Thread):
         self._waited = 0.0  # us, the mean over the last global batch
         self._clock = self._published_clock = 0
         self._undrawn = 0
-        self._heard = None  # what the run of a global step took, until it is booked
+        self._heard = None  # messages that the run of a global step took, until they are booked
         self._weights = {}  # staleness -> weight
         self.ledger = Ledger(
             handles.settings.batches_per_step,
@@ -88,13 +88,13 @@ class Chief(threading.Thread):
         )
 
     def open(self, settings, weights):
-        """Throws away what an earlier run left on the PS.
+        """Discards what an earlier run left on the PS.
 
-        Of the messages that are there only those that announce a worker, or its end, count: it may
-        have joined before the chief began, and found the training over.
+        Of the messages in the queue only JOINED and LEFT count: a worker may have joined before the
+        chief began, and found the training over.
 
         Args:
-            settings: as every process describes them.
+            settings: the description that every process compares with its own.
             weights: the staleness policy's at PROBES.
         """
         self._fresh_steps = fresh_steps(weights)
@@ -119,7 +119,7 @@ class Chief(threading.Thread):
         return any(other != member for other in list(self.ledger.members))
 
     def finish(self):
-        """Waits until every worker has left or is given up, and applies the rest; at the end."""
+        """At the end, waits until every worker has left or is given up, and applies the rest."""
         self._finishing.set()
         self._wake()
         self.join()
@@ -196,19 +196,19 @@ class Chief(threading.Thread):
             self.ledger.receive(message)
 
     def _request(self):
-        """What `take` is fed: it issues the tickets that are due."""
+        """The feed of `take`, with the tickets that are due."""
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
         lacking = self.ledger.lacking
         at_least = min(lacking, 1) if self._finishing.is_set() else lacking
         request = [at_least] + tickets
-        # What is not fed costs nothing.
+        # Feeding has a cost.
         plain = request == [self.ledger.batches_per_step]
         return {} if plain else {self._ops.mailbox.request: request}
 
     def _run_logged(self, fetches, feed):
-        """Runs what follows from the ledger's events, once the log has them.
+        """Runs fetches that follow from the ledger's events, once the log has these.
 
-        It may know more than a checkpoint, never less.
+        So the log may know more than a checkpoint, never less.
         """
         self._audit.write(self.ledger.drain("events"))
         return self._session.run(fetches, feed)
@@ -269,7 +269,7 @@ class Chief(threading.Thread):
             )
 
     def _complain(self):
-        """Says once who is missing when no global batch comes together."""
+        """Logs once who is missing when no global batch becomes complete."""
         stalled = time.monotonic() - self._progress_at
         if stalled < STALLED:
             return
@@ -286,13 +286,13 @@ class Chief(threading.Thread):
         )
 
     def _withdraw(self):
-        """Leaves no ticket to draw; True unless a worker that came meanwhile has one."""
+        """Withdraws all tickets; True unless a worker that came meanwhile holds one."""
         self.ledger.withdrawn(self._before_deadline(self._ops.mailbox.withdraw).tolist())
         self._undrawn = 0
         return not self.ledger.outstanding
 
     def _leave(self):
-        """Applies what is left as a smaller global batch."""
+        """Applies the batches that are left as a smaller global batch."""
         self._apply_last()
         for _, ticket in self.ledger.dead:
             self._on_ticket(self._ops.payload.sweep, ticket)
@@ -302,7 +302,7 @@ class Chief(threading.Thread):
         self._write_job_state()
 
     def _before_deadline(self, fetches, feed=None):
-        """Runs what withdraws tickets; again where a worker drew one of them meanwhile."""
+        """Runs an op that withdraws tickets; again if a worker drew one of them meanwhile."""
         options = tf.RunOptions(timeout_in_ms=int(1000 * WITHDRAW_WITHIN))
         while True:
             try:
@@ -336,7 +336,7 @@ class Chief(threading.Thread):
             self._apply(None)
 
     def _apply_last(self):
-        """Applies what there is as a smaller global batch."""
+        """Applies the batches that are there as a smaller global batch."""
         with self._steps.lock(PUBLISH_EVERY, self._publish):
             self._apply(self.ledger.last_global_batch(self._now, self._weigh))
 
@@ -349,7 +349,8 @@ class Chief(threading.Thread):
         """Counts a global step in the clocks, under the step lock.
 
         Args:
-            in_turns: of each sibling, whether the step counts in its clock, where it reads it.
+            in_turns: per sibling that reads what the optimizer trains, whether the step counts in
+                its clock.
         """
         clocks = self._steps.clocks
         clocks[self._number] += 1
@@ -409,7 +410,7 @@ class Chief(threading.Thread):
             )
 
     def _pace(self, step):
-        """Has the ledger, and workers in turns, paced or not at a global step."""
+        """Sets whether the ledger, and workers in turns, are paced at a global step."""
         paced = pacing.paced_at(self._paced, step)
         self.ledger.pace(paced)
         if self._turns and self._turns.pace is not None and paced != self._told_pace:
@@ -456,7 +457,7 @@ class Chief(threading.Thread):
 
         Args:
             request: see `step_request`.
-            alone: False has the same run take the next messages.
+            alone: False to take the next messages in the same run.
         """
         step, box = self._ops.step, self._ops.mailbox
         feed = {step.request: request}

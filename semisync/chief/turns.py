@@ -1,12 +1,12 @@
 """Whether a paced global batch of siblings in turns can still become whole.
 
-A worker whose batch waits for its global step begins no other run (`semisync.wrapped.turns`). Where
-each waits, for one sibling or another, nothing more comes: after the end of a worker's data, or a
-batch that is not finite. Then the smallest of the global batches that are begun is applied as it
-is, and the workers that waited for it go on.
+A worker whose batch waits for its global step begins no other run (`semisync.wrapped.turns`). If
+every worker waits, for one sibling or another, no more batches come: after the end of a worker's
+data, or a batch that is not finite. Then the smallest of the incomplete global batches is applied
+as it is, and the workers that waited for it go on.
 
 While there are fewer workers than batches in a global step, and none has left, others may be about
-to begin: nothing is applied, until `patience` says that none comes.
+to begin: nothing is applied until `patience` has passed without one.
 """
 
 
@@ -18,7 +18,8 @@ def is_complete(ledger):
 def all_wait(ledgers):
     """Whether every worker of some `Ledger`s waits for a global step, and none can be whole.
 
-    Whatever their threads do meanwhile: a batch that is pending stays so until its global step.
+    Their threads cannot change this meanwhile: a batch that is pending stays so until its global
+    step.
     """
     waiting = {_process(commit.member) for one in ledgers for commit in list(one.pending)}
     members = {_process(member) for one in ledgers for member in list(one.members)}
@@ -32,10 +33,10 @@ def is_next(ledger, ledgers):
 
 
 def may_grow(ledger):
-    """Whether workers may come that were not there so far."""
+    """Whether new workers may still come."""
     return len(ledger.members) < ledger.batches_per_step and not ledger.gone
 
 
 def _process(member):
-    """What the names of a process's members have in common, see `worker.operations`."""
+    """The common part of the names of a process's members, see `worker.operations`."""
     return member.rpartition(" ")[0] or member

@@ -1,1 +1,1 @@
-"""What passes between workers and chief: tickets, batches, gradients, the state of the job."""
+"""The traffic between workers and chief: tickets, batches, gradients, the state of the job."""

@@ -53,7 +53,7 @@ def is_of_the_ended(ticket, heartbeat):
 
 
 class JobStateOps(NamedTuple):
-    """What the chief runs on the job state once a second.
+    """The ops that the chief runs on the job state once a second.
 
     Attributes:
         new_fresh_for, new_heartbeat, new_gauges: placeholders.
@@ -136,7 +136,7 @@ class JobState:
             return self._clock.read_value()
 
     def ask_clock(self, question):
-        """The clock, read once `question`, a tensor of this process, is there.
+        """The clock, read once `question`, a tensor of this process, is computed.
 
         A call of its own: in a branch that is not taken it costs no message, as a read would.
         """
@@ -217,7 +217,7 @@ class JobState:
             return op, tf.unstack(value_or_initial(kept))
 
     def summaries(self):
-        """Adds what TensorBoard shows to the graph's summaries; nothing happened before a chief.
+        """Adds TensorBoard's gauges to the graph's summaries; they are initial before a chief runs.
 
         A session without a chief may merge them, such as one that evaluates in the same graph.
         """
@@ -232,7 +232,7 @@ class JobState:
 
 
 def variable(name, value, dtype):
-    """A variable of the job's, on the device in force."""
+    """A variable of the job state, on the device in force."""
     # Not get_variable, no scope, no collection: the same name in every process, and in no saver.
     with tf.name_scope(None):
         return tf.Variable(

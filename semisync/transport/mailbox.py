@@ -5,9 +5,9 @@
               int64 [5],     kind, ticket, token, waited, session
               int64 []       drawn
 
-`semisync.transport.messages` lists the kinds. The chief alone takes messages. It waits on the
-parameter server until as many are there as it wants to hear of. A worker waits in one place only:
-for a ticket.
+`semisync.transport.messages` lists the kinds. Only the chief takes messages. It waits on the
+parameter server until the number it asked for is there. A worker waits in one place only: for a
+ticket.
 """
 
 from typing import Any, List, NamedTuple
@@ -17,7 +17,7 @@ from semisync.transport.messages import BATCH, NEVER_DRAWN, WAKE, Message
 
 
 class Taken(NamedTuple):
-    """What a run of `MailboxOps.take` took.
+    """The result of a run of `MailboxOps.take`.
 
     Attributes:
         messages: list of `Message`, of workers only.
@@ -61,7 +61,7 @@ def unpacked(value, count):
 
 
 class MailboxOps(NamedTuple):
-    """What the chief runs on the mailbox.
+    """The ops that the chief runs on the mailbox.
 
     Attributes:
         request: placeholder, int64 [1 + n]: `at_least`, and new tickets; by default M and none. One

@@ -1,7 +1,8 @@
-"""What a batch brings to the parameter servers, and what becomes of M of them.
+"""The payload that a batch sends to the parameter servers, and how M of them are combined.
 
 A payload is a list of items. Each item has its tensors of this batch (`tensors`, ready to send),
-their shapes in a batch that adds nothing, how a weight changes them, and what M batches make:
+their shapes in a batch that adds nothing, the effect of a weight on them, and the combination of M
+batches:
 
     DenseGradients    of one PS and dtype, in one flat tensor, since every tensor that is sent has
                       a cost; M of them are added
@@ -10,11 +11,11 @@ their shapes in a batch that adds nothing, how a weight changes them, and what M
     StackedTensors    any tensors that share the batch's fate; M of them are stacked
 
 Each worker divides its gradients by M before it sends them, so that the parameter server has
-nothing to multiply while every weight is 1. Those of 16 bits it divides and sends as float32, in
-which they are added up, too: divided by M, small float16 numbers are 0. A batch of weight 0 is
-replaced by nothing: it adds no rows, and its values do not matter, finite or not.
+nothing to multiply while every weight is 1. Gradients of 16 bits are divided, sent and added up as
+float32: divided by M, small float16 numbers would underflow to 0. A batch of weight 0 is replaced
+by nothing: it adds no rows, and its values do not matter, finite or not.
 
-`sparse_mean` says what the rows of one id become:
+`sparse_mean` defines the gradient of one id from its rows:
 
     batches   sum / M: the global batch's own mean, as for dense gradients
     touches   sum / number of batches that met the id (GBA, arXiv 2205.11048); each worker sums its
@@ -68,7 +69,7 @@ class DenseGradients:
         batches: M.
     """
 
-    is_mean = True  # of M batches: a smaller global batch needs another divisor
+    is_mean = True  # a mean over M batches: a smaller global batch needs another divisor
 
     def __init__(self, pairs, batches):
         self._variables = [variable for _, variable in pairs]
@@ -148,7 +149,7 @@ class SparseGradients:
         return tf.IndexedSlices(tf.cast(values, dtype), ids, shape), variable
 
     def _shapes(self, ids):
-        """Those of the variables, tensors of the dtype of their ids: one constant per rank."""
+        """The shapes of the variables, tensors of the dtype of their ids: one constant per rank."""
         alike: Dict[Any, List[int]] = {}
         for number, (variable, tensor) in enumerate(zip(self._variables, ids)):
             alike.setdefault((variable.shape.rank, tensor.dtype.base_dtype), []).append(number)

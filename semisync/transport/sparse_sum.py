@@ -3,7 +3,7 @@
 tf.unique hashes every id: some 50 ns each while its table fits into the cache and twice that when
 it does not, as with the ids of a whole global batch. From rows / DENSITY ids on it is cheaper to
 mark them in an array over all rows of the variable. That also yields the ids in ascending order, so
-that the update that follows walks through the variable once.
+that the following update walks through the variable once.
 """
 
 import functools
@@ -44,7 +44,7 @@ def _traced(batches, dtype, id_dtype):
             dense,
             lambda: _by_marking(values, ids, rows),
             lambda: _by_hashing(values, ids),
-            name="semisync_sum_by_id",  # of the branches, which are functions, too
+            name="semisync_sum_by_id",  # also of the branches, which are functions themselves
         )
 
     specs = [(dtype, None)] * batches + [(id_dtype, [None])] * (batches + 1)

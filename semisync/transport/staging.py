@@ -1,8 +1,8 @@
 """Staging: where each PS keeps its part of every payload until the global batch is applied.
 
 One op stages the payload of a batch, so that it is there whole or not at all, and one op takes it.
-Taking blocks while the payload is absent: take only what a message has announced, or what this
-process has staged itself. Staging a second payload under the same ticket changes nothing.
+Taking blocks while the payload is absent: take only a payload that a message has announced, or that
+this process has staged itself. Staging a second payload under the same ticket changes nothing.
 """
 
 from semisync.common.compat import raw_ops, tf
@@ -34,7 +34,7 @@ class Staging:
             )
 
     def take(self, ticket):
-        """Takes the payload of `ticket` away; returns a list of tensors per item."""
+        """Removes the payload of `ticket`; returns a list of tensors per item."""
         with tf.device(self.device):
             tensors = raw_ops.OrderedMapUnstage(
                 key=ticket, indices=self._indices, name="take", **self._options
@@ -43,10 +43,10 @@ class Staging:
         return [[next(flat) for _ in item.tensors] for item in self.items]
 
     def drop(self, ticket):
-        """Returns the op that takes the payload of `ticket` away."""
+        """Returns the op that removes the payload of `ticket`."""
         return tf.group(*[tensor for tensors in self.take(ticket) for tensor in tensors])
 
     def clear(self):
-        """Returns the op that throws every payload away."""
+        """Returns the op that removes every payload."""
         with tf.device(self.device):
             return raw_ops.OrderedMapClear(name="clear", **self._options)

@@ -1,9 +1,8 @@
 """The order in which the hooks of a session end: those of this package first.
 
-The chief's hook waits for the other workers and applies their last batches. What other hooks save
-or compute at their end should be of the last global step: so theirs comes after that. A hook has no
-say in the order, and MonitoredTrainingSession adds hooks of its own, so it is the session's closing
-that arranges them.
+The chief's hook waits for the other workers and applies their last batches. Other hooks should save
+or compute the last global step at their end, so they end after it. A hook cannot choose the order,
+and MonitoredTrainingSession adds hooks of its own, so they are ordered when the session closes.
 """
 
 import functools
@@ -11,7 +10,7 @@ from typing import Set
 
 from semisync.common.compat import tf
 
-_CLOSE = "_close_internal"  # in 1.15 and in every 2.x; what `close` and the end of a `with` call
+_CLOSE = "_close_internal"  # in 1.15 and in every 2.x; called by `close` and at the end of a `with`
 
 
 _arranged: Set[type] = set()  # the classes of sessions that do

@@ -18,12 +18,11 @@
     after_all              chief: repeats what the job saved after its last run.
 
 A session that is made again after a failure repeats `after_create_session`: new tickets, new
-tokens, nothing of the failed session. MonitoredSession then repeats the run that failed. What that
-run sent may have come all the same: a run that is fed what it was fed before is the same batch, and
-names the tickets under which it was sent (`semisync.chief.ledger`). A run that is fed nothing reads
-other rows.
+tokens, nothing of the failed session. MonitoredSession then repeats the run that failed. The batch
+of that run may have arrived all the same: a run with the same feed is the same batch, and names the
+tickets under which it was sent (`semisync.chief.ledger`). A run without a feed reads other rows.
 
-A session whose first ticket does not come learns from the heartbeat whether it waits for the chief:
+A session whose first ticket does not come decides by the heartbeat whether it waits for the chief:
 
     no chief so far, or one that lives   it waits, for `patience` without a sign of life
     the chief has ended                  the training is over, and this session too, unless a chief
@@ -74,7 +73,7 @@ class GlobalBatchHook(EndsFirst):
 
     Attributes:
         is_chief: True in the process that applies the global batches.
-        fate: what became of this worker's last batch, a tensor of the graph, see
+        fate: the fate of this worker's last batch, a tensor of the graph, see
             `semisync.GlobalBatchOptimizer`.
         ledger: on the chief, the account of all batches (`semisync.chief.ledger.Ledger`); else
             None.
@@ -98,7 +97,7 @@ class GlobalBatchHook(EndsFirst):
         self._audit = arguments.writable(audit) if self.is_chief and audit is not None else None
         self._observers = []
         self._handles: Any = None  # `Handles` of the graph, from begin on
-        self._agreed = False  # on the settings, with the chief
+        self._agreed = False  # whether its settings agree with the chief's
         self._is_new = self._may_be_empty = True  # the worker state, before the next run
         self._is_ready = False  # for the next run, with a ticket where that needs one
         self._unsettled = False  # since the last run that succeeded it may have drawn a ticket
@@ -128,7 +127,7 @@ class GlobalBatchHook(EndsFirst):
         """On the chief, fetches something of every global step; call it before the session is made.
 
         Args:
-            fetches: tensors, such as those of `aggregated_gradients` or what is computed from them.
+            fetches: tensors, such as those of `aggregated_gradients` or others computed from them.
             observer: function (global step, values), called in the chief's thread: it should be
                 quick.
         """
@@ -197,7 +196,7 @@ class GlobalBatchHook(EndsFirst):
         self._refuse_what_has_no_effect(args.feed_dict)
         if not self._is_ready:
             hooks = sorted(_hooks[session], key=lambda hook: hook.handles.number)
-            for hook in hooks:  # all first: another worker may need what one of them gives back
+            for hook in hooks:  # all first: another worker may need a ticket that one gives back
                 hook._recover(session, args.feed_dict)
             for hook in hooks:
                 if hook._turn:
@@ -228,12 +227,13 @@ class GlobalBatchHook(EndsFirst):
         self._unsettled, self._run_is_over = False, True
 
     def _join(self, session):
-        """Says that this worker has no ticket, and gives back what it had."""
+        """Reports that this worker has no ticket; the chief takes back any that it held."""
         session.run(self._handles.worker.join)
         self._unsettled, self._may_be_empty = False, True
 
     def _recover(self, session, feed):
-        """After a run that failed: holds nothing of it, and says whether the next one is the same.
+        """After a run that failed: gives up its tickets, and reports whether the next run repeats
+        it.
 
         Args:
             feed: of the next run.
@@ -270,7 +270,7 @@ class GlobalBatchHook(EndsFirst):
         self._may_be_empty = True
 
     def _refuse_what_has_no_effect(self, fed):
-        """Raises UsageError if a run feeds what the chief's step takes from no batch."""
+        """Raises UsageError if a run feeds a tensor that the chief's step takes from no batch."""
         for key in fed or ():
             name = getattr(key, "name", key)
             if name in self._unfed:
@@ -311,7 +311,7 @@ class GlobalBatchHook(EndsFirst):
 
     @property
     def _queue(self):
-        """What the tickets come from, the same in every session of this job."""
+        """The queue of the tickets, the same in every session of this job."""
         return self._handles.chief.mailbox.request.op.name
 
     def _give_up(self, heartbeat, seconds):
@@ -379,7 +379,7 @@ class GlobalBatchHook(EndsFirst):
 
 
 def warn_of_missing_filters(session, member):
-    """Says what the session of a cluster needs to close without hanging: `cluster.session`."""
+    """Warns of a session that may hang when it closes, for lack of filters: `cluster.session`."""
     config = getattr(session, "_config", None)
     if "grpc" in str(session.sess_str) and not (config and config.device_filters):
         tf.logging.warning(

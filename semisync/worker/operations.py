@@ -1,4 +1,4 @@
-"""What each worker runs: its messages, the draw of a ticket, and the train op that spends it."""
+"""A worker's ops: its messages, the draw of a ticket, and the train op that spends it."""
 
 import os
 import socket
@@ -25,7 +25,7 @@ STATE = "semisync_worker_state_"  # the variable of the worker state; the identi
 
 
 class WorkerOps(NamedTuple):
-    """What each worker runs beside its train op.
+    """The ops that each worker runs beside its train op.
 
     Attributes:
         member: this process, as its messages name it.
@@ -35,11 +35,11 @@ class WorkerOps(NamedTuple):
         join, leave: the ops that send the first and the last message.
         alive: the op that sends a sign of life.
         earlier: placeholder, int64: the ticket of a run that failed.
-        repeat: the op that tells the chief that the next batch is that run's once more.
+        repeat: the op that reports to the chief that the next batch repeats that run's.
         first_draw: the op that draws a ticket where there is none.
         objection: placeholder, string: how the settings differ.
         disagree: the op that sends it.
-        fate: what became of the last batch, int64 [2]: see `GlobalBatchOptimizer`.
+        fate: of the last batch, int64 [2]: see `GlobalBatchOptimizer`.
         heartbeat, chief_settings: of the job state.
         weights: the staleness policy's weights at `settings.PROBES`.
         pings: {device of a PS: a tensor that is computed there every time}.
@@ -69,8 +69,8 @@ class WorkerOps(NamedTuple):
 def own_device(ready):
     """The CPU of this process.
 
-    What the current device function gives to an op that is not a variable, else where the
-    gradients are computed.
+    The device that the current device function assigns to an op other than a variable; else the one
+    where the gradients are computed.
 
     Args:
         ready: the gradients, tensors.
@@ -104,7 +104,8 @@ class Member:
             return self.mailbox.send(self.name, numbers(kind, ticket, 0, 0, self.state.session))
 
     def join(self):
-        """Returns the op with which a session begins: no ticket is held, and the chief knows."""
+        """Returns the op with which a session begins: it reports to the chief that it has no
+        ticket."""
         session, last = self.state.begin()
         with tf.device(self.mailbox.device):
             return self.mailbox.send(self.name, numbers(JOINED, last, 0, 0, session))
@@ -126,10 +127,10 @@ class Member:
 
         Args:
             batch: int64 [5] for the message: kind, ticket of the last batch, token, waited,
-                session. Where it is dead, as TensorFlow calls the branch that is not taken, so is
-                all of this.
+                session. If it is dead, as TensorFlow calls a branch that is not taken, none of this
+                runs.
             since: when the new ticket starts to age, see `semisync.worker.state.now`.
-            sent: what comes before.
+            sent: ops to run before.
         """
         with tf.device(self.mailbox.device):
             last = tf.unstack(batch)[TICKET]
@@ -179,13 +180,13 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
         member: the `Member`.
         ready: tensors that are there once the batch's gradients are.
         guarded: the gradients that withhold a batch if they are not finite.
-        early: a tensor that is there when most of the batch's work is done, at the latest with
+        early: a tensor that is computed when most of the batch's work is done, at the latest with
             them.
         staleness_policy: withholds a batch that is too stale; None sends every batch.
         send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
-            vector of kind, ticket, token, waited and session, and do everything else that a batch
-            does on the PS. `gate` is a function that every tensor passes through before it is
-            sent; it stops those of a batch that is withheld.
+            vector of kind, ticket, token, waited and session, and all other ops of a batch on the
+            PS. `gate` is a function that every tensor passes through before it is sent; it stops
+            those of a batch that is withheld.
         draw: False leaves the worker without a ticket; `first_draw` draws one then.
         rationed: True if the next ticket may be issued only once the chief knows of this batch.
     """

@@ -1,4 +1,4 @@
-"""The worker state: the ticket that a worker holds, and what it knows of it.
+"""The worker state: the ticket that a worker holds, and data about it.
 
 One int64 vector in the worker's own process, outside every checkpoint:
 
@@ -12,8 +12,8 @@ One int64 vector in the worker's own process, outside every checkpoint:
     last     the ticket of the batch before
     spent    when a batch last used a ticket, in us since 1970
 
-Its first five numbers are what a batch tells the chief. Its name carries the process's identity, so
-that no two workers share it wherever a device function places it.
+Its first five numbers are a batch's message to the chief. Its name contains the process's identity,
+so that no two workers share it wherever a device function places it.
 """
 
 from semisync.common.compat import raw_ops, tf
@@ -28,7 +28,7 @@ class WorkerState:
     """The vector, as ops of one worker read and write it.
 
     Args:
-        name: no other worker's.
+        name: unique to the worker.
         device: of the worker's process.
 
     Attributes:
@@ -48,7 +48,7 @@ class WorkerState:
                 trainable=False,
                 use_resource=True,
                 name=name,
-                collections=[],  # not of those that a job's own local initialiser may leave out
+                collections=[],  # a job's own local initialiser may leave it out
             )
             with tf.control_dependencies([self._initialised()]):
                 self.values = self.variable.read_value()
@@ -76,8 +76,8 @@ class WorkerState:
     def begin(self):
         """Begins a session without a ticket; returns that and `last`, once it has begun.
 
-        The clock may have been set back since the last session, and whoever reset the variables of
-        this process may have taken that along.
+        The clock may have been set back since the last session, and `last` may have been reset with
+        the variables of this process.
         """
         with tf.device(self.device):
             before = tf.unstack(value_or_initial(self.variable))
@@ -119,7 +119,7 @@ class WorkerState:
         Args:
             drawn: kind, ticket, token, waited, for how long the ticket is probably not too stale,
                 in us, and `last`: int64 [6].
-            since: the start of that time, as `now` tells it.
+            since: the start of that time, see `now`.
         """
         with tf.device(self.device):
             due = numbers(0, 0, 0, 0, since, 0)

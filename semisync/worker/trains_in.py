@@ -11,7 +11,7 @@ from semisync.common.walks import reachable
 
 
 class TrainsIn:
-    """Tells of fetches whether they need an op, such as that of a worker state; remembers it.
+    """Decides whether fetches need an op, such as that of a worker state; remembers the answer.
 
     Args:
         op: a tf.Operation.

@@ -1,8 +1,8 @@
-"""A worker's turn: what it does before a run that trains an optimizer without one of its siblings.
+"""A worker's turn: the steps before a run that trains an optimizer without one of its siblings.
 
 The protocol is `semisync.wrapped.turns`. To wait for a global step the worker asks the parameter
-server: first after half the time that it took the last time, and then again after an eighth of the
-time that it has waited.
+server: first after half of the previous wait, and then again after each eighth of the time that it
+has waited.
 """
 
 import time
@@ -13,7 +13,7 @@ SOONEST, LATEST = 0.0005, 0.05  # seconds between two questions
 
 
 class Turn:
-    """One worker's, of one optimizer in one session.
+    """The turn of one worker, for one optimizer in one session.
 
     Args:
         ops: the `Turns` of the optimizer.
@@ -59,6 +59,6 @@ class Turn:
         self._has_failed = True  # until it has not
 
     def end(self):
-        """After a run that has not failed, of whatever."""
+        """After any run that has not failed."""
         self._waits = self._waits or (self._takes_turns and self._ops.waits)
         self._takes_turns = self._has_failed = False

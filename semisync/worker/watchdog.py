@@ -1,20 +1,20 @@
 """The watchdog: no process waits without end for another that is gone.
 
 A thread of each process gives the chief a sign of life from time to time, so that a worker that
-waits for input, or computes a batch for long, is not taken for one that is gone: its batch counts
-when it comes, by its staleness. With each sign the thread probes whether the chief's heartbeat
-grows, and whether every parameter server answers. A slow probe is not an error: the chief may be
-away for a while. When `patience` seconds have brought nothing new, the thread says which process
+waits for input, or takes long to compute a batch, is not taken for one that is gone: its batch
+counts when it comes, by its staleness. With each sign the thread probes whether the chief's
+heartbeat grows, and whether every parameter server answers. A slow probe is not an error: the chief
+may be away for a while. After `patience` seconds without news, the thread reports which process
 does not answer and stops the session, which wakes every thread that waits in it. Time in which this
 process itself did not run, frozen or starved, does not count as the others' silence: a round counts
 for two intervals at most.
 
-A chief that has ended while this process trains has given it up, because it was frozen, say. This
-is not an error: MonitoredSession makes a new session, and its hook ends it normally.
+A chief that ended while this process trained has given it up, for example because it was frozen.
+This is not an error: MonitoredSession makes a new session, and its hook ends it normally.
 
-A parameter server that is frozen, or cut off from the network, is a case of its own: neither
-`session.run` nor `session.close` returns from it, whatever its deadline. So they are called in
-threads of their own, and a process whose session cannot be closed ends itself.
+A parameter server that is frozen, or cut off from the network, needs more: neither `session.run`
+nor `session.close` returns from it, whatever its deadline. So they are called in threads of their
+own, and a process whose session cannot be closed ends itself.
 """
 
 import os
@@ -26,7 +26,7 @@ from semisync.common.compat import tf
 from semisync.common.errors import SemisyncError
 from semisync.transport.job_state import has_ended
 
-LEAST = 4.0  # seconds of patience: four times as long as a sign of life may take, either way
+LEAST = 4.0  # seconds of patience: four times the longest trip of a sign of life, either way
 
 
 def pings(devices):
@@ -112,7 +112,7 @@ class Watchdog(threading.Thread):
 
     def _give_up(self, heartbeat, seconds):
         error = self._reason(heartbeat, seconds)
-        # As sys.exc_info() gives it: the coordinator drops an exception that was never raised.
+        # As from sys.exc_info(): the coordinator drops an exception that was never raised.
         self._coordinator.request_stop((type(error), error, None))
         if BackgroundCall(self._session.close).wait(self.GRACE):
             tf.logging.fatal("semisync: %s; this process ends, since its session does not", error)

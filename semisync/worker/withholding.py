@@ -5,7 +5,7 @@ global steps as usual in that time make it too stale (`semisync.chief.thread`). 
 stale all the same, or becomes so later, is sent, and the chief finds it.
 
 A batch is broken if a gradient holds a NaN or an infinity: one such batch would make the whole
-model NaN. Statistics are not looked at: those of a batch that has none are NaN.
+model NaN. Statistics are not checked: those of a batch without any are NaN.
 """
 
 from semisync.common.compat import raw_ops, tf
@@ -14,13 +14,13 @@ from semisync.transport.messages import NONFINITE, STAGED, WITHHELD
 
 
 def judged(staleness_policy, state, job_state, time):
-    """The worker state's vector, of the kind WITHHELD where the batch is too stale to be sent.
+    """The worker state's vector, with the kind WITHHELD if the batch is too stale to be sent.
 
     Args:
         staleness_policy: see `semisync.staleness`.
         state: the `WorkerState`.
         job_state: the `JobState`.
-        time: at which most of the batch's work is done, see `now`.
+        time: when most of the batch's work was done, see `now`.
     """
     late = tf.greater(time, state.due)
     # Never a Switch of its own condition, nor a constant into a Merge: TensorFlow 2's constant
@@ -52,11 +52,11 @@ def found_finite(kind, tensors):
 
 
 def send_unless(withheld, send, batch, mailbox):
-    """A tensor that is there once the batch is sent, or is found not to be sent.
+    """A tensor that is computed once the batch is sent, or withheld.
 
     Switch and Merge rather than tf.cond: a branch of tf.cond may be a function of its own, and what
     the optimizer does to reference variables cannot be put into one. The Merge is on the device of
-    the mailbox, where the next ticket is drawn, so that nothing need return to the worker. So is a
+    the mailbox, where the next ticket is drawn, which saves a round trip to the worker. So is a
     Switch of a value that is made there; TensorFlow places a Switch where its data is.
 
     Args:

@@ -1,1 +1,1 @@
-"""The wrapped optimizer, and what belongs to it in the user's graph."""
+"""The wrapped optimizer, and its parts of the user's graph."""

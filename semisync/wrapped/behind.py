@@ -1,23 +1,23 @@
-"""What a job has behind its train op: ops that wait for it, and write a variable.
+"""Ops behind a job's train op, which wait for it and write a variable.
 
     with tf.control_dependencies([train_op]):
         clipped = [weight.assign(tf.clip_by_value(weight, -0.01, 0.01)) for weight in weights]
 
 So jobs clip and normalise weights, copy them into a target network, average them. In the plain job
-these ops find the step applied. A worker's train op ends with its batch, before the chief applies
-the global batch. So the chief does what they do, once per global step, after it, and before anybody
-is told of it:
+these ops run after the step is applied. A worker's train op ends with its batch, before the chief
+applies the global batch. So the chief runs copies of them, once per global step, after it, and
+before the step is published:
 
-1. Each such op that takes nothing of a batch is copied, with all that it takes, down to the
-   variables. The copies wait for the chief's step, and so do those that read a variable, which
-   for a reference variable are outside of the control dependencies. They lie beside the variable
+1. Each such op whose inputs do not depend on a batch is copied, with all of its inputs, down to the
+   variables. The copies wait for the chief's step, and so do copied reads of variables, which for a
+   reference variable are outside of the control dependencies. They are placed beside the variable
    that is written.
 2. The ops themselves write nothing that lasts any more; a worker may fetch them to train.
-3. What waits for them waits for the train op instead, by a stand-in.
+3. Ops that wait for them wait for the train op instead, through a stand-in.
 
-An op that writes what is trained and takes something of a batch is refused by its name, and so is
-any that cannot be copied. What takes something of a batch and writes anything else, such as a mean
-of losses, stays each worker's own; the log names it.
+An op that writes a trained variable and depends on a batch is refused by its name, and so is any
+that cannot be copied. An op that depends on a batch and writes another variable, such as a mean of
+losses, stays each worker's own; the log names it.
 """
 
 from typing import Any, Dict
@@ -32,18 +32,18 @@ from semisync.common.sentences import some_of
 from semisync.common.walks import in_order, reachable
 from semisync.wrapped import plain_step
 
-_SCOPE = "behind_"  # what the names of copies begin with, after the optimizer's
+_SCOPE = "behind_"  # prefix of the names of copies, after the optimizer's
 
 
 def move(sibling, siblings):
-    """Has the chief's step of an optimizer do what the default graph has behind its train op.
+    """Moves the ops behind an optimizer's train op, in the default graph, into the chief's step.
 
     Args:
         sibling: the `Sibling` of the optimizer.
         siblings: those of the graph.
 
     Raises:
-        UsageError: an op cannot be moved, and would write what is trained before the step.
+        UsageError: an op cannot be moved, and would write a trained variable before the step.
     """
     after = set(reachable([sibling.train_op], _following))
     if any(_may_write(op) for op in after):
@@ -51,7 +51,7 @@ def move(sibling, siblings):
 
 
 def _following(op):
-    """The ops that wait for an op, or take what it makes."""
+    """The ops that wait for an op, or take its outputs."""
     return [*op._control_outputs, *(user for tensor in op.outputs for user in tensor.consumers())]
 
 
@@ -76,7 +76,7 @@ class _Move:
         self._fed = self._traits.flow(own.intersection(self._nodes.by_name).union(sources))
 
     def make(self):
-        """Moves what can be, refuses what must not stay, and tells of the rest."""
+        """Moves the ops that can be moved, refuses those that must not stay, and logs the rest."""
         writers, left = [], []
         for name in self._nodes.ordered(self._after):
             variables = self._written(self._nodes[name])
@@ -100,7 +100,7 @@ class _Move:
             self._leave_idle(writers)
 
     def _written(self, node):
-        """The names of variables that all share, and a node writes, a set."""
+        """The names of the shared variables that a node writes, a set."""
         if not self._traits.writes(node):
             return set()
         name = self._traits.written(node.name)
@@ -116,7 +116,7 @@ class _Move:
         )
 
     def _copied(self, writers):
-        """{name: the op that does in the chief's step what it does}, with all that writers need."""
+        """{name: its copy in the chief's step}, of the writers and all that they need."""
         devices: Dict[str, str] = {}
         for name in writers:
             self._check(name)
@@ -149,11 +149,11 @@ class _Move:
         return copy
 
     def _needs(self, name):
-        """The names of what is to be copied for a writer, itself included, a set."""
+        """The names of the ops to copy for a writer, itself included, a set."""
         return self._nodes.reachable([name], lambda node: self._before(node.name))
 
     def _before(self, name):
-        """What comes before a copy: but for variables, and for what none of them changes."""
+        """The ops to copy before a copy: not variables, nor values that no variable changes."""
         node = self._nodes[name]
         makers = [n for n in self._nodes.makers(node) if self._is_moved(self._nodes[n])]
         waits = self._after - self._fed - self._train_ops
@@ -185,10 +185,10 @@ class _Move:
                 self._refuse(name, "writes a variable of no known shape")
 
     def _is_early(self, node):
-        """Whether a node takes what the step changes, and may do so before the step.
+        """Whether a node takes a value that the step changes, possibly from before the step.
 
-        A reference variable is read outside of all control dependencies, and yet as it is when the
-        value is used.
+        A reference variable is read outside of all control dependencies, but its value is that at
+        the time of use.
         """
         makers = self._nodes.makers(node)
         changed = self._trained | self._counted
@@ -200,9 +200,9 @@ class _Move:
         return self._nodes.makers(node)
 
     def _leave_idle(self, writers):
-        """Has the ops write nothing that lasts, and what waits for them wait for the train op.
+        """Has the ops write nothing that lasts, and those that wait for them wait for the train op.
 
-        The plain job is noted as it was, see `semisync.wrapped.plain_step`.
+        The plain job is recorded as it was, see `semisync.wrapped.plain_step`.
         """
         instead: Dict[Any, Any] = {}
         with tf.control_dependencies(None):
@@ -225,7 +225,7 @@ def _make_idle(op, never):
     A reference variable's value may be fetched by the name of such an op, a resource's not.
 
     Returns:
-        (What the op takes now, what it took in its place before), tensors.
+        (The op's new input, the one that it replaces), tensors.
     """
     variable, last = op.inputs[0], len(op.inputs) - 1
     with tf.device(variable.device):

@@ -1,11 +1,10 @@
-"""Which global step an optimizer counts, and who counts where the job counts batches itself.
+"""Which global step an optimizer counts, and who counts if the job counts batches itself.
 
-An optimizer that is called without a global step counts the graph's, unless another one of the
-graph is given it. A job that calls it so may count batches on its own, as the canned Estimator with
-two optimizers does: each worker then adds 1 with every batch. From the first session on that op
-adds 0, so that its value is the number of global batches, and whatever waits for it or fetches it
-need not change. The same holds where an optimizer is given the global step and leaves it to the
-job.
+An optimizer that is called without a global step counts the graph's, unless that is given to
+another optimizer of the graph. Such a job may count batches on its own, as the canned Estimator
+with two optimizers does: each worker then adds 1 with every batch. From the first session on that
+op adds 0, so that its value is the number of global batches, and ops that wait for it or fetch it
+need not change. The same holds if an optimizer is given the global step but leaves it to the job.
 """
 
 from graph_rewrite.graph.functions import CALLS
@@ -55,7 +54,7 @@ def is_changed(step, before):
 
 
 class SoleCounter:
-    """Has one op alone count a global step; make it before the graph is finalized.
+    """Makes one op the only one that counts a global step; make it before the graph is finalized.
 
     Args:
         step: a variable.
@@ -63,7 +62,7 @@ class SoleCounter:
         given: whether the step was given to the optimizer whose global batches these are.
 
     Attributes:
-        counts: list of (what other ops add, what they add in the plain job), tensors.
+        counts: list of (the tensor that another op adds, the one in the plain job).
     """
 
     def __init__(self, step, counter, given):
@@ -97,12 +96,12 @@ class SoleCounter:
                 )
 
     def _add_nothing(self, op):
-        before = op.inputs[1].op  # it may be what waits for the training
+        before = op.inputs[1].op  # the training may be one of its control inputs
         op._update_input(1, self._zero)
         op._add_control_inputs([before])
 
     def _is_next(self, assignment):
-        """Whether an op assigns to the step what it is, and 1."""
+        """Whether an op assigns the step plus 1 to the step."""
         value, reads = assignment.inputs[1].op, READ | {"Identity"}
         if value.type not in ("Add", "AddV2"):
             return False

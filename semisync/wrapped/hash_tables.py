@@ -18,12 +18,13 @@ The chief, with the global batch's rows on each shard's PS
 6. has TFRA apply the optimizer's kernel to them and put the rows back. So tables, slots, their
    names and checkpoints are TFRA's own, and its restrict policies see each id once per global step.
 
-A new id has no row: every look-up draws its values from the initializer. It begins from the chief's
-draw in the first global step that trains it, one draw whoever met it, and its gradient is the sum
-of all, each taken at the values that its worker drew. A batch that does not count leaves no row.
+A new id has no row: every look-up draws its values from the initializer. Its row begins as one draw
+of the chief's, in the first global step that trains it, regardless of the worker that met it; its
+gradient is the sum over all workers, each taken at the values that the worker drew. A batch that
+does not count leaves no row.
 
-The chief is the one writer: nobody reads or writes its wrappers but its step, which is why they are
-in no collection; a worker's local initialisers would set them back.
+The chief is the only writer: its wrappers are read and written only by its step. They are in no
+collection, since a worker's local initialisers would reset them.
 
 A table whose policy is "async" is not part of this: each worker has TFRA apply its own batch.
 """
@@ -40,7 +41,7 @@ _TFRA = "tensorflow_recommenders_addons.dynamic_embedding"
 
 
 class Shard:
-    """One shard of a table, for what knows variables.
+    """One shard of a table, with the attributes of a variable.
 
     Args:
         table: a tfra.dynamic_embedding.Variable.
@@ -109,7 +110,7 @@ def prepare(outer, optimizer, pairs):
 
 @contextlib.contextmanager
 def wrappers(pairs):
-    """Within it TFRA applies what it gives: (gradient, variable) with wrappers for the `Shard`s.
+    """In its block TFRA applies the pairs it yields: (gradient, variable), wrappers for `Shard`s.
 
     Args:
         pairs: (gradient, variable), each id of a sparse gradient once.
@@ -122,13 +123,13 @@ def wrappers(pairs):
     yield [_wrapped(*pair) if isinstance(pair[1], Shard) else pair for pair in pairs]
     local[:] = variables  # without the slots' wrappers
     for op in graph.get_operations()[ops:]:
-        # What TFRA reads from a wrapper would go through the chief's process on its way back.
+        # A read from a wrapper would otherwise pass through the chief's process on its way back.
         if op.type == "Identity" and not op.device:
             op._set_device(op.inputs[0].device)
 
 
 def without(variables):
-    """The variables but `Shard`s, whose slots TFRA makes, and tables that the job trains itself."""
+    """The variables without `Shard`s, whose slots TFRA makes, and tables that the job trains."""
     return [each for each in variables if not isinstance(each, (Shard, RowTable))]
 
 
@@ -136,7 +137,7 @@ def look_ups(pairs):
     """(gradient, variable) with a table's own (gradient, wrapper) in the place of its `Shard`s.
 
     Raises:
-        UsageError: some of a table's shards are not there.
+        UsageError: some of a table's shards are missing.
     """
     shards: Dict[Any, List[Shard]] = {}
     for _, variable in pairs:
@@ -212,7 +213,7 @@ def _rows(gradient, wrapper):
 
 
 def _last_rows(gradient, wrapper):
-    """The same, of each id the row at its last place in the look-up alone."""
+    """The same, with only the row at each id's last place in the look-up."""
     ids = tf.reshape(wrapper.ids, [-1])
     if isinstance(gradient, tf.IndexedSlices):
         gradient = tf.unsorted_segment_sum(gradient.values, gradient.indices, tf.size(ids))
@@ -237,6 +238,6 @@ def _wrapped(gradient, shard):
             model_mode="train",
             name="{}_of_the_chief".format(shard.name),
         )
-        # TFRA takes the wrapper to hold what the batch has looked up.
+        # TFRA assumes that the wrapper holds the rows that the batch has looked up.
         with tf.control_dependencies([wrapper.read_value()]):
             return tf.identity(gradient.values), wrapper

@@ -1,12 +1,12 @@
 """The hyperparameters of the wrapped optimizer: the chief's own, or sent with each batch.
 
-The chief applies a global batch in a run of its own, which no job feeds. Of the tensors of the
-job's graph that the optimizer takes, apart from gradients,
+The chief applies a global batch in a run of its own, which no job feeds. The tensors of the
+job's graph that the optimizer takes, apart from gradients, are of two kinds:
 
-    goes with each batch    what depends on the run, that is on a placeholder, a random number, a
-                            Python function or a local variable; and a scalar constant, which a job
-                            may feed by its name, as a hook with a schedule of learning rates does
-    is the chief's own      what variables alone decide, such as a schedule over the global step
+    sent with each batch    if they depend on the run, that is on a placeholder, a random number, a
+                            Python function or a local variable; and scalar constants, which a job
+                            may feed by name, as a hook with a schedule of learning rates does
+    the chief's own         if variables alone determine them, as a schedule over the global step
 
 The chief uses the mean over the batches that count (equal values give exactly that value), and
 where none counts the value of the step before. Floating-point numbers only: anything else that
@@ -25,7 +25,7 @@ from semisync.common.walks import reachable
 from semisync.transport.payload import StackedTensors
 from semisync.transport.staging import Staging
 
-# Stateful, and yet the same in every run: what reads variables, and calls, whose bodies are opaque.
+# Stateful, and yet the same in every run: reads of variables, and calls, whose bodies are opaque.
 _LASTING = VARIABLES | READ | TELLS | {"If", "Case", "While", "StatefulPartitionedCall"}
 
 
@@ -47,11 +47,11 @@ class Hyperparameters:
     Args:
         applied: the op that applies it.
         before: the names of all ops that were there before it was built, a set.
-        gradients: what it applies, tensors.
+        gradients: the tensors that it applies.
 
     Attributes:
         per_batch: list of `Taken`, which go with each batch.
-        unfed: names of the tensors, a set, that the chief's ops are made of and that do not.
+        unfed: names of the tensors, a set, that the chief's ops depend on and that do not.
 
     Raises:
         UsageError: one depends on the run, and is not a floating-point tensor of known shape.
@@ -72,7 +72,7 @@ class Hyperparameters:
                 self.unfed |= {tensor.name for op in above for tensor in op.outputs}
 
     def tensors(self):
-        """Those that go with each batch, of static shapes, a list."""
+        """The tensors that go with each batch, of static shapes, a list."""
         return [of_known_shape(entry.tensor) for entry in self.per_batch]
 
     def replace(self, tensors):
@@ -99,7 +99,7 @@ class AggregatedHyperparameters(NamedTuple):
 
 
 def aggregate(hyperparameters, name, device, aggregation):
-    """Has the chief use the mean of what each batch sends; returns `AggregatedHyperparameters`.
+    """Has the chief use the mean of the batches' values; returns `AggregatedHyperparameters`.
 
     Args:
         hyperparameters: the `Hyperparameters` of the chief's step.
@@ -138,7 +138,7 @@ def _last(name, number, column):
 
 
 def _mean(values, last):
-    """Of the rows of a tensor [k, ...]; exactly their value when equal, `last` for k = 0."""
+    """The mean of the rows of a tensor [k, ...]; their exact value if equal, `last` for k = 0."""
     first = tf.concat([values, tf.expand_dims(last.read_value(), 0)], 0)[0]
     count = tf.cast(tf.maximum(tf.shape(values)[0], 1), values.dtype)
     return first + tf.reduce_sum(values - first, 0) / count
@@ -164,7 +164,7 @@ def _taken(applied, before):
 
 
 def _above(op):
-    """All ops that an op's value is made of, itself included, a set."""
+    """All ops that an op's value depends on, itself included, a set."""
     return set(reachable([op], lambda one: [tensor.op for tensor in one.inputs]))
 
 
@@ -196,12 +196,13 @@ def _depends_on_the_run(op):
 
 
 def of_known_shape(tensor):
-    """`tensor`, a scalar where its rank is unknown: optimizers take nothing else."""
+    """`tensor`, as a scalar if its rank is unknown: optimizers take only scalars."""
     return tf.ensure_shape(tensor, []) if tensor.shape.rank is None else tensor
 
 
 def own_numbers(optimizer):
-    """{name: value} of the numbers that an optimizer was made with, and those of one it wraps."""
+    """{name: value} of the numbers that an optimizer, and one that it wraps, was constructed
+    with."""
     named: Dict[str, float] = {}
     for name, value in sorted(vars(optimizer).items()):
         if isinstance(value, tf.Tensor):

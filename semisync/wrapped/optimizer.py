@@ -1,8 +1,8 @@
 """The wrapped optimizer: the chief applies global batches with it, the workers single batches.
 
-The chief's step takes each id to occur once. A worker's, for "async" variables, leaves alone what
-counts steps, such as Adam's beta powers, which only the chief's steps change. So while a step is
-built, some methods of the optimizer are others; they are those that the documentation of
+The chief's step assumes that each id occurs once. A worker's, for "async" variables, leaves
+counters of steps alone, such as Adam's beta powers, which only the chief's steps change. So while a
+step is built, some methods of the optimizer are replaced; they are those that the documentation of
 tf.train.Optimizer names for subclasses to override.
 """
 
@@ -21,12 +21,12 @@ class WrappedOptimizer:
     """A tf.compat.v1 optimizer.
 
     Args:
-        optimizer: what it keeps of a step, such as its slots, is there as in the plain job.
+        optimizer: its state, such as its slots, is as in the plain job.
     """
 
     def __init__(self, optimizer):
         self.optimizer = optimizer
-        self._own_numbers = own_numbers(optimizer)  # now: a step adds others
+        self._own_numbers = own_numbers(optimizer)  # taken now: a step adds others
         self._arguments = {}  # further ones of its apply_gradients
 
     def with_arguments(self, arguments):
@@ -37,7 +37,7 @@ class WrappedOptimizer:
 
     @property
     def on_nonfinite(self):
-        """What becomes of a batch that is not finite by default.
+        """The default treatment of a batch that is not finite.
 
         An optimizer that scales the loss needs to see it, and then takes no step.
         """
@@ -45,7 +45,7 @@ class WrappedOptimizer:
         return "keep" if any(hasattr(self.optimizer, name) for name in names) else "drop"
 
     def own_numbers(self):
-        """{name: value} of the numbers that the optimizer was made with."""
+        """{name: value} of the numbers that the optimizer was constructed with."""
         return self._own_numbers
 
     def apply_global_batch(self, pairs, global_step, after):
@@ -89,7 +89,7 @@ class WrappedOptimizer:
             return [self.optimizer.apply_gradients(variables, **self._arguments), *by_hand]
 
     def make_slots(self, variables):
-        """Makes the slots of all variables at once, so that both ways of applying find them."""
+        """Makes the slots of all variables at once, for the chief's step and the workers'."""
         if hasattr(self.optimizer, "_optimizer") or hasattr(self.optimizer, "_opt"):
             raise UsageError(
                 'the policy "async" needs the optimizer itself, and {} wraps another one'.format(
@@ -111,7 +111,7 @@ def _tensors(pairs):
 
 @contextlib.contextmanager
 def _replaced(optimizer, methods):
-    """In the block an optimizer has other methods, {name: function}, than its class's."""
+    """In the block some methods of an optimizer, {name: function}, replace its class's."""
     vars(optimizer).update(methods)
     try:
         yield
@@ -121,7 +121,7 @@ def _replaced(optimizer, methods):
 
 
 def _each_id_once(optimizer):
-    """The methods with which an optimizer takes each id to occur once.
+    """The methods with which an optimizer assumes that each id occurs once.
 
     The base class's `..._duplicate_indices` sum the rows of an id and then call the method that
     replaces them here. An optimizer that overrides them keeps its own.

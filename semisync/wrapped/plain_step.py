@@ -1,11 +1,11 @@
-"""Notes in the graph how the plain job would train, see `semisync.common.plain_step`.
+"""Records in the graph how the plain job would train, see `semisync.common.plain_step`.
 
 The plain job's step is the chief's, but for four things:
 
 1. Its gradients are the batch's own. The optimizer takes each id once, so the rows of an id are
    summed here as the optimizer itself would; no run of the job needs these ops.
 2. Its hyperparameters are those of the run.
-3. What the worker does instead of the step, its train op, is the step.
+3. The step takes the place of the worker's train op.
 4. Nothing of the chief's comes after it.
 """
 
@@ -18,7 +18,7 @@ def note(gradients, tensors, waits):
 
     Args:
         gradients: list of (the global batch's, the batch's own, variable).
-        tensors: list of (what else the chief's step takes, what the plain job has in its place).
+        tensors: list of (another input of the chief's step, the plain job's in its place).
         waits: {op: list of ops}, see `PlainStep`.
     """
     with tf.control_dependencies(None):

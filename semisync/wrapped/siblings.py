@@ -1,4 +1,4 @@
-"""The optimizers of one graph, and what each has to know of those that were built before it."""
+"""The optimizers of one graph, and the data that each needs of those built before it."""
 
 from typing import Any, List, NamedTuple
 
@@ -34,7 +34,7 @@ class Place(NamedTuple):
 
 
 class Sibling(NamedTuple):
-    """What an optimizer of a graph, once it is built, is to the others.
+    """An optimizer of a graph, once it is built, as the others see it.
 
     Attributes:
         name, number: see `Place`.

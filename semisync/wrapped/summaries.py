@@ -1,9 +1,9 @@
 """The summaries that the wrapped optimizer makes of a global batch, such as its gradients' norm.
 
-The chief applies global batches in runs of its own, and nobody else can fetch what these compute.
-So each of its steps keeps its summaries in a variable on the global step's PS, and in the graph's
-collections stand tensors that read them in the place of the summaries: the job writes them as it
-writes its others, when and where it likes, and they are those of the last global step.
+The chief applies global batches in runs of its own, and no other run can fetch their values. So
+each of its steps stores its summaries in a variable on the global step's PS, and in the graph's
+collections tensors that read them replace the summaries: the job writes them like its others, when
+and where it likes, and gets those of the last global step.
 """
 
 from semisync.common.compat import tf
@@ -31,7 +31,7 @@ def made_since(before):
 
 
 def keep(summaries, job_state):
-    """Puts what reads them in their place in the collections; the op of the chief that keeps them.
+    """Replaces summaries in the collections by reads; returns the chief's op that stores them.
 
     Args:
         summaries: string tensors.

@@ -18,8 +18,8 @@ The chief of each optimizer
    clock and the variables of a whole step; and staleness, clock - token, counts siblings' steps.
 5. weighs its batches under the step lock of the graph, which no sibling holds then, and under which
    all chiefs of the graph, which one process runs, note each other's clocks.
-6. Paced and in turns, applies what it has as a smaller global batch where no more will come: every
-   worker waits, for it or a sibling (`semisync.chief.turns`).
+6. Paced and in turns, applies a smaller global batch if no more batches will come: every worker
+   waits, for it or a sibling (`semisync.chief.turns`).
 
 So with as many workers as batches in a global step, all of which run the same train ops, each
 global step is made of gradients of the same values, the newest: that of one process.
@@ -41,7 +41,7 @@ from semisync.wrapped.row_table import RowTable
 
 
 class Other(NamedTuple):
-    """What an optimizer knows of one of its siblings.
+    """A sibling of an optimizer.
 
     Attributes:
         number: of the sibling.
@@ -57,7 +57,7 @@ class Other(NamedTuple):
 
 
 class Turns(NamedTuple):
-    """What an optimizer with siblings runs.
+    """The ops of an optimizer with siblings.
 
     Attributes:
         number: of the optimizer.
@@ -67,9 +67,9 @@ class Turns(NamedTuple):
         waits: whether a worker may have to wait for that.
         now_in_turns: of each other, whether it is in turns with it, int64 [n].
         in_turns: the same, to be fetched with the global step, which counts in the clocks of those
-            that are, and that read what it trains.
-        new_paced, pace: placeholder, and the op by which the chief tells that it is paced, or not;
-            None where it always is, or never.
+            that are and that read the trained variables.
+        new_paced, pace: placeholder, and the op by which the chief publishes whether it is paced;
+            None if it always is, or never.
     """
 
     number: int
@@ -130,10 +130,10 @@ def _reads(above, trained):
 
 
 def _count(trained, reading, flag):
-    """Has the steps of one count in the clock of another, or None, where `flag` is 1.
+    """Has the steps of one count in the clock of another, or None, if `flag` is 1.
 
     Returns:
-        The flag as it decided that.
+        The value of the flag that was used.
     """
     with tf.control_dependencies([trained.applied]), tf.device(flag.device):
         is_set = value_or_initial(flag)
