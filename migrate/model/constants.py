@@ -13,13 +13,13 @@ from migrate.model.ops.values import STRINGS, TENSOR, Value, literal, torch_type
 from migrate.model.source.names import Names, local_name
 from semisync.common.budget import Budget
 
-_MOST_SPREAD = 1 << 28  # bytes of the constants of whose values the file has one alone
-_WRITTEN = 16  # times as much memory
+_MOST_SPREAD = 1 << 28  # bytes of the constants that repeat one value in the file
+_WRITTEN = 16  # times the size of the file
 _LITERAL = 16  # values of a constant that is written into the source
 
 
 class Constants:
-    """Those of one model.
+    """The constants of one model.
 
     arrays  attribute of the module -> a constant that the source may use
     large   name in the files -> array, of those that are not literals
@@ -55,11 +55,11 @@ class Constants:
         return Value("self." + attribute, kind, dtype, array.shape, array)
 
     def tensors(self) -> Set[str]:
-        """The attributes of those that are not text."""
+        """The attributes of constants that are not text."""
         return {name for name, array in self.arrays.items() if array.dtype != object}
 
     def statement(self, attribute: str, moves: bool) -> str:
-        """What makes an attribute, in the module's constructor.
+        """The statement that makes an attribute, in the module's constructor.
 
         Args:
             moves: with the module to another device, which text does not.
@@ -83,7 +83,7 @@ class Constants:
         return f"files.asset({self.asset_name(path)!r})"
 
     def asset_name(self, path: str) -> str:
-        """What a text file is called among the assets."""
+        """The name of a text file among the assets."""
         name = os.path.basename(path)
         number = 1
         while self.assets.get(name, path) != path:

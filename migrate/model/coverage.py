@@ -1,10 +1,10 @@
 """Whether a graph's model can be written: which of its ops are not known.
 
-An op is known to the emitter if it is in the registry, hands on its input, or is a part of control
+An op is known to the emitter if it is in the registry, passes on its input, or is a part of control
 flow, a variable, an input or a lookup table.
 
-A variable that the checkpoint does not have is what the graph puts into it at each run, as TFRA's
-look-ups in hash tables do: the ops that it comes from are needed, too.
+A variable that is missing from the checkpoint is assigned by the graph in each run, as by TFRA's
+look-ups in hash tables: the ops that compute its value are needed, too.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HANDLED = {
     *VARIABLES,
 }
 _PYTHON = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
-_NAMED = 3  # nodes, and readers of a node, in an error
+_NAMED = 3  # nodes, and readers of a node, that an error lists
 
 
 def unknown_ops(
@@ -65,7 +65,7 @@ def unknown_ops(
 
 
 def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[Edge]:
-    """What the graph puts into a variable that the checkpoint does not have."""
+    """The tensors that the graph assigns to a variable that is missing from the checkpoint."""
     if variable.op in VARIABLES and variable.name not in held:
         for node in graph.nodes.values():
             if node.op in SETS and changed_variable(graph, node) == variable.name:
@@ -73,7 +73,7 @@ def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[
 
 
 def refuse_unknown(graph: Graph, outputs: Sequence[Edge], held: Collection[str]) -> None:
-    """Raises BadInput with every unknown op, a node of each, and what reads it.
+    """Raises BadInput with every unknown op, a node of each, and its readers.
 
     Args:
         held: as for `unknown_ops`.

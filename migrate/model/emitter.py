@@ -1,13 +1,13 @@
 """A graph as statements: each needed node once, in the block of its branch or loop.
 
-1. `Regions` sorts the needed nodes and says under which branches and loops each one runs.
-2. A layer that torch has a module for is recognised at its last node, see `layers`; what only it
-   needed falls away.
-3. A node becomes a Value. Nodes that hand on their input are that input's value; constants, and
-   what depends on constants alone, are computed here; variables are attributes of the module.
-4. Any other node is an expression, `ops.registry.write`, assigned to a name in its block; what was
-   computed there before is not computed again. The first Merge of a tf.cond brings the `if` that
-   holds its branches, the first Exit of a loop the loop.
+1. `Regions` sorts the needed nodes and finds the branches and loops in which each one runs.
+2. A layer that torch has a module for is recognised at its last node, see `layers`; nodes that only
+   it needed are dropped.
+3. A node becomes a Value. Nodes that pass on their input are that input's value; constants, and
+   values that depend on constants alone, are computed here; variables are attributes of the module.
+4. Any other node is an expression, `ops.registry.write`, assigned to a name in its block; an
+   expression that is already there is not computed again. The first Merge of a tf.cond writes the
+   `if` that holds its branches, the first Exit of a loop the loop.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ from migrate.model.unchanged import find_unchanged
 from semisync.common.errors import BadInput, UsageError
 
 _TRAINS = "self.training"
-_MOST_COMPUTED = 1 << 28  # values that an op makes of constants, each time that the model runs
+_MOST_COMPUTED = 1 << 28  # values that an op computes from constants, each time that the model runs
 _MOST_LETTERS = 1 << 23  # of all expressions together
-_COMPARED = 64  # values of constants that are looked at: shapes, bounds
+_COMPARED = 64  # values of constants that are inspected: shapes, bounds
 _TO_PYTHON = re.compile(r"\.(item|tolist)\(\)")  # numbers that tensors hold
 
 
 class Found(NamedTuple):
-    """A call of a collection: what each feature looks up, and the name of what is found."""
+    """A call of a collection: the ids or bags of each feature, and the name of the result."""
 
     collection: Collection
     given: Dict[str, str]
@@ -85,7 +85,7 @@ class Emitter:
     """Emits one method.
 
     Args:
-        outputs: the values that were asked for.
+        outputs: the requested values.
 
     Attributes:
         block: its statements.
@@ -158,7 +158,7 @@ class Emitter:
         self.inputs = {e: one for e, one in self.inputs.items() if self._values[e].text in read}
 
     def value(self, edge: Edge) -> Value:
-        """What `edge` carries; what computes it has been emitted."""
+        """The value of `edge`, whose node has been emitted."""
         while edge not in self._values:
             node = self._graph.nodes[edge[0]]
             if node.op in VARIABLES:
@@ -181,12 +181,12 @@ class Emitter:
 
     @property
     def flags(self) -> List[str]:
-        """The tensors that say in the graph whether the model trains: `self.training` here."""
+        """The graph's flags for training, `self.training` in the model."""
         told = {edge[0] for edge, value in self._values.items() if str(value) == _TRAINS}
         return sorted(f"{node}:0" for node in told | self._flags if node is not None)
 
     def computed(self) -> Dict[Edge, Value]:
-        """What is computed outside of branches and loops, in the order of the source."""
+        """The values computed outside of branches and loops, in the order of the source."""
         inside = frozenset().union(*(layer.inside for layer in self.layers.values()))
         return {
             edge: value
@@ -208,7 +208,7 @@ class Emitter:
         )
 
     def in_loop(self, node: str) -> bool:
-        """Whether a node is computed in every round of a loop."""
+        """Whether a node is computed in every iteration of a loop."""
         return bool(self.regions.rounds(node))
 
     def _refuse_unassigned(self) -> None:
@@ -290,7 +290,7 @@ class Emitter:
         self._block(node).append(Assign([target], text, inline, kind))
 
     def _count(self, node: Node, letters: int) -> None:
-        """Refuses a source that is longer than any that people's models have."""
+        """Refuses a source that is longer than that of any real model."""
         self._letters += letters
         if self._letters > _MOST_LETTERS:
             raise BadInput(
@@ -307,7 +307,7 @@ class Emitter:
         return SIZES if host else TENSORS
 
     def _told(self, node: Node, number: int, name: str, host: bool = False) -> Value:
-        """A value with what the graph tells of it."""
+        """A value with the graph's data type and shape."""
         dtype = output_dtype(self._graph, node, number)
         kind = HOST if host else kind_of(dtype)
         return Value(name, kind, dtype, output_shape(self._graph, node, number))
@@ -344,12 +344,12 @@ class Emitter:
             ) from None
 
     def _key(self, node: Node, values: Tuple[Value, ...]) -> Any:
-        """Equal for nodes that compute the same in one block, as two towers on one column do."""
+        """A key, equal for nodes with the same computation in one block, as in two towers."""
         attributes = frozenset(item for item in node.attrs.items() if not item[0].startswith("_"))
         return node.op, attributes, self.regions.of[node.name], tuple(map(_identity, values))
 
     def _look_up(self, node: Node) -> None:
-        """A look-up of a collection, which the first of its look-ups calls."""
+        """A look-up of a collection, which is called by the first of its look-ups."""
         group, feature = self._lookups[node.name]
         if group.wish not in self._found or self._found[group.wish].collection.group is not group:
             self._found[group.wish] = self._looked_up(group, self._block(node))
@@ -405,7 +405,7 @@ class Emitter:
         cond = self.regions.cond_of[merge.name]
         outer = self.regions.of[merge.name]
         sides = [self.value(edge) for edge in self.regions.branch_inputs(merge)]
-        if sides[0][:-1] == sides[1][:-1]:  # the expression tells the constant, too
+        if sides[0][:-1] == sides[1][:-1]:  # the expression is the constant, too
             self._values[merge.name, 0] = sides[0]
             return
         name = self._names.of(merge)
@@ -460,19 +460,19 @@ class Emitter:
 
 
 def _carried(value: Value) -> str:
-    """What a name holds that branches or rounds of a loop assign."""
+    """The kind of a name that branches, or the iterations of a loop, assign."""
     return str(value) if value.kind == OBJECT else value.tensor
 
 
 def _identity(value: Value) -> Any:
-    """What two equal values have in common."""
+    """A key that is the same for equal values."""
     if value.constant is None or value.constant.size > _COMPARED:
         return value.text
     return value.dtype, value.constant.shape, repr(value.constant.tolist())
 
 
 def _conds(regions: Regions) -> Dict[str, Cond]:
-    """What the finders of layers may know of each tf.cond, by its Merges."""
+    """Each tf.cond as the finders of layers see it, by its Merges."""
     conds: Dict[str, Cond] = {}
     for node in regions.needed:
         if node.name in regions.cond_of:
@@ -482,7 +482,7 @@ def _conds(regions: Regions) -> Dict[str, Cond]:
 
 
 def _kept(graph: Graph, regions: Regions) -> Dict[str, Edge]:
-    """By their Merges, what a loop's variables are that it hands on as they are."""
+    """The values of a loop's variables that it does not change, by their Merges."""
     kept: Dict[str, Edge] = {}
     for loop in regions.loops.values():
         for merge, (entered, following) in loop.merges.items():

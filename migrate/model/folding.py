@@ -1,4 +1,4 @@
-"""Computing, while a model is converted, what depends on constants alone."""
+"""Constant folding: computing values that depend on constants alone during the conversion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fold(call: Call, room: Room, most: int = _MAX_VALUES) -> Optional[List[numpy
         None if an argument is not constant, or an output has more values than `most`.
 
     Raises:
-        TooMuch: there is no room for what it makes.
+        TooMuch: there is no room for its result.
     """
     if call.node.op in tensor_arrays.OPS:  # a list is no constant, however long it would be
         return None
@@ -62,7 +62,7 @@ class Known:
         self._found: Dict[str, Optional[List[numpy.ndarray]]] = {}
 
     def value(self, edge: Edge) -> Optional[numpy.ndarray]:
-        """The value of `edge`; None where it depends on more than constants."""
+        """The value of `edge`; None if it depends on more than constants."""
         if edge[0] not in self._found:
             for node in sort(self._graph, [edge[0]], _needed, self._found):
                 with explained(self._graph, node):
@@ -89,7 +89,7 @@ class Known:
 
 
 def _needed(node: Node) -> List[str]:
-    """The nodes that must be known for `node` to be."""
+    """The nodes that must be known before `node` can be."""
     known = (node.op in OPS and node.op not in RANDOM) or node.op == "Identity"
     return [name for name, _ in node.inputs] if known else []
 

@@ -1,8 +1,8 @@
-"""A graph that begins at its inputs: what `migrate.graph.interface.inputs` knows, what a signature
-of a SavedModel takes, and what the caller names, see `named_inputs`. These may lie anywhere in the
-graph, behind an op or a constant.
+"""A graph that begins at its inputs: those of `migrate.graph.interface.inputs`, those of a
+SavedModel's signature, and those that the caller names, see `named_inputs`. These may be anywhere
+in the graph, behind an op or a constant.
 
-A bool placeholder whose name says that the model trains is not an input: it is `self.training`.
+A bool placeholder whose name means that the model trains is not an input: it is `self.training`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPUTED = "~computed"  # after the name of a node that is fed in part; no node
 
 
 def is_training_flag(graph: Graph, node: Node) -> bool:
-    """Whether a placeholder says if the model trains; by its type and its name."""
+    """Whether a placeholder is the flag for training; by its type and its name."""
     if node.op not in PLACEHOLDERS and node.op not in DEFAULTED:
         return False
     is_bool = "bool" in dtypes(graph, node, "dtype")
@@ -34,8 +34,8 @@ def is_training_flag(graph: Graph, node: Node) -> bool:
 
 
 def cut_at(graph: Graph, tensors: Iterable[str]) -> Graph:
-    """The graph with an input in the place of each of the tensors that would be computed. What
-    computes it remains only where another output of its op is read."""
+    """The graph with an input in place of each of the tensors that would be computed. Its op
+    remains only where another output is read."""
     fed: Dict[str, Set[int]] = {}
     for name, output in map(split, tensors):
         node = graph.nodes.get(name)
@@ -59,7 +59,7 @@ def cut_at(graph: Graph, tensors: Iterable[str]) -> Graph:
 
 
 def _fed(graph: Graph, node: Node, count: int) -> Node:
-    """What is fed in the place of `node`: of its types, and its shapes where these are told."""
+    """The input that replaces `node`: of its types, and its shapes where these are known."""
     types = [output_dtype(graph, node, output) for output in range(count)]
     codes = {known.name: code for code, known in DTYPES.items()}
     attrs = {key: value for key, value in node.attrs.items() if key == "_output_shapes"}
@@ -71,12 +71,13 @@ def _fed(graph: Graph, node: Node, count: int) -> Node:
 
 
 def cut_at_inputs(graph: Graph) -> Graph:
-    """The graph without what precedes its inputs, readers, queues and parsers, but for waiting."""
+    """The graph without the nodes before its inputs, but for control inputs of readers, queues and
+    parsers."""
     nodes = {name: _waiting(node) if brings(node) else node for name, node in graph.nodes.items()}
     return graph._replace(nodes=nodes)
 
 
 def _waiting(node: Node) -> Node:
-    """A node that waits for what it would read."""
+    """A node whose inputs have become control inputs."""
     controls = (*(name for name, _ in node.inputs), *node.controls)
     return node._replace(inputs=(), controls=controls)

@@ -116,9 +116,9 @@ def read_meta_graph(
 
 class Written(NamedTuple):
     """A model as source: its text, its parameters by variable node, its constants by attribute, the
-    features that it reads, the values of its outputs, what wrote it, and what becomes of the
-    features, see `migrate.model.features.description`, whether its rows are any number, and of the
-    inputs that say how much a dropout drops the value at which it drops nothing."""
+    features that it reads, the values of its outputs, its emitter, the use of its features, see
+    `migrate.model.features.description`, whether its number of rows is free, and the dropout rates
+    among its inputs with the values at which nothing is dropped."""
 
     text: str
     by_node: Dict[str, Parameter]
@@ -137,12 +137,12 @@ class Written(NamedTuple):
 
     @property
     def wanted(self) -> Dict[str, Any]:
-        """What the module takes, by name (migrate.runtime.interface.Input)."""
+        """The inputs of the module, by name (migrate.runtime.interface.Input)."""
         return run_source(self.text.encode(), SOURCE).INPUTS
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what is written."""
+        """SHA-256 of the written source and files."""
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @property
@@ -174,7 +174,7 @@ class Written(NamedTuple):
 
     @property
     def notes(self) -> List[str]:
-        """What one should know of the model's scores."""
+        """Sentences on caveats of the model's scores."""
         found = [self.drops, self.by_batch, self.freed.note, *self.emitter.tables.files.notes]
         return [note for note in found if note]
 
@@ -184,7 +184,7 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
 
     Raises:
         BadInput: as `load_model`.
-        NotOurs: it would hold what the emitter does not write; nothing has been run then.
+        NotOurs: it would hold code that the emitter does not write; none of it has been run.
     """
     checkpoint = with_tables(checkpoint)
     edges = list(outputs.values())
@@ -238,7 +238,7 @@ _OF_LAYERS = {"bias", "running_mean", "running_var", "weight"}
 
 
 def _taken_in_files(checkpoint: Checkpoint) -> Set[str]:
-    """The layer's name with which a conversion's `dense.VARIABLE` would be mixed up."""
+    """The layer name that would clash with a conversion's `dense.VARIABLE`."""
     return {"dense"} if _OF_LAYERS & set(checkpoint) else set()
 
 
@@ -283,7 +283,7 @@ def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
 
 def _module(text: str, files: Any) -> Any:
     """The module of a source, which is imported under a name of its own as long as it lives:
-    torch.compile looks there for what the source reads."""
+    torch.compile looks up the globals of the source there."""
     home = ModuleType(f"model_{next(_NUMBERS)}")
     home.__file__ = "model.py"
     exec(compile(text, "model.py", "exec"), home.__dict__)

@@ -1,12 +1,13 @@
-"""What the value of a node is called in a method.
+"""The names of nodes' values in a method.
 
-1. The ids of a look-up are called by its feature: `city_ids`, and where a dense feature has them
+1. The ids of a look-up are named after its feature: `city_ids`, and their mask in a dense feature
    `city_present`.
-2. What alone leaves a scope has the scope's name: of input_layer/city_indicator/Sum, which is all
-   that is read of input_layer/city_indicator, `city_indicator`. Where nothing reads it, it is an
-   output, and the innermost scope gives the name; else the outermost one that it leaves.
-3. What is made of an input alone, without a variable, is called by that input's name.
-4. Anything else is called by its own name and that of its scope, see `source.names.local_name`.
+2. A value that is the only one to leave a scope has the scope's name:
+   input_layer/city_indicator/Sum, the only value read from input_layer/city_indicator, is
+   `city_indicator`. If nothing reads it, it is an output, and named after the innermost scope; else
+   after the outermost one that it leaves.
+3. A value computed from a single input, without a variable, has that input's name.
+4. Any other value is named by its node and its scope, see `source.names.local_name`.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _OF_SHAPES = {"Rank", "Shape", "ShapeN", "Size"}
 
 
 class LocalNames:
-    """Those of one method.
+    """The names in one method.
 
     Args:
         regions: in their last order.
-        ids: what to call the ids of look-ups, by their edges.
-        trained: the nodes that layers with parameters and look-ups end at.
+        ids: names for the ids of look-ups, by their edges.
+        trained: the nodes at which look-ups and layers with parameters end.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class LocalNames:
         self._scopes = {name: scope for name, scope in left.items() if scope and count[scope] == 1}
 
     def of(self, node: Node) -> str:
-        """A name for the value of `node`, another one each time."""
+        """A name for the value of `node`, a new one each time."""
         if node.name in self._ids:
             return self.fresh(self._ids[node.name])
         scope = self._scopes.get(node.name)
@@ -76,7 +77,7 @@ class LocalNames:
         return self._names.fresh(wish)
 
     def _source(self, edge: Edge) -> FrozenSet[str]:
-        """The names of the inputs that `edge` is made of; "" for a variable."""
+        """The names of the inputs that `edge` is computed from; "" for a variable."""
         node = self._subject.graph.nodes[edge[0]]
         found = self._inputs.of(edge) if is_input(node) else None
         return self._made_of.get(edge[0], frozenset()) if found is None else frozenset([found.name])
@@ -87,7 +88,7 @@ class LocalNames:
         return not handed_on and not known
 
     def _left(self, node: Node) -> Optional[str]:
-        """The scope that `node` is all there is of, as far as its readers tell."""
+        """The scope of which only the value of `node` is read from outside."""
         scopes = node.name.split("/")[:-1]
         readers = self._readers_of(node)
         if not readers:

@@ -3,7 +3,7 @@
     HashTable(V2)  <-  InitializeTable(V2), LookupTableImport(V2)      keys and values, constants
                    <-  InitializeTableFromTextFile(V2)                 a file, see vocabulary_files
 
-The op that initialises a table is not among the outputs' ancestors: it is looked for among the ops
+The op that initialises a table is not an ancestor of the outputs: it is searched for among the ops
 that use the table.
 """
 
@@ -31,7 +31,7 @@ _PASSING = {"Identity", "PlaceholderWithDefault", "ReadVariableOp"}
 
 
 class Tables:
-    """Those of one model.
+    """The lookup tables of one model.
 
     Attributes:
         sources: the expression that makes each, by its attribute.
@@ -120,7 +120,7 @@ class Tables:
         return f"runtime.LookupTable.from_text_file({self._constants.asset(path)}, {more})"
 
     def _named(self, initialiser: Node) -> Node:
-        """The node that is the name of the file; TensorFlow 2 assigns it to a variable."""
+        """The node of the file's name; TensorFlow 2 assigns it to a variable."""
         graph = self._graph
 
         def handed(name: str) -> Optional[str]:
@@ -143,7 +143,7 @@ class Tables:
         return self.files.of(table.name, self._named(initialiser))
 
     def _default(self, table: Node) -> str:
-        """What the look-ups give for a key that the table does not have."""
+        """The result of the look-ups for a missing key."""
         for user in self._users(table):
             if user.op in _FINDS:
                 default = self._known.value(user.inputs[2])
@@ -153,7 +153,7 @@ class Tables:
 
 
 def _vocabulary_size(graph: Graph, node: Node) -> int:
-    """The size that a file is read to; a SavedModel may leave out the default, -1: the whole."""
+    """The number of lines to read; a SavedModel may omit the default, -1: the whole file."""
     return integer(graph, node, "vocab_size") if "vocab_size" in node.attrs else -1
 
 

@@ -119,7 +119,7 @@ def _in_docstring(text: str) -> str:
 
 
 def _imports(code: str) -> str:
-    """Those that the code needs beside what every model.py has, in their order."""
+    """The imports that the code needs beside those of every model.py, in their order."""
     code = masked(code)
 
     def of(name: str, statement: str) -> str:
@@ -136,7 +136,7 @@ def _attributes(methods: str) -> Set[str]:
 
 
 def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, str]:
-    """`forward` with `transform`, of a model that has two parts, and the other part.
+    """`forward` with `transform`, of a model that has two parts, and its other part.
 
     Args:
         reads: whether it has inputs.
@@ -189,8 +189,8 @@ def _variable(parameter: Parameter) -> str:
 
 
 def _inputs(features: Sequence[Input], rows: Optional[int]) -> List[str]:
-    """The entries of INPUTS, one per feature. Where none says how many rows the graph takes, each
-    has `rows`."""
+    """The entries of INPUTS, one per feature. If no feature fixes the number of rows that the graph
+    takes, each has `rows`."""
     if any(one.shape and one.shape[0] for one in features if one.part is None):
         rows = None
     parts: Dict[str, List[Input]] = {}
@@ -200,7 +200,7 @@ def _inputs(features: Sequence[Input], rows: Optional[int]) -> List[str]:
 
 
 def _input(parts: Sequence[Input], rows: Optional[int]) -> str:
-    """Those of one feature that the graph reads."""
+    """The entry of one feature that the graph reads."""
     first, optional = parts[0], all(part.optional for part in parts)
     shape, dtype = first.shape, first.dtype
     if first.part is not None:

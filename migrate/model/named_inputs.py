@@ -1,12 +1,11 @@
-"""The inputs of a graph as the caller names them: {name: what it takes}.
+"""The inputs of a graph as the caller names them: {name: tensor}.
 
-1. What it takes is an input of the graph itself, or any tensor: TensorFlow can feed each.
-   A sparse one is that of a tf.sparse_placeholder, or its indices, values and dense shape, with
-   commas.
-2. What lies before is cut off, see `migrate.model.inputs.cut_at`.
+1. The tensor is an input of the graph itself, or any other: TensorFlow can feed each. A sparse one
+   is that of a tf.sparse_placeholder, or its indices, values and dense shape, with commas.
+2. The graph before it is cut off, see `migrate.model.inputs.cut_at`.
 3. There are no other inputs. A placeholder that has a default and is not named is its default; any
-   other that the outputs still depend on is refused, by name. What says whether the model trains is
-   no input, named or not.
+   other that the outputs still depend on is refused, by name. A flag for training is no input,
+   named or not.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from migrate.model.outputs import tensor_edge
 from semisync.common.errors import UsageError
 from semisync.common.tensor_names import in_session, split
 
-Named = Union[Mapping[str, str], Sequence[str], None]  # a sequence: each is called as what it takes
+Named = Union[Mapping[str, str], Sequence[str], None]  # a sequence: named as their tensors
 
 
 def begin_at(graph: Graph, named: Named) -> Graph:
     """The lowered graph with these inputs and no others; with its own where none is named.
 
     Raises:
-        UsageError: what the graph does not have, and what is named twice.
+        UsageError: a tensor is missing from the graph, or named twice.
     """
     if not named:
         return graph

@@ -1,9 +1,9 @@
 """Which tensors of a graph are its outputs.
 
-1. What the caller names: tensors, or outputs of a SavedModel's signatures.
-2. What a SavedModel's signature names, `serving_default` before others.
-3. What `migrate.graph.interface.outputs` chooses. Where that is several or none, the candidates are
-   listed.
+1. Those that the caller names: tensors, or outputs of a SavedModel's signatures.
+2. Those of a SavedModel's signature, `serving_default` before others.
+3. The one that `migrate.graph.interface.outputs` chooses. If it chooses several or none, the
+   candidates are listed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def find_outputs(graph: Graph, named: Union[str, Sequence[str], None]) -> Output
 
     Raises:
         UsageError: a name that the graph does not have.
-        BadInput: they cannot be told.
+        BadInput: they cannot be determined.
     """
     if named is not None:
         names = [named] if isinstance(named, str) else list(named)

@@ -1,8 +1,8 @@
 """The variables that a model keeps: which parameter or buffer each becomes, and how it is filled.
 
 A variable is a parameter if the graph trains it, and else a buffer, such as BatchNorm's moving
-statistics. `nn.Linear` keeps its weight [out, in], TensorFlow its kernel [in, out]: `axes` says how
-a tensor of the checkpoint is turned.
+statistics. `nn.Linear` keeps its weight [out, in], TensorFlow its kernel [in, out]: `axes` is the
+transposition of the checkpoint's tensor.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ class Parameter(NamedTuple):
     """One variable node.
 
     Attributes:
-        attribute: where the module keeps it, dotted: "dense.weight".
+        attribute: its dotted name in the module: "dense.weight".
         variable: TensorFlow's name in the checkpoint.
-        rows: those of the checkpoint's tensor that it is, for a part of a partitioned variable.
+        rows: its rows of the checkpoint's tensor, for a part of a partitioned variable.
         shape: in TensorFlow.
         axes: in the order of the module: (1, 0), as nn.Linear keeps it; None: as in TensorFlow.
         trainable: whether it is a parameter rather than a buffer.
-        dealt: the number of partitions whose rows ids take in turn, id % dealt; 1 where the rows
-            stand in the order of the ids.
-        grows: whether it is of a table by raw id, which takes new ids in while it trains.
+        dealt: the number of partitions, to which ids go by id % dealt; 1 if rows are in id order.
+        grows: whether it belongs to a table by raw id, which adds new ids while it trains.
     """
 
     attribute: str
@@ -58,11 +57,11 @@ class Parameter(NamedTuple):
 
     @property
     def expression(self) -> str:
-        """Its value as TensorFlow has it, in the module's source, for all but its own layer."""
+        """Its value in TensorFlow's layout, in the module's source, for all but its own layer."""
         return f"self.{self.attribute}" + ("" if self.axes is None else ".T")
 
     def read(self, checkpoint: Checkpoint, slot: Optional[str] = None) -> numpy.ndarray:
-        """Its value, of shape `size`; or that of a slot, which is kept as the variable is.
+        """Its value, of shape `size`; or that of a slot, in the variable's layout.
 
         Args:
             slot: the slot's name in the checkpoint.
@@ -75,7 +74,7 @@ class Parameter(NamedTuple):
 
 
 class Parameters:
-    """Those of one model, by variable node."""
+    """The parameters of one model, by variable node."""
 
     def __init__(
         self, graph: Graph, saved: Dict[str, Saved], checkpoint: Checkpoint, names: Names
@@ -91,10 +90,10 @@ class Parameters:
         attribute: Optional[str] = None,
         axes: Optional[Tuple[int, ...]] = None,
     ) -> Parameter:
-        """The parameter of a variable node: the one that there is, or a new one.
+        """The parameter of a variable node: the existing one, or a new one.
 
         Args:
-            attribute, axes: for a new one, where a layer keeps it and how.
+            attribute, axes: of a new one, as its layer keeps it.
 
         Raises:
             BadInput: the checkpoint does not have it.
@@ -125,7 +124,7 @@ class Parameters:
         return found
 
     def by_id(self, node: Node, attribute: str) -> Parameter:
-        """The weights of a table by raw id; its ids become a parameter too, which no step trains.
+        """The weights of a table by raw id; its ids become a parameter too, but are not trained.
 
         Args:
             attribute: of the runtime.TableById.
@@ -168,7 +167,7 @@ class Parameters:
         return None if saved is None else saved.name
 
     def shape(self, node: Node) -> Optional[Tuple[int, ...]]:
-        """That of a variable node; None if the checkpoint does not have it."""
+        """The shape of a variable node; None if the checkpoint does not have it."""
         saved = self._saved.get(node.name)
         if saved is None:
             return None
@@ -196,7 +195,7 @@ def _trained(graph: Graph) -> Set[str]:
 
 
 def _filled_anew(graph: Graph, variable: str) -> bool:
-    """Whether a run puts something into a variable that does not come from it."""
+    """Whether a run assigns a variable a value that does not depend on it."""
     return any(
         variable not in depends_on(graph, node.inputs[1])
         for node in graph.nodes.values()
@@ -205,7 +204,8 @@ def _filled_anew(graph: Graph, variable: str) -> bool:
 
 
 def _shape(graph: Graph, node: Node, stored: Tuple[int, ...]) -> Tuple[int, ...]:
-    """That of the variable node: its own attribute, for it may be a part of what is stored."""
+    """The shape in the variable node's own attribute, since it may be a part of the stored
+    tensor."""
     told = attributes.shapes(graph, node, "shape")
     if not told or told[0] is None or None in told[0] or node.op not in VARIABLES:
         return tuple(stored)

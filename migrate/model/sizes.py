@@ -1,12 +1,13 @@
-"""How much an op makes of constants, told before it is computed.
+"""How many values an op computes from constants, estimated before it runs.
 
-    numbers    torch itself tells: each of its ops runs on the device "meta" first, on tensors that
-               have sizes and no values. What has as many values as a value says has no form there:
-               `_BY_VALUES` tells it. What else has none gives no more than it is given
-    text, and  what counts (`registry.DYNAMIC_OPS`): at most its arguments, their integers and its
-               attributes, multiplied. That is far too much for most, and too little for none
+    numbers    torch computes the sizes: each of its ops runs on the device "meta" first, on tensors
+               that have sizes and no values. An op whose result's size depends on values has no
+               "meta" kernel: `_BY_VALUES` has its size. Other ops without such a kernel return no
+               more than their inputs
+    text, and  ops of `registry.DYNAMIC_OPS`: at most the product of their arguments, their integers
+               and their attributes. That overestimates most ops by far, and underestimates none
 
-All that is told is taken from one budget, for an op that is small may be there a million times.
+All estimates are taken from one budget, since a small op may occur a million times.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ import numpy
 from migrate.model.ops.registry import DYNAMIC_OPS
 from migrate.model.ops.values import STRINGS, Call
 
-MOST = 1 << 24  # values of one result on the way
+MOST = 1 << 24  # values of one intermediate result
 _MOST_OF_ALL = 1 << 26
 _MOST_GUESSED = 1 << 20
-# The sizes and numbers that an op is given, multiplied, of which none makes more than MOST values:
-# the square of that, as where a vector becomes a diagonal.
+# An op whose sizes and numbers have at most this product makes no more than MOST values: its
+# square, as where a vector becomes a diagonal.
 _SMALL = 1 << 12
-_WIDTHS = ("precision", "width")  # integer attributes by which text grows
+_WIDTHS = ("precision", "width")  # integer attributes that lengthen text
 
 
 class TooMuch(Exception):
     """An op would make more values of constants than are computed while a model is converted.
 
     Attributes:
-        values: how many; 0 where all ops together do.
+        values: how many; 0 if all ops together would make too many.
     """
 
     def __init__(self, values: int = 0) -> None:
@@ -42,13 +43,13 @@ class TooMuch(Exception):
 
 
 class Room:
-    """What may be computed of the constants of one graph."""
+    """The budget for computing the constants of one graph."""
 
     def __init__(self) -> None:
         self._left = _MOST_OF_ALL
 
     def take(self, values: int) -> None:
-        """Raises TooMuch unless there is room for so many values more."""
+        """Raises TooMuch unless there is room for that many more values."""
         if values > MOST:
             raise TooMuch(values)
         self._left -= values
@@ -65,11 +66,11 @@ class Room:
         guessed = call.node.op in DYNAMIC_OPS or any(arg.kind == STRINGS for arg in call.args)
         if guessed and _at_most(call) > _MOST_GUESSED:
             raise TooMuch
-        return _telling()(self.take)
+        return _estimating()(self.take)
 
 
 def _at_most(call: Call) -> int:
-    """More than the values and letters that an op gives that counts, or works on text."""
+    """An upper bound on the values and letters of a dynamic op, or of one that works on text."""
     factors = [1 + len(value) for name, value in call.node.attrs.items() if name[:1] != "_"]
     factors = [max(factors, default=1), *(1 + abs(call.integer(name)) for name in _WIDTHS)]
     for arg in call.args:
@@ -90,12 +91,12 @@ def _count(number: numpy.integer) -> int:
 
 
 @functools.lru_cache(maxsize=None)
-def _telling() -> Callable[[Callable[[int], None]], Any]:
-    """The class of such contexts; made late, for it takes torch."""
+def _estimating() -> Callable[[Callable[[int], None]], Any]:
+    """The class of such contexts; made late, since it imports torch."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Telling(TorchDispatchMode):
-        """Hands on what each op of torch makes, before it does."""
+    class Estimating(TorchDispatchMode):
+        """Takes the size of each torch op's result from the budget before the op runs."""
 
         def __init__(self, take: Callable[[int], None]) -> None:
             super().__init__()
@@ -103,18 +104,18 @@ def _telling() -> Callable[[Callable[[int], None]], Any]:
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            return False  # else torch imports its whole compiler, to keep it out of here
+            return False  # else torch imports its whole compiler, only to disable it here
 
         def __torch_dispatch__(
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
-            self._take(_told(func, args, kwargs or {}))
+            self._take(_estimate(func, args, kwargs or {}))
             return func(*args, **(kwargs or {}))
 
-    return Telling
+    return Estimating
 
 
-# What an op makes whose result has as many values as its argument says.
+# The sizes of results that depend on the values of arguments.
 _BY_VALUES: Dict[str, Callable[..., int]] = {
     "aten::bincount": lambda x, *_, **__: 1 + int(x.max()) if x.numel() else 0,
     "aten::repeat_interleave": lambda repeats, *_, **__: int(repeats.sum()),
@@ -122,14 +123,14 @@ _BY_VALUES: Dict[str, Callable[..., int]] = {
 
 
 def _size(argument: Any) -> int:
-    """By how much an argument may multiply what an op makes."""
+    """The factor by which an argument may multiply the size of an op's result."""
     if isinstance(argument, int):
         return max(1, abs(argument))
     return max(1, argument.numel()) if hasattr(argument, "numel") else 1
 
 
-def _told(func: Any, args: Any, kwargs: Mapping[str, Any]) -> int:
-    """The values that an op of torch makes; 0 of one that gives or changes what there is."""
+def _estimate(func: Any, args: Any, kwargs: Mapping[str, Any]) -> int:
+    """The number of values that a torch op makes; 0 for one that returns or changes its inputs."""
     import torch
     from torch.utils._pytree import tree_leaves, tree_map_only
 
@@ -148,7 +149,7 @@ def _told(func: Any, args: Any, kwargs: Mapping[str, Any]) -> int:
         sized[1]["device"] = meta
     try:
         made = func(*sized[0], **sized[1])
-    except (NotImplementedError, RuntimeError):  # the op itself says what is wrong, if it is
+    except (NotImplementedError, RuntimeError):  # the op itself raises the error, if there is one
         return 0
     parts = made if isinstance(made, (tuple, list)) else [made]
     return sum(one.numel() for one in parts if isinstance(one, torch.Tensor))

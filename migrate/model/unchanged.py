@@ -1,8 +1,8 @@
-"""Ops that give what they are given, by the arguments that they have: no statement is written.
+"""Ops that return their input because of their other arguments: no statement is written.
 
     x + 0, x - 0, x * 1, x / 1      beside a constant of no axes
-    uniform + 0.0                   of values that are drawn, none of which is -0.0
-    Reshape                         to the shape that the graph says the tensor has already
+    uniform + 0.0                   of random values, none of which is -0.0
+    Reshape                         to the shape that the tensor already has in the graph
     Tile, Transpose                 once along each axis, axes in their order
     Split                           into one part
 
@@ -26,14 +26,14 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask")
 
 
 def find_unchanged(graph: Graph, known: Known, nodes: Iterable[Node]) -> Dict[str, Edge]:
-    """What such nodes are given, by their names."""
+    """The inputs that such nodes return, by the nodes' names."""
     finder = _Finder(graph, known)
     found = ((node.name, finder.find(node)) for node in nodes)
     return {name: edge for name, edge in found if edge is not None}
 
 
 class _Finder:
-    """Asks one graph."""
+    """The search in one graph."""
 
     def __init__(self, graph: Graph, known: Known) -> None:
         self._graph, self._known = graph, known
@@ -49,7 +49,7 @@ class _Finder:
         }
 
     def find(self, node: Node) -> Optional[Edge]:
-        """What `node` is given and gives; None where it is, or may be, something else."""
+        """The input that `node` returns; None if it returns, or may return, another value."""
         by_op = self._by_op.get(node.op)
         return by_op(node) if by_op is not None and len(node.inputs) == 2 else None
 
@@ -97,7 +97,7 @@ class _Finder:
             for number, (size, edge) in enumerate(zip(has, wanted))
             if not self._is_size(edge, size, source, number)
         ]
-        # One size may be whatever the others leave, which is that of the axis: -1.
+        # One size may be -1, which the others determine: that of the axis.
         rest = left == [] or (len(left) == 1 and wanted[left[0]] == -1)
         return source if rest else None
 
@@ -132,7 +132,7 @@ class _Finder:
         )
 
     def _shape(self, edge: Edge) -> Optional[List[Optional[int]]]:
-        """The sizes that the graph tells, None for one that it does not."""
+        """The sizes in the graph, None for an unknown one."""
         for name, output in along(edge, lambda one: self._graph.handed(one, PASS)):
             told = output_shape(self._graph, self._graph.nodes[name], output)
             if told is not None:

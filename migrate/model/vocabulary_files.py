@@ -1,16 +1,15 @@
-"""The files from which a graph fills its lookup tables: which of them it gets.
+"""The files from which a graph fills its lookup tables, and which of them it may read.
 
-A vocabulary becomes part of the model and is published with it, and whoever wrote the graph may
-have named any file of the machine on which it is converted. So the graph gets
+A vocabulary becomes part of the model and is published with it, and the author of the graph may
+have named any file of the machine on which it is converted. So the graph may read only
 
 1. an asset of a SavedModel, in `assets` beside it
-2. a path that the caller names too, by --asset or `assets`, wherever that is
-3. a path that lies in the graph's own directory or below; a relative one begins there
+2. a path that the caller also names, by --asset or `assets`, wherever it is
+3. a path in the graph's own directory or below; a relative one begins there
 4. else a file of the same base name in that directory or its `assets`: one that was copied along
    with a checkpoint. This is a guess, and a note says so. Two paths never get one file
 
-and nothing else. Each is a regular file of at most MOST bytes, and but for 2. no link out of the
-directory.
+Each is a regular file of at most MOST bytes, and except in 2 not a link out of the directory.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def add_assets(group: Any) -> None:
 
 
 class VocabularyFiles:
-    """Those of one graph.
+    """The vocabulary files of one graph.
 
     Attributes:
         notes: a sentence on each guess.
@@ -62,10 +61,10 @@ class VocabularyFiles:
         ]
 
     def of(self, table: str, named: Node) -> str:
-        """Where the file of a lookup table is, whose name is the value of the node `named`.
+        """The path of a lookup table's file, whose name is the value of the node `named`.
 
         Raises:
-            BadInput: it is none that the graph gets.
+            BadInput: the graph may not read it.
         """
         asset = self._graph.assets.get(named.name)
         if asset is None:
@@ -107,7 +106,7 @@ class VocabularyFiles:
         return place
 
     def _elsewhere(self, path: str) -> str:
-        """What is wrong with a path that the graph does not get, and what to do."""
+        """The error text for a path that the graph may not read, with what to do."""
         copy = os.path.join(self._home, os.path.basename(path))
         if is_remote(self._home):
             copy = f"{os.path.basename(path)} beside a copy of the graph on disk"

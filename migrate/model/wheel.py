@@ -1,11 +1,11 @@
-"""A converted model as a wheel of its own: to serve it takes no other part of this project.
+"""A converted model as a wheel of its own: serving it needs no other part of this project.
 
     NAME/__init__.py     load, and INPUTS, OUTPUTS, VARIABLES of model.py
     NAME/model.py        as it stands in the directory, edited or not
     NAME/runtime/        of `migrate.runtime` the modules that model.py needs, and what these need
     NAME/weights.pt      the state dict; constants.npz and assets/ as they are
 
-1. What model.py names of `runtime` tells the modules; their imports tell the others.
+1. The names from `runtime` in model.py determine the modules; their imports determine the others.
 2. They are the same files, under another name: `migrate.runtime` is NAME.runtime there, and
    `semisync.common` NAME.runtime.common.
 3. The wheel requires the packages that these modules import, from the installed versions on.
@@ -42,19 +42,19 @@ _ROOTS = {
     _COMMON: pathlib.Path(semisync.common.__file__).parent,
 }
 _PACKED = "migrate.runtime.serving.packed"
-_PACKAGES = ("numba", "numpy", "pyarrow", "torch", "torchrec")  # called as their distributions
+_PACKAGES = ("numba", "numpy", "pyarrow", "torch", "torchrec")  # named like their distributions
 _NAMES = ("INPUTS", "OUTPUTS", "TRAINING", "VARIABLES", "load")
 
 
 def write_wheel(directory: str, out: str, name: str, version: str = "1.0") -> str:
-    """Writes what `semisync convert --model` wrote into a directory as a wheel.
+    """Writes the result of `semisync convert --model` in a directory as a wheel.
 
-    Whoever installs it has a package with `load`, which gives the model with its weights, with
-    `runtime`, and with INPUTS, OUTPUTS, TRAINING and VARIABLES of model.py.
+    It installs a package with `load`, which returns the model with its weights, with `runtime`, and
+    with INPUTS, OUTPUTS, TRAINING and VARIABLES of model.py.
 
     Args:
         directory: the conversion, with model.py as it is now.
-        out: the directory of the wheel, which is made where there is none.
+        out: the directory of the wheel, which is made if it does not exist.
         name: of the distribution and of its package, such as "clicks_model".
         version: as PyPI knows versions.
 
@@ -63,7 +63,7 @@ def write_wheel(directory: str, out: str, name: str, version: str = "1.0") -> st
 
     Raises:
         BadInput: the directory has no model.py.
-        UsageError: the name is none for a package of its own, or the version is none.
+        UsageError: the name is not valid for a package of its own, or the version is not valid.
 
     Examples:
         path = migrate.write_wheel("converted", "dist", "clicks_model", "1.0")
@@ -94,7 +94,7 @@ def write_wheel(directory: str, out: str, name: str, version: str = "1.0") -> st
 
 
 def _homes(source: str, directory: str) -> Dict[str, str]:
-    """The module of each name of `runtime` in a source, and what serves beside them."""
+    """The module of each name of `runtime` in a source, and of those needed to serve it."""
     names = set(re.findall(r"\bruntime\.(\w+)", source)) | {"keep_freed_memory"}
     if has_text(directory):
         names.add("Strings")

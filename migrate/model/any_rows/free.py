@@ -1,15 +1,15 @@
 """The graph of a batch of a fixed size, made one of any number of rows.
 
-1. The size of the batch is the first dimension of the inputs, or what `fixed_rows` finds in the
-   reshapes of a graph whose inputs have any number.
-2. From the inputs on, op by op, `sizes` tells which dimensions are rows. Where one that looks like
-   a number must be rows (the zeros that are added to a batch), what it comes from is changed: a
-   constant whose rows are all alike becomes one row, or is tiled; the sizes that tf.fill, tf.tile
-   and a reshape take have the rows of the input in the number's place. So has what divides a sum
-   over the rows by their number, as the losses of tf.losses do.
-3. Nothing is changed where the rows do not stay apart: where a constant has another value for each
-   row of the batch, where rows are taken by their places, where an op is not known and its numbers
-   leave a choice. `Freed.why` says so.
+1. The size of the batch is the first dimension of the inputs, or the number that `fixed_rows` finds
+   in the reshapes of a graph whose inputs have any number.
+2. From the inputs on, op by op, `sizes` finds which dimensions are rows. Where one that looks like
+   a number must be rows (the zeros that are added to a batch), its origin is changed: a constant
+   whose rows are all alike becomes one row, or is tiled; in the sizes that tf.fill, tf.tile and a
+   reshape take, the input's rows replace the number. They also replace the divisor of a sum over
+   the rows, as in the losses of tf.losses.
+3. Nothing is changed where the rows are not independent: where a constant has a different value for
+   each row of the batch, where rows are taken by position, where an op is not known and its numbers
+   are ambiguous. `Freed.why` says so.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from migrate.model.folding import Known
 from migrate.model.inputs import cut_at_inputs
 from semisync.common.errors import BadInput
 
-_SIZES = {"Fill": 0, "Reshape": 1, "Slice": 2, "Tile": 1, "BroadcastTo": 1}  # which input has them
+_SIZES = {"Fill": 0, "Reshape": 1, "Slice": 2, "Tile": 1, "BroadcastTo": 1}  # where sizes are
 _SIZES.update(dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TruncatedNormal"), 0))
 _DECLARED = {"TensorArrayReadV3", "TensorArrayGatherV3"}  # as large as what was written
-_SIZED = {"Rank", "Shape", "ShapeN", "Size"}  # which tell of a batch, and not of its values
+_SIZED = {"Rank", "Shape", "ShapeN", "Size"}  # depend on a batch's size, not its values
 _MERGES = {"Merge", "RefMerge"}
 _HANDED = {"RefSwitch", "Switch", *_MERGES}
 _DIVIDING = {"Div", "DivNoNan", "RealDiv"}
 _ROUNDING = 1e-6  # of one over a number of rows
-_MOST = 2_000_000  # nodes that are looked at, again after each dimension that turns out to be rows
+_MOST = 2_000_000  # visits of nodes, restarted after each dimension that turns out to be rows
 
 
 class Freed(NamedTuple):
-    """What became of a graph.
+    """The result for a graph.
 
     Attributes:
         graph: of any number of rows, or as it was.
         size: of the batch that it was made for; None: it had none.
-        why: it is fixed to that size still; "": it is not.
-        mixing: nodes that compute one value of all rows, where each output has a value for each.
+        why: the reason why it is still fixed to that size; "": it is not.
+        mixing: nodes that compute one value from all rows, if each output has a value per row.
     """
 
     graph: Graph
@@ -57,11 +57,11 @@ class Freed(NamedTuple):
     mixing: FrozenSet[str] = frozenset()
 
     def unless_mixed(self, graph: Graph, computed: Iterable[Edge]) -> Freed:
-        """Itself, or the graph as it was where the rows do not stay apart.
+        """Itself, or the graph as it was if the rows are not independent.
 
         Args:
             graph: as it was.
-            computed: what the model computes of the graph that was changed.
+            computed: the tensors that the model computes in the changed graph.
         """
         mixed = sorted(self.mixing.intersection(name for name, _ in computed))
         if not mixed or self.why:
@@ -82,7 +82,7 @@ class Freed(NamedTuple):
 
 
 def free_rows(graph: Graph, outputs: Sequence[Edge]) -> Freed:
-    """A graph whose outputs have as many rows as its inputs, where that can be told."""
+    """A graph whose outputs have as many rows as its inputs, where that is possible."""
     needed = {node.name for node in cut_at_inputs(graph).behind([name for name, _ in outputs])}
     entering = _entering(graph, needed)
     sizes = {shape[0] for shape in entering.values() if shape}
@@ -145,7 +145,7 @@ class _Freeing:
                 raise Fixed(f"the rows of {edge[0]!r} are not its first dimension")
 
     def _pass(self) -> bool:
-        """Tells all dimensions; False where one turned out to be rows, which changes others."""
+        """Finds all dimensions; False where one turned out to be rows, which changes others."""
         self._dims = {edge: (Rows(1), *shape[1:]) for edge, shape in self._entering.items()}
         self._summed, self._mixing, self._means = set(), set(), set()
         for node in self._order:
@@ -167,7 +167,7 @@ class _Freeing:
         return True
 
     def _follow_sums(self, at: At, found: Sequence[Dims]) -> None:
-        """Notes what is computed of all rows, and where it is divided by their number."""
+        """Records values computed from all rows, and where these are divided by their number."""
         node, rows = at.node, any(map(has_rows, at.given))
         summed = any(name in self._summed for name, _ in node.inputs)
         if node.op not in _SIZED and (rows or summed) and not any(map(has_rows, found)):
@@ -213,7 +213,8 @@ class _Freeing:
         )
 
     def _make_rows(self, edge: Edge, axis: int) -> List[Tuple[Edge, int]]:
-        """Changes what a dimension of `edge` comes from; returns what must be changed for that."""
+        """Changes the origin of a dimension of `edge`; returns the dimensions to change for
+        that."""
         node = self._graph.nodes[edge[0]]
         value = self._known.value(edge)
         if value is not None:
@@ -242,12 +243,12 @@ class _Freeing:
         return node.op in _SIZES and self._known.value(node.inputs[_SIZES[node.op]]) is not None
 
     def _entered(self, merge: Node) -> List[Edge]:
-        """What a Merge brings, but for a loop's next round, that is not rows yet."""
+        """The inputs of a Merge that are not rows yet, without a loop's NextIteration."""
         given = [edge for edge in merge.inputs if self._graph.nodes[edge[0]].op not in BACK]
         return [edge for edge in given if not has_rows(self._given(merge, edge))]
 
     def _aligned(self, node: Node, axis: int) -> List[Tuple[Edge, int]]:
-        """The dimensions of an op's inputs that make one of its output."""
+        """The dimensions of an op's inputs that correspond to one of its output."""
         given = [self._given(node, edge) or () for edge in node.inputs]
         rank = max(map(len, given))
         found = [(edge, axis - rank + len(dims)) for edge, dims in zip(node.inputs, given)]
@@ -337,7 +338,7 @@ class _Freeing:
         return made.vector([told[k] if dim is None else dim for k, dim in enumerate(dims)])
 
     def _shaped(self, node: Node) -> Node:
-        """The node with what is known of its outputs' shapes, now that rows are any number."""
+        """The node with its known output shapes, now that the number of rows is free."""
         attrs = dict(node.attrs)
         for key in ("_output_shapes", "output_shapes", "shape"):
             told = shapes(self._graph, node, key) if key in attrs else []
@@ -355,7 +356,7 @@ class _Freeing:
 
 
 def _sorted(graph: Graph, outputs: Sequence[Edge], needed: Set[str]) -> List[Node]:
-    """The nodes, each after what it reads; of a loop the second round is not waited for."""
+    """The nodes, each after its inputs; a loop's NextIteration does not count as one."""
 
     def before(node: Node) -> List[str]:
         names = [name for name, _ in node.inputs]

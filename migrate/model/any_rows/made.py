@@ -1,4 +1,4 @@
-"""Nodes that are put into a graph: constants, the number of its rows, and sizes made of it."""
+"""Nodes that are added to a graph: constants, the number of its rows, and sizes made from it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ def dims_of(at: At) -> List[Dims]:
     """The dimensions of the outputs that are read.
 
     Raises:
-        Fixed: an op of which that cannot be told.
+        Fixed: they cannot be determined for an op.
         Demand: an input whose dimension must be the rows, too.
     """
     if at.node.op in _ARRAYS or not any(map(has_rows, at.given)):
@@ -35,7 +35,7 @@ def _outputs(at: At) -> int:
 
 
 def _told(at: At, output: int) -> Dims:
-    """As the numbers tell of an op that is not known, where they do."""
+    """The dimensions of an unknown op's output, if their numbers leave no choice."""
     shape = at.static(output)
     if shape is None:
         raise at.fixed("it is not known which dimensions are the rows")
@@ -59,7 +59,7 @@ def _told(at: At, output: int) -> Dims:
 
 
 def broadcast(at: At, places: Sequence[int], drop: int = 0) -> List[Dim]:
-    """The dimensions of inputs that are aligned from the right, without the last `drop`."""
+    """The broadcast dimensions of inputs, aligned from the right, without the last `drop`."""
     places = [place for place in places if at.given[place] is not None]
     given = [list(at.dims(place))[: len(at.dims(place)) - drop] for place in places]
     rank = max(map(len, given))
@@ -90,7 +90,7 @@ def _switch(at: At) -> List[Dims]:
 
 
 def _merge(at: At) -> List[Dims]:
-    """Of a loop as it begins; of a cond where both branches agree."""
+    """For a loop as it begins; for a cond if both branches agree."""
     inputs = at.node.inputs
     places = [k for k, (name, _) in enumerate(inputs) if at.graph.nodes[name].op not in BACK]
     known = [place for place in places if at.given[place] is not None]
@@ -110,7 +110,7 @@ def _select(at: At) -> List[Dims]:
 
 
 def _first_alone(at: At) -> List[Dims]:
-    """Of a convolution or a pool: the batch is the first dimension, and no other."""
+    """For a convolution or a pool: the batch is the first dimension, and no other."""
     shape, dims = at.static(), at.dims(0)
     if shape is None or has_rows(dims[1:]):
         raise at.fixed("it is not known which dimensions are the rows")
@@ -158,7 +158,7 @@ def _reshape(at: At) -> List[Dims]:
         shape = tuple(whole // max(rest, 1) if one is None else one for one in shape)
     fit = [axis for axis, one in enumerate(shape) if one is not None and not one % at.size and one]
     leading = all(one == 1 for one in numbers[: dims.index(rows[0])])
-    if leading:  # in the order of the values, rows come before all else, and stay there
+    if leading:  # rows are the slowest axis, also after the reshape
         first = next((axis for axis, one in enumerate(shape) if one != 1), 0)
         fit = [axis for axis in fit if axis == first]
     if not fit and shape.count(None) == 1:
@@ -360,7 +360,7 @@ def _top(at: At) -> List[Dims]:
     return [(*dims[:-1], count)] * 2
 
 
-BACK = {"NextIteration", "RefNextIteration"}  # what a loop's next round begins with
+BACK = {"NextIteration", "RefNextIteration"}  # the value of a loop's next iteration
 _ARRAYS = {"Shape", "Size", "Rank", "ShapeN"}
 Rule = Callable[[At], List[Dims]]
 _ALIGNED = """

@@ -1,8 +1,8 @@
 """Which dimensions of tensors are rows of the batch, op by op.
 
 A dimension is a number, `Rows(k)` for k times the rows of the batch, or None where it is not known.
-The shapes in the graph tell the numbers; they do not tell 128 rows from a layer of width 128, which
-the ops do. An op that is not known here is followed where its numbers leave no choice.
+The shapes in the graph hold the numbers; they do not distinguish 128 rows from a layer of width
+128, but the ops do. An op that is not known here is followed if its numbers leave no choice.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Dims = Optional[Tuple[Dim, ...]]
 
 
 class Fixed(Exception):
-    """Why the number of rows cannot be free, for a person to read."""
+    """The number of rows cannot be free, for the reason in the message."""
 
 
 class Demand(Exception):
-    """That a dimension which looks like a number must be the batch's rows.
+    """A dimension that looks like a number must be the batch's rows.
 
     Attributes:
-        place, axis: of which input of the node at hand, and which of its dimensions.
+        place, axis: the input of the node at hand, and its dimension.
     """
 
     def __init__(self, place: int, axis: int) -> None:
@@ -42,7 +42,7 @@ class Demand(Exception):
 
 
 class At(NamedTuple):
-    """A node whose outputs' dimensions are asked for.
+    """A node whose outputs' dimensions are to be found.
 
     Attributes:
         given: of its inputs.
@@ -57,7 +57,7 @@ class At(NamedTuple):
     size: int
 
     def static(self, output: int = 0) -> Shape:
-        """What the graph says of the shape."""
+        """The shape in the graph."""
         return output_shape(self.graph, self.node, output)
 
     def number(self, dim: Dim) -> Optional[int]:
@@ -65,7 +65,7 @@ class At(NamedTuple):
         return dim.times * self.size if isinstance(dim, Rows) else dim
 
     def dims(self, place: int) -> Tuple[Dim, ...]:
-        """Those of an input.
+        """The dimensions of an input.
 
         Raises:
             Fixed: it is not known how many there are.

@@ -8,16 +8,16 @@ TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow
                     Merge; its Switches share one LoopCond, its Enters name one frame
 
 1. A node's region is the set of its guards, each (cond, branch) or (loop, ""). It runs where
-   TensorFlow's executor runs it: under the guards of all that it waits for, inputs and control
-   inputs alike (tensorflow/core/graph/control_flow.cc). A Switch's output adds the branch, a Merge
-   takes the cond away.
-2. An Enter adds its loop to the guards of all Enters of that loop, an Exit gives these guards back:
-   a loop starts where the last of its variables does, and in every round of a loop around it. The
-   Enters that count are those that are needed: gradients add a counter and stacks to a loop, which
-   wait for what the gradients wait for, such as statistics of what the loop gives. Of a loop that
-   is only waited for each Enter stands for itself.
-3. A constant in a branch or a body has no input that says so: it waits for the pivot of the branch,
-   the Identity of Switch(pred, pred), beside which `pred_id` stands, the pred of all other
+   TensorFlow's executor runs it: under the guards of all its inputs and control inputs
+   (tensorflow/core/graph/control_flow.cc). A Switch's output adds the branch, a Merge removes the
+   cond.
+2. An Enter adds its loop to the guards of all Enters of that loop, an Exit returns to these guards:
+   a loop starts where the last of its variables does, and in every iteration of a loop around it.
+   Only needed Enters count: gradients add a counter and stacks to a loop, which wait for the inputs
+   of the gradients, such as statistics of the loop's results. In a loop that is only waited for
+   each Enter counts by itself.
+3. A constant in a branch or a body has no input that shows it: it waits for the pivot of the
+   branch, the Identity of Switch(pred, pred), beside which is `pred_id`, the pred of all other
    Switches; in a body for the Identity of the first variable's Switch.
 """
 
@@ -36,7 +36,7 @@ ENTERS = {"Enter", "RefEnter"}
 NEXTS = {"NextIteration", "RefNextIteration"}
 EXITS = {"Exit", "RefExit"}
 
-# One in the other, in Python's own source.
+# CPython allows 100 levels of indentation and 20 nested loops.
 _DEEPEST, _MOST_LOOPS = 64, 16
 
 # How many inputs they have at least.
@@ -54,7 +54,7 @@ class Guards:
     """The regions of the nodes that `add` has been given, and of those that these wait for.
 
     of          the region of each
-    predicates  cond -> what it depends on
+    predicates  cond -> its predicate
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -71,7 +71,7 @@ class Guards:
         self.predicates: Dict[str, Edge] = {}
 
     def add(self, names: Iterable[str]) -> None:
-        """Says where these nodes run."""
+        """Finds where these nodes run."""
         names = list(names)
         for node in (node_of(self._graph, name) for name in names):
             if node.op in ENTERS:
@@ -94,7 +94,7 @@ class Guards:
         return region | {(self._cond(node), str(edge[1]))}
 
     def frame(self, merge: Node) -> Optional[str]:
-        """The frame of the loop that the Merge is a variable of; None for a branch's Merge."""
+        """The frame of the loop whose variable the Merge is; None for a branch's Merge."""
         sources = [node_of(self._graph, edge[0]) for edge in merge.inputs]
         enters = [node for node in sources if node.op in ENTERS]
         if len(sources) != 2 or not enters or not any(node.op in NEXTS for node in sources):
@@ -102,7 +102,7 @@ class Guards:
         return _frame_name(self._graph, enters[0])
 
     def left(self, node: Node) -> Optional[Tuple[str, str]]:
-        """The frame and the LoopCond of the loop that an Exit leaves; None if there is no such."""
+        """The frame and the LoopCond of the loop that an Exit leaves; None without one."""
         switch = left_from(self._graph, node)
         if switch.op not in SWITCHES or not self._is_loop_condition(switch.inputs[1]):
             return None
@@ -125,13 +125,13 @@ class Guards:
         return own[0] if len(own) == 1 and len(along) == 2 else None
 
     def _waits_for(self, node: Node) -> List[str]:
-        """The nodes whose regions say that of `node`."""
+        """The nodes whose regions determine that of `node`."""
         nodes = self._entering(node) if node.op in ENTERS else [node]
         names = [edge[0] for one in nodes for edge in self._forward(one)]
         return [*names, *(name for one in nodes for name in self._controls(one))]
 
     def _entering(self, enter: Node) -> Collection[Node]:
-        """The Enters that say where a loop runs."""
+        """The Enters that determine where a loop runs."""
         needed = self._needed.get(_frame_name(self._graph, enter))
         return needed.values() if needed else [enter]
 
@@ -159,12 +159,13 @@ class Guards:
         return self._guards(node)
 
     def _guards(self, node: Node) -> Region:
-        """The guards of all that a node waits for."""
+        """The guards of all inputs and control inputs of a node."""
         along = [self.along(edge) for edge in self._forward(node)]
         return NOWHERE.union(*along, *(self.of[name] for name in self._controls(node)))
 
     def _cond(self, switch: Node) -> str:
-        """What tells the cond of a Switch: its `pred_id`; of a pivot the one beside it."""
+        """The node that identifies the cond of a Switch: its `pred_id`; for a pivot the one
+        beside."""
         predicate = switch.inputs[1]
         beside = (switch.name.rpartition("/")[0] + "/pred_id", 0)
         if switch.inputs[0] == predicate and beside[0] in self._graph.nodes:
@@ -182,15 +183,15 @@ def _frame_name(graph: Graph, enter: Node) -> str:
 
 
 def left_from(graph: Graph, leaving: Node) -> Node:
-    """What an Exit takes its value from, a Switch: of a gradient's loop an Identity hands it on."""
+    """The Switch from which an Exit takes its value; in a gradient's loop through an Identity."""
     return node_of(graph, graph.beyond(leaving.inputs[0], {"Identity", "RefIdentity"})[0])
 
 
 def loop_guard(frame: str) -> Guard:
-    """What says that a node runs in the rounds of a loop."""
+    """The guard of nodes that run in every iteration of a loop."""
     return f"loop {frame}", ""
 
 
 def loops_of(region: Region) -> FrozenSet[str]:
-    """The loops in whose rounds a node of that region runs."""
+    """The loops in whose iterations a node of that region runs."""
     return frozenset(guard for guard, _ in region if guard.startswith("loop "))

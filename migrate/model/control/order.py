@@ -23,6 +23,6 @@ def sort(
     before: Callable[[Node], List[str]],
     known: Container[str] = (),
 ) -> List[Node]:
-    """`roots` and all that `before` says comes before them, sorted so; without those in `known`."""
+    """`roots` and all that comes before them by `before`, sorted; without those in `known`."""
     names = in_order(roots, lambda name: before(node_of(graph, name)), known, graph.path)
     return [graph.nodes[name] for name in names]

@@ -1,6 +1,6 @@
 """Which nodes a model needs, in an order, with the loops and the branches among them.
 
-Where each of them runs, `guards` says. Regions nest: where they don't, the graph has control flow
+`guards` finds where each of them runs. Regions nest: a graph in which they don't has control flow
 that is not tf.cond's or tf.while_loop's, and is refused.
 """
 
@@ -35,10 +35,10 @@ class Regions:
 
     needed      all nodes that the outputs depend on, and the predicates of the conds among them
     order       those that are to be written, inputs first; a loop's Enters and NextIterations, and
-                what `replace` leaves out, are not
+                nodes that `replace` leaves out, are not
     of          the region of each
     cond_of     Merge -> its cond
-    predicates  cond -> what it depends on
+    predicates  cond -> its predicate
     loops       by frame
     conditions  their LoopConds
     frame_of    Merge or Exit -> its frame
@@ -59,7 +59,7 @@ class Regions:
             for node in found:
                 needed[node.name] = node
                 self._add(node)
-            # constants in branches depend on nothing but the branch: not on its predicate
+            # constants in branches depend on the branch only, not on its predicate
             names = [edge[0] for edge in self.predicates.values() if edge[0] not in needed]
         self.needed = list(needed.values())
         self.conditions = frozenset(loop.condition for loop in self.loops.values())
@@ -71,11 +71,11 @@ class Regions:
         self.order = sort(graph, self._names, self._before)
 
     def rounds(self, node: str) -> FrozenSet[str]:
-        """The loops in whose rounds a node runs."""
+        """The loops in whose iterations a node runs."""
         return loops_of(self.of.get(node, NOWHERE))
 
     def replace(self, inputs: Mapping[str, Sequence[Edge]]) -> None:
-        """Sorts again, for nodes that need other inputs than the graph says; by their names."""
+        """Sorts again, for nodes whose needed inputs differ from the graph's; by their names."""
         self._replaced = inputs
         self.order = sort(self._graph, self._names, self._before)
 
@@ -88,7 +88,7 @@ class Regions:
             self._replaced = before
 
     def read_by(self, node: Node) -> Sequence[Edge]:
-        """What the statement of `node` reads."""
+        """The tensors that the statement of `node` reads."""
         if node.name in self._replaced:
             return self._replaced[node.name]
         frame = self.frame_of.get(node.name)
@@ -125,7 +125,7 @@ class Regions:
         return [*entered, *loop.merges, loop.condition, *following]
 
     def _add(self, node: Node) -> None:
-        """Keeps what a needed Merge or Exit says of its loop or cond."""
+        """Records the loop or cond of a needed Merge or Exit."""
         if node.op in EXITS:
             frame, condition = self._guards.left(node) or ("", "")
             inside = self.of[node.name] | {loop_guard(frame)}

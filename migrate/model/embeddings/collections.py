@@ -1,15 +1,15 @@
-"""Look-ups put together into TorchRec's collections.
+"""Look-ups grouped into TorchRec's collections.
 
     embedding_bags            EmbeddingBagCollection: bags
     weighted_embedding_bags   the same with a weight per id
     embeddings_<dim>          EmbeddingCollection: rows, of tables with one dim
 
-One collection looks up for all of the model at once, as soon as all of its ids are there; look-ups
-whose ids depend on other look-ups are in a collection of the next level. A table is in one
-collection: where its look-ups are of both kinds, or a max_norm scales rows down before they are
-pooled, its distinct rows are looked up and pooled after it. A mean, where it is not what all of a
-table's bags are, and sqrtn, which TorchRec does not have, are sums divided by the size of the bag
-or its root.
+One collection does the look-ups of the whole model at once, as soon as all of its ids are computed;
+look-ups whose ids depend on other look-ups are in a collection of the next level. A table is in one
+collection: if its look-ups are of both kinds, or a max_norm scales rows down before they are
+pooled, its distinct rows are looked up and pooled after it. A mean, unless all of a table's bags
+are means, and sqrtn, which TorchRec does not support, are sums divided by the size of the bag or
+its root.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Group(NamedTuple):
 
     @property
     def inputs(self) -> Tuple[Edge, ...]:
-        """What they read."""
+        """The tensors that they read."""
         return tuple(edge for lookup in self.lookups.values() for edge in lookup.inputs)
 
 
@@ -71,7 +71,7 @@ def find_groups(
     """The collections of a model.
 
     Args:
-        kernels: variables that its layers multiply with.
+        kernels: variables that are matrices of its layers.
         inputs: the features that it reads.
     """
     lookups = _chosen(subject, regions, parameters, kernels)
@@ -107,7 +107,7 @@ def _chosen(
     parameters: Parameters,
     kernels: Container[Optional[str]],
 ) -> Dict[str, Lookup]:
-    """The look-ups that collections do, by the node that each ends at."""
+    """The look-ups of the collections, by the node that each ends at."""
     rows = {node.name: find_rows(subject, node) for node in regions.order}
     known = {name: found for name, found in rows.items() if found is not None}
     bags: Dict[str, Lookup] = {}
@@ -148,7 +148,7 @@ def _with_sparse_ids(subject: Subject, bags: Lookup, users: Dict[str, List[Node]
 def _only_looked_up(
     subject: Subject, regions: Regions, rows: Mapping[str, Lookup], parameters: Parameters
 ) -> FrozenSet[Table]:
-    """The tables of which nothing but look-ups by one rule, at the top level, is needed."""
+    """The tables that are needed only for look-ups by one rule, at the top level."""
     gathers = {_table(lookup) for lookup in rows.values()}
     readers: Dict[str, Set[str]] = {}
     for node in regions.order:
@@ -248,7 +248,7 @@ class Collection:
         )
 
     def given(self, feature: str, value: Mapping[Edge, Value]) -> str:
-        """The expression of what is looked up, ids or bags, from what the look-up reads."""
+        """The expression of the ids or bags to look up, from the tensors that the look-up reads."""
         lookup = self.group.lookups[feature]
         given = ", ".join(plain(value[edge]) for edge in lookup.inputs)
         if lookup.combiner is None:
@@ -263,7 +263,7 @@ class Collection:
         return f"runtime.{kind}({given}{more}){distinct}"
 
     def call(self, given: Mapping[str, str]) -> str:
-        """The expression of all look-ups, a mapping by feature, from what each looks up."""
+        """The expression of all look-ups, a mapping by feature, from the ids or bags of each."""
         ids = {
             feature: f"{text}.ids" if self.group.lookups[feature].by_rows else text
             for feature, text in given.items()
@@ -273,7 +273,7 @@ class Collection:
         return f"runtime.{function}(self.{self.attribute}, {{{entries}}})"
 
     def result(self, feature: str, found: str, given: str) -> str:
-        """The expression of one look-up, from what `call` found and what it looks up."""
+        """The expression of one look-up, from the result of `call` and its ids or bags."""
         lookup = self.group.lookups[feature]
         text = f"{found}[{feature!r}]"
         if lookup.by_rows:
@@ -298,7 +298,7 @@ def ends(groups: Sequence[Group]) -> Dict[str, Tuple[Group, str]]:
 
 
 def names_of_ids(groups: Sequence[Group]) -> Dict[Edge, str]:
-    """What to call the ids that are looked up, and where a dense feature has them."""
+    """Names for the ids that are looked up, and for the mask of a dense feature's ids."""
     names: Dict[Edge, str] = {}
     for group in groups:
         for feature, lookup in group.lookups.items():

@@ -37,18 +37,18 @@ class Lookup(NamedTuple):
     """One look-up.
 
     Attributes:
-        node: whose output it is.
+        node: the one whose output is the look-up.
         parts: the variable nodes of the table.
-        dealt: in how many parts, id % dealt; 1 where the rows stand in the order of the ids.
+        dealt: the number of parts, to which ids go by id % dealt; 1 if rows are in id order.
         ids: the ids.
         combiner: of bags; None: rows.
         segments: of bags: the bag of each id, ascending.
         weights: of bags: a weight per id.
         division: the op that divides weighted sums for `combiner`.
-        max_norm: what scales rows down before they are pooled, if anything does.
+        max_norm: the clipping of rows before they are pooled, if there is any.
         by_rows: of bags: whether rows are looked up, each distinct one once, and pooled after it.
         gathers: the nodes that read the parts of a table of several.
-        sparse: what ids and segments are made from by safe_embedding_lookup_sparse.
+        sparse: the source of ids and segments in safe_embedding_lookup_sparse.
     """
 
     node: str
@@ -66,7 +66,7 @@ class Lookup(NamedTuple):
 
     @property
     def inputs(self) -> Tuple[Edge, ...]:
-        """What it reads."""
+        """The tensors that it reads."""
         if self.sparse is not None:
             return self.sparse.inputs
         return tuple(edge for edge in (self.ids, self.segments, self.weights) if edge is not None)
@@ -78,7 +78,7 @@ class Lookup(NamedTuple):
 
 
 def find_rows(subject: Subject, node: Node) -> Optional[Lookup]:
-    """The look-up of rows that `node` is."""
+    """The look-up of rows that ends at `node`."""
     if node.op in GATHERS:
         table = subject.variable(node.inputs[0])
         if table is None or not _along_rows(subject, node):
@@ -88,7 +88,7 @@ def find_rows(subject: Subject, node: Node) -> Optional[Lookup]:
 
 
 def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional[Lookup]:
-    """The look-up of bags that `node` is, given the look-ups of rows, by node."""
+    """The look-up of bags that ends at `node`, given the look-ups of rows, by node."""
     if node.op in _COMBINERS:
         data, index, segments = node.inputs[:3]
         combiner = _COMBINERS[node.op]
@@ -120,7 +120,7 @@ def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional
 
 
 def _divided(subject: Subject, total: Node, bags: Lookup) -> Lookup:
-    """Weighted sums with the division that makes means or sqrtn of them, if there is one."""
+    """Weighted sums with the division that turns them into means or sqrtn, if there is one."""
     (end,) = subject.users(total) if subject.sole(total) else (total,)
     if end.op not in _DIVISIONS or subject.beyond(end.inputs[0]) != (total.name, 0):
         return bags
@@ -149,7 +149,7 @@ def _same(subject: Subject, one: Edge, other: Edge) -> bool:
 def _of_unique(
     subject: Subject, data: Edge, index: Edge, rows: Dict[str, Lookup]
 ) -> Optional[Lookup]:
-    """The look-up of all ids whose distinct ones were looked up as `data`, `index` tells which."""
+    """The look-up of all ids, given `data`, that of the distinct ones, which `index` picks."""
     node = subject.node(data)
     max_norm = clip(subject, node)
     if max_norm is not None:
@@ -208,7 +208,7 @@ def _gather(subject: Subject, node: Node) -> Optional[Node]:
 
 
 def _ids(subject: Subject, deal: Node) -> Optional[Edge]:
-    """The ids that a DynamicPartition deals: what it divides to find their parts."""
+    """The ids that a DynamicPartition deals: the dividend in the computation of their parts."""
     node = _arithmetic(subject, deal.inputs[1])
     if node.op == "Maximum":
         node = _arithmetic(subject, node.inputs[0])

@@ -9,7 +9,7 @@
     Select(empty, 0, found)  whose row is 0 again, where no id stands for none
     Reshape                  rows become all axes but the last one again
 
-A step that has another form than these stays as it is in the graph, and with it what is before it.
+A step of any other form stays as it is in the graph, with all steps before it.
 Source: tensorflow/python/ops/embedding_ops.py and feature_column/feature_column_v2.py
 """
 
@@ -32,13 +32,13 @@ class SparseIds(NamedTuple):
 
     Attributes:
         indices: None: the ids are those of a dense feature.
-        shape: that of a dense feature is that of `there`, or of the ids.
+        shape: for a dense feature the shape of `there`, or of the ids.
         filled: the node that fills its empty rows.
-        shapes: the tensors that say its shape before one of the reshapes.
+        shapes: the tensors with its shape before one of the reshapes.
         default: the id of a row without ids; None: its row is 0.
         weights: of the ids.
         positive: whether ids without a positive weight are left out.
-        there: where a dense feature has the values that ids are made of; None: everywhere.
+        there: the mask of the values of a dense feature that become ids; None: all.
     """
 
     indices: Optional[Edge]
@@ -53,7 +53,7 @@ class SparseIds(NamedTuple):
 
     @property
     def inputs(self) -> Tuple[Edge, ...]:
-        """What it is made of."""
+        """The tensors that it is made from."""
         if self.indices is None:
             edges: Tuple[Optional[Edge], ...] = (self.ids, self.there, self.weights)
         else:
@@ -64,7 +64,7 @@ class SparseIds(NamedTuple):
 def find_sparse_ids(
     subject: Subject, ids: Edge, segments: Edge, weights: Optional[Edge]
 ) -> Optional[SparseIds]:
-    """What the bags' ids, segments and weights come from, if it is the steps above."""
+    """The source of the bags' ids, segments and weights, if it is the steps above."""
     filled = _filled(subject, ids)
     default = None if filled is None else subject.constant(filled.inputs[3])
     if filled is None or default is None or not _is_row(subject, segments, filled):
@@ -97,7 +97,7 @@ def find_sparse_ids(
 
 
 def _of_dense(subject: Subject, found: SparseIds) -> SparseIds:
-    """The same of a dense feature, where that is what it was made from."""
+    """The same for a dense feature, if it was made from one."""
     assert found.indices is not None, found
     x = find_whole_column(subject, found.indices, found.ids)
     if x is not None and found.weights is None:
@@ -120,11 +120,11 @@ def _filled(subject: Subject, values: Edge) -> Optional[Node]:
 def find_end(
     subject: Subject, bags: Node, sparse: SparseIds, users: Dict[str, List[Node]]
 ) -> Optional[Tuple[str, SparseIds]]:
-    """The node at which the result has all its axes, and the rows without ids are 0 if no id stands
-    for none; with `sparse`, which says so. None where `bags` is used otherwise.
+    """The node at which the result has all its axes, and rows without ids are 0 unless they have a
+    default id; with `sparse`, updated. None where `bags` is used otherwise.
 
     Args:
-        users: by node, who needs it.
+        users: by node, the nodes that need it.
     """
     end, own = bags, users.get(bags.name, [])
     selects = [node for node in own if node.op in _SELECTS]
@@ -154,7 +154,7 @@ def _is_zero_where_empty(subject: Subject, end: Node, bags: Node, sparse: Sparse
 
 
 def _is_rows(subject: Subject, view: Node, end: Node, sparse: SparseIds) -> bool:
-    """Whether a Reshape of the rows gives them the shape that they have: that of a matrix."""
+    """Whether a Reshape of the rows keeps their shape, that of a matrix."""
     shape = subject.node(view.inputs[1])
     if subject.beyond(view.inputs[0]) != (end.name, 0) or shape.op not in ("Concat", "ConcatV2"):
         return False
@@ -187,7 +187,7 @@ def _is_row(subject: Subject, segments: Edge, filled: Node) -> bool:
 
 
 def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
-    """(x, condition) of x gathered where the node `condition` holds."""
+    """(x, condition) of x gathered where the node `condition` is true."""
     gather = subject.node(edge)
     if gather.op not in GATHERS or (
         len(gather.inputs) > 2 and not _is(subject, gather.inputs[2], [0])
@@ -202,7 +202,7 @@ def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
 def _is_negative_left_out(
     subject: Subject, name: str, ids: Edge, weights: Optional[Edge] = None
 ) -> bool:
-    """Whether a condition is ids >= 0, possibly and as many times True as there are weights."""
+    """Whether a condition is ids >= 0, possibly ANDed with a True per weight."""
     condition = subject.graph.nodes[name]
     if condition.op == "LogicalAnd" and weights is not None:
         for one, other in (condition.inputs, condition.inputs[::-1]):
@@ -289,7 +289,7 @@ def _is_same(subject: Subject, shape: Edge, before: Edge) -> bool:
 
 
 def _is_matrix(subject: Subject, shape: Edge) -> bool:
-    """Whether the graph says that a SparseTensor of this shape has two axes."""
+    """Whether a SparseTensor of this shape has two axes according to the graph."""
     name, output = _uncast(subject, shape)
     node = subject.graph.nodes[name]
     if node.op == "SparseCross":
@@ -302,7 +302,7 @@ def _is_matrix(subject: Subject, shape: Edge) -> bool:
 
 
 def _parts(subject: Subject, packed: Edge) -> Sequence[Node]:
-    """The nodes of the numbers that make a vector."""
+    """The nodes of the numbers that are packed into a vector."""
     node = subject.graph.nodes[_uncast(subject, packed)[0]]
     edges = node.inputs if node.op == "Pack" else ()
     return [subject.graph.nodes[_uncast(subject, edge)[0]] for edge in edges]

@@ -1,10 +1,11 @@
 """The steps from a raw feature to ids, read off a graph.
 
-A feature is a list of values per row: of a dense one all of the row's, of a sparse one those that
-are there. Steps change each value, or leave some out; where the values stand in their tensors
-(indices, shapes) follows, and is not said again. docs/model/features.md lists the steps.
+A feature is a list of values per row: for a dense one all of the row's, for a sparse one those that
+are present. Steps change each value, or leave some out; the positions of the values in their
+tensors (indices, shapes) follow from that, and are not recorded. docs/model/features.md lists the
+steps.
 
-    GatherNd(x, Where(x != v))                  drop v: what a dense column takes for missing
+    GatherNd(x, Where(x != v))                  drop v, which a dense column takes for missing
     Gather(x, Where(ids >= 0)), (weights > 0)   keep those: safe_embedding_lookup_sparse
     Select(found != default, found, hash + n)   a vocabulary with out-of-vocabulary buckets
     Select(x < 0 or x >= n, default, x)         an identity column's default
@@ -35,10 +36,10 @@ FINGERPRINT, SIPHASH = "fingerprint64", "siphash"
 _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _SELECTS = {"Select", "SelectV2"}
 _VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
-_VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # whose output 1 are the values of input 1
+_VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # input 1, the values, becomes output 1
 _INTEGERS = ("int32", "int64")
 _DEEPEST = 64  # ops between a feature and its ids
-_MOST_STEPS = 4096  # those of crossed and joined columns among them
+_MOST_STEPS = 4096  # including those of crossed and joined columns
 
 
 class Unknown(Exception):
@@ -46,18 +47,18 @@ class Unknown(Exception):
 
 
 class Chains:
-    """Those of one graph.
+    """The chains of steps of one graph.
 
     Attributes:
         visited: the tensors that are the values of steps.
-        conditions: the nodes that only say which values are left out or replaced.
+        conditions: the nodes that only determine which values are left out or replaced.
     """
 
     def __init__(self, subject: Subject, inputs: Inputs, tables: Tables) -> None:
         self._subject, self._inputs, self._tables = subject, inputs, tables
         self._graph = subject.graph
         self._known: Dict[Edge, Steps] = {}
-        self._deep = 0  # tensors that are being looked at, each for the one before
+        self._deep = 0  # the stack of tensors whose steps are being read
         self.visited: Set[Edge] = set()
         self.conditions: Set[str] = set()
         self._by_op: Dict[str, Callable[[Node], Steps]] = {
@@ -78,7 +79,7 @@ class Chains:
         }
 
     def steps(self, edge: Edge) -> Steps:
-        """From the input to the values of `edge`; raises Unknown."""
+        """The steps from the input to the values of `edge`; raises Unknown."""
         edge = self._subject.beyond(edge)
         if edge not in self._known:
             self._deep += 1
@@ -113,7 +114,7 @@ class Chains:
 
     def _as_string(self, node: Node) -> Steps:
         if dtypes(self._graph, node, "T")[0] not in _INTEGERS:
-            raise Unknown(node.name)  # numbers have several texts
+            raise Unknown(node.name)  # a number may be printed in several ways
         return [*self.steps(node.inputs[0]), {"op": "as_string"}]
 
     def _bucketize(self, node: Node) -> Steps:
@@ -142,7 +143,7 @@ class Chains:
         return [*self.steps(node.inputs[1]), step]
 
     def _selected(self, node: Node) -> Steps:
-        """A vocabulary with more buckets, or the default of an identity column."""
+        """A vocabulary with out-of-vocabulary buckets, or the default of an identity column."""
         words = vocabulary(self._subject, node)
         if words is not None:
             self.conditions.update(words.inside)
@@ -176,11 +177,11 @@ class Chains:
         return [*before, {"op": "drop", "value": self._scalar(differs.inputs[1])}]
 
     def _kept(self, node: Node) -> Steps:
-        """Of a Gather that leaves out what safe_embedding_lookup_sparse does. `of` says of what the
-        condition is, for the look-up to compare with its ids and weights."""
+        """The steps of a Gather that leaves values out as safe_embedding_lookup_sparse does. `of`
+        is the operand of the condition, which the look-up compares with its ids and weights."""
         where, condition = self._where(node.inputs[1])
         names = {where.name, condition.name}
-        if condition.op == "LogicalAnd":  # with weights: and as many times True
+        if condition.op == "LogicalAnd":  # with weights: ANDed with a True per weight
             both = [self._subject.node(edge) for edge in condition.inputs]
             if not any(self._is_true(one) for one in both):
                 raise Unknown(node.name)
@@ -195,11 +196,11 @@ class Chains:
         return found
 
     def _is_true(self, node: Node) -> bool:
-        """Whether it is True as many times as another tensor has values."""
+        """Whether it is a True per value of another tensor."""
         return node.op == "OnesLike" or (node.op == "Fill" and self._scalar(node.inputs[1]) is True)
 
     def _where(self, edge: Edge) -> Tuple[Node, Node]:
-        """A Where, and the condition of which it gives the places."""
+        """A Where, and its condition."""
         where = self._graph.nodes[self._subject.viewed(edge)[0]]
         if where.op != "Where":
             raise Unknown(where.name)
@@ -262,8 +263,8 @@ class Chains:
 
 
 def _count(steps: Steps) -> int:
-    """How many steps there are, those of columns and conditions among them; no further than it
-    matters, since columns may be joined again and again."""
+    """How many steps there are, including those of columns and conditions; counted only up to a
+    limit, since columns may be joined over and over."""
     count, pending = 0, [steps]
     while pending and count <= _MOST_STEPS:
         for step in pending.pop():

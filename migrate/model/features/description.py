@@ -1,10 +1,10 @@
-"""What becomes of each raw feature, as data: the content of features.json.
+"""The use of each raw feature, as data: the content of features.json.
 
-inputs     by name, what model.py lists in INPUTS
-lookups    a table, the steps to its ids, what pools them
+inputs     by name, the entries of INPUTS in model.py
+lookups    a table, the steps to its ids, their pooling
 one_hots   the same where ids become vectors of 0 and 1, or of their weights
-computed   what features go into that is none of these, as model.py writes it; names: what the
-           names in it are
+computed   any other use of features, as model.py writes it; names: the definitions of the
+           names in it
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Description:
         return {"schema": SCHEMA, "inputs": self._inputs(), **found, "computed": computed}
 
     def _uses(self) -> Iterator[tuple]:
-        """(kind, Lookup, what is known of it) of each look-up and each OneHot."""
+        """(kind, Lookup, its description) of each look-up and each OneHot."""
         for group in self._emitter.groups:
             for lookup in group.lookups.values():
                 self._ends.add(lookup.node)
@@ -113,7 +113,7 @@ class _Description:
         return said
 
     def _others(self) -> Iterator[Dict[str, Any]]:
-        """What reads features, or what the steps make of them, and is not a step."""
+        """The readers of features, or of the results of steps, that are not steps."""
         beyond, visited = self._emitter.subject.beyond, self._chains.visited
         pending = [edge for edge, one in self._emitter.inputs.items() if one.part in (None, 1)]
         pending += sorted(visited)
@@ -125,7 +125,7 @@ class _Description:
                     yield self._expression((node.name, 0))
 
     def _expression(self, edge: Edge) -> Dict[str, Any]:
-        """How model.py computes a tensor, and what is computed from it and constants alone."""
+        """How model.py computes a tensor, and the values computed from it and constants alone."""
         found = edge
         for _ in range(len(self._texts)):
             readers = self._readers.get(edge, [])
@@ -145,7 +145,7 @@ class _Description:
         return {**said, "names": names} if names else said
 
     def _names(self, expression: str) -> Dict[str, str]:
-        """What the names in an expression are but inputs, each after those that it reads."""
+        """The definitions of the names in an expression other than inputs, in order of use."""
         wanted = names_in(expression)
         for name, text in reversed(self._texts.items()):
             if name in wanted:
@@ -193,7 +193,7 @@ def _without_keeps(steps: Steps) -> Steps:
 
 
 def _expanded(text: str, texts: Mapping[str, str]) -> str:
-    """An expression, with those of the names that it reads."""
+    """An expression, with the names that it reads replaced by theirs."""
     tree: ast.AST = ast.parse(text, mode="eval")
     for _ in range(_MAX_EXPANDED):
         names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
@@ -205,7 +205,7 @@ def _expanded(text: str, texts: Mapping[str, str]) -> str:
 
 
 class _Put(ast.NodeTransformer):
-    """Puts an expression where a name stands."""
+    """Replaces a name by an expression."""
 
     def __init__(self, name: str, text: str) -> None:
         self._name, self._text = name, text

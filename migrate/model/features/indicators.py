@@ -18,7 +18,7 @@ _CONCATS = {"Concat", "ConcatV2"}
 
 
 class WeightedOneHot(NamedTuple):
-    """The ids, their weights, the length of a vector, and the nodes that do nothing else."""
+    """The ids, their weights, the length of a vector, and the nodes that serve only this."""
 
     ids: Edge
     weights: Edge
@@ -27,7 +27,7 @@ class WeightedOneHot(NamedTuple):
 
 
 def find_weighted_one_hot(subject: Subject, node: Node) -> Optional[WeightedOneHot]:
-    """What the vectors of `node` are made from; None where it is another op, or form."""
+    """The source of the vectors of `node`; None where it is another op, or form."""
     if node.op != "ScatterNd":
         return None
     cut = subject.node(node.inputs[0])

@@ -1,4 +1,4 @@
-"""Which features are numbers of a table's rows, as the graph has them, and how many rows it has."""
+"""Which features are row numbers of a table, unchanged by the graph, and how many rows it has."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from semisync.common.errors import BadInput
 
 
 class TableRows(NamedTuple):
-    """What the values of a feature may be: numbers from 0, or `least`, to below `rows`."""
+    """The valid values of a feature: numbers from 0, or `least`, to below `rows`."""
 
     table: str
     rows: int
     least: int
 
     def strays(self, values: np.ndarray) -> np.ndarray:
-        """The places of the values, whole numbers (n,), that are no row."""
+        """The positions of the values, integers (n,), that are no row."""
         return np.flatnonzero((values < self.least) | (values >= self.rows))
 
     def refusal(self, place: str, value: int, more: str = "") -> BadInput:
-        """The error of a value that is no row; more: behind the rows that there are."""
+        """The error for a value that is no row; more: text behind the range of rows."""
         return BadInput(
             f"{place} is {value}, no row of the table {self.table!r}, which has the rows 0 to "
             f"{self.rows - 1:,}{more}: TensorFlow ends there; leave those rows out, or give the "
@@ -33,11 +33,11 @@ class TableRows(NamedTuple):
 def table_rows(
     parameters: Iterable[Parameter], features: Mapping[str, Any]
 ) -> Dict[str, List[TableRows]]:
-    """By the name of the feature. Tables by raw id have any id, and ids that the graph computes any
-    feature.
+    """The rows by the name of the feature; without tables by raw id, which take any id, and without
+    features from which the graph computes ids.
 
     Args:
-        features: as `migrate.model.features.description` has them.
+        features: in the form of `migrate.model.features.description`.
     """
     sizes: Dict[str, int] = {}
     for one in parameters:

@@ -7,14 +7,14 @@
                 (tf.nn.batch_normalization); mean and variance are those of the batch, the moving
                 ones, or a Merge of both
 
-In a graph that trains unconditionally the moving statistics are not among what the output depends
-on: they are what the batch's statistics are averaged into, see `migrate.model.layers.moves`, which
-tells the decay too. Where nothing in the graph moves them, as in one for evaluation, the decay is
-tf.layers' default, .99, and the source says that it is a guess. Where something else moves them, it
-stays what its ops are.
+In a graph that trains unconditionally the output does not depend on the moving statistics: they are
+the variables into which the batch's statistics are averaged, see `migrate.model.layers.moves`,
+which also finds the decay. If nothing in the graph moves them, as in one for evaluation, the decay
+is tf.layers' default, .99, and the source says that it is a guess. If something else moves them,
+the layer is written op by op.
 
-One of a branch, written by hand for evaluation, stays what its ops are: the module would not run in
-the branch for training, and its statistics would stay as they are.
+A layer in a branch, written by hand for evaluation, is written op by op too: the module would not
+run in the branch for training, and its statistics would stay as they are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Parts = Tuple[Node, ...]  # of a variable: itself, or all of its partitions; non
 
 
 class _Norm(NamedTuple):
-    """One BatchNorm: what it reads and which variables it has."""
+    """One BatchNorm: its inputs and its variables."""
 
     x: Edge
     gamma: Parts
@@ -77,8 +77,8 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
 
 
 def batch_statistics(subject: Subject, computed: Iterable[Edge]) -> Set[str]:
-    """The nodes, of those that are `computed` as ops, that give a batch's statistics: the kernel in
-    its training mode, and what is averaged into a variable."""
+    """The nodes, of those that are `computed` as ops, that are a batch's statistics: the kernel in
+    its training mode, and values averaged into a variable."""
     nodes = {edge[0] for edge in computed}
     moves = [move for moves in find_moves(subject).values() for move in moves]
     averages = {subject.viewed(move.value)[0] for move in moves}
@@ -87,7 +87,8 @@ def batch_statistics(subject: Subject, computed: Iterable[Edge]) -> Set[str]:
 
 
 def _of_rows(subject: Subject, kernel: str) -> bool:
-    """Whether its channels are rows, as many as the graph computes: Keras' LayerNormalization."""
+    """Whether its channels are rows, of a number computed in the graph: Keras'
+    LayerNormalization."""
     scale = subject.graph.nodes[kernel].inputs[1]
     return subject.node(subject.viewed(scale)).op == "Fill"
 
@@ -136,7 +137,7 @@ def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str
 
 
 def _kernel(subject: Subject, end: Node) -> Optional[Tuple[Node, Edge]]:
-    """The fused kernel whose values `end` has, and what it normalises."""
+    """The fused kernel whose output `end` is, and the tensor that it normalises."""
     if end.op != "Reshape":
         return (end, end.inputs[0]) if end.op in FUSED else None
     node = subject.node(end.inputs[0])
@@ -198,7 +199,7 @@ def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
 
 
 def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
-    """What tf.nn.batch_normalization writes, at its last Add."""
+    """The form of tf.nn.batch_normalization, at its last Add."""
     product = subject.graph.nodes[add.inputs[0][0]]
     shift = subject.graph.nodes[add.inputs[1][0]]
     if product.op != "Mul" or shift.op not in ("Mul", "Sub"):
@@ -226,7 +227,7 @@ def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
 
 
 def _unviewed(subject: Subject, edge: Edge) -> Parts:
-    """As `Subject.parts`, but of no reshaped variable."""
+    """As `Subject.parts`, but without reshaped variables."""
     return subject.parts(edge) if subject.beyond(edge) == subject.viewed(edge) else ()
 
 
@@ -267,7 +268,7 @@ def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]
         return None
     if node.op == "Mean":
         found = averaged(subject, edge)
-        # Read otherwise, it is the other branch's, which scores by what its ops are.
+        # Read otherwise, it belongs to the other branch, which is written op by op.
         return None if found is None or subject.used(found) else (found, None)
     return None
 

@@ -13,7 +13,7 @@ from migrate.model.source.names import scope_name
 
 
 def find_by_id(subject: Subject, node: Node) -> Optional[Layer]:
-    """The look-up that `node` is."""
+    """The look-up that ends at `node`."""
     if node.op != FIND:
         return None
     table = subject.graph.nodes[node.inputs[0][0]]

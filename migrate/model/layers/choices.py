@@ -1,4 +1,4 @@
-"""torch.where with a number: a choice between values and a tensor that is full of one number.
+"""torch.where with a number: a choice between values and a tensor filled with one number.
 
 Select(c, Fill(Shape(x), n), x)       where(c, n, x): an identity column's default
 Select(c, x, OnesLike(x) * n)         where(c, x, n): the padding of an attention
@@ -20,7 +20,7 @@ from migrate.model.parameters import Parameters
 
 
 def find_default(subject: Subject, node: Node) -> Optional[Layer]:
-    """The choice between a number and the value that there is, that `node` is."""
+    """The choice between a number and a value that ends at `node`."""
     if node.op not in ("Select", "SelectV2"):
         return None
     for side in (1, 2):
@@ -46,7 +46,7 @@ def _choice(condition: Edge, number: numpy.ndarray, x: Edge, side: int) -> Layer
 def _repeated(
     subject: Subject, edge: Edge, like: Optional[Edge], factors: int = 2
 ) -> Optional[numpy.ndarray]:
-    """The number that a tensor of the shape of `like`, or of any, is full of.
+    """The number with which a tensor of the shape of `like`, or of any shape, is filled.
 
     Args:
         factors: how many a product has at most.

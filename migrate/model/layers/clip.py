@@ -1,6 +1,6 @@
-"""x.clamp(low, high), what tf.clip_by_value computes: maximum(minimum(x, high), low).
+"""x.clamp(low, high), for tf.clip_by_value: maximum(minimum(x, high), low).
 
-runtime.clip_by_norm, what tf.clip_by_norm computes, as embeddings with a max_norm have it:
+runtime.clip_by_norm, for tf.clip_by_norm, as in embeddings with a max_norm:
 
     since 1.13   x * n / maximum(where(s > 0, sqrt(where(s > 0, s, 1)), s), n), s = sum(x * x)
     before       x * n / maximum(sqrt(s), n)
@@ -36,7 +36,7 @@ class Clip(NamedTuple):
 
 
 def clip(subject: Subject, node: Node) -> Optional[Clip]:
-    """What `node` clips; None where it is another op, or form."""
+    """The clipping at `node`; None where it is another op, or form."""
     if node.op != "RealDiv":
         return None
     most = subject.node(node.inputs[1])

@@ -4,8 +4,8 @@
     f(GatherNd(x, Where(x != missing)))           ids of the values that are there
     SparseToDense(Where, Shape(x), f(..), -1)     where(x != missing, f(x), -1)
 
-It is written so where all that is made of the chosen values is computed one by one from them,
-constants and tables, and ends in such a SparseToDense; f is then computed of all values of x.
+This form is used if f is elementwise, of the chosen values, constants and tables, and ends in such
+a SparseToDense; f is then computed for all values of x.
 
     Add(Reshape(x), n * Tile(Range(k)))           x + n * arange(k): a bucketized column's ids
     Cast(Transpose(Stack(rows, columns)))         the indices of a sparse tensor that lacks nothing
@@ -65,7 +65,7 @@ class _Column(NamedTuple):
 
 
 def find_dense_column(subject: Subject, node: Node) -> Optional[Layer]:
-    """What `node` is of such a column."""
+    """The part of such a column that ends at `node`."""
     if node.op == "GatherNd":
         column = _column(subject, node.name)
         if column is None:
@@ -75,14 +75,14 @@ def find_dense_column(subject: Subject, node: Node) -> Optional[Layer]:
 
 
 def find_bucketized(subject: Subject, node: Node) -> Optional[Layer]:
-    """The ids of a bucketized column, or their indices, that `node` is."""
+    """The ids of a bucketized column, or their indices, at `node`."""
     if node.op in ADDS and len(node.inputs) == 2:
         return _offset(subject, node)
     return _places(subject, node) if node.op == "Cast" else None
 
 
 def find_whole_column(subject: Subject, indices: Edge, ids: Edge) -> Optional[Edge]:
-    """The bucketized column of one value per row that a sparse tensor has all ids of."""
+    """The bucketized column of one value per row all of whose ids are in a sparse tensor."""
     x = _placed(subject, subject.node(indices))
     added = subject.node(ids)
     same = _offset(subject, added) if added.op in ADDS else None
@@ -116,7 +116,8 @@ def _dense(subject: Subject, node: Node) -> Optional[Layer]:
 
 @asked_once
 def _column(subject: Subject, name: str) -> Optional[_Column]:
-    """What is made of the values that a GatherNd chooses; None where it is more than vectors."""
+    """The column computed from the values that a GatherNd chooses; None if they are used
+    otherwise."""
     gather = subject.graph.nodes[name]
     chosen = present(subject, gather)
     if chosen is None:
@@ -171,7 +172,7 @@ def _is_filled(subject: Subject, node: Node) -> bool:
 
 
 def _is_known(subject: Subject, edge: Edge) -> bool:
-    """Whether a value is the same for each of those that are computed one by one."""
+    """Whether a value is the same for every element."""
     value = subject.constant(edge)
     table = subject.node(edge).op in {*TABLES, *SIZES}
     return table or (value is not None and not value.ndim)
@@ -216,7 +217,7 @@ def _places(subject: Subject, cast: Node) -> Optional[Layer]:
 
 
 def _placed(subject: Subject, cast: Node) -> Optional[Edge]:
-    """What has the indices that `cast` gives."""
+    """The tensor whose indices `cast` returns."""
     turned = subject.node(cast.inputs[0]) if cast.op == "Cast" else cast
     if turned.op != "Transpose" or dtypes(subject.graph, cast, "DstT") != ["int64"]:
         return None
@@ -238,7 +239,7 @@ def _width(subject: Subject, x: Edge) -> Optional[int]:
 
 
 def _repeated_for(subject: Subject, columns: Node) -> Optional[Edge]:
-    """The tensor for each of whose rows `columns` are repeated."""
+    """The tensor for whose every row `columns` are repeated."""
     counts = subject.node(columns.inputs[1]) if columns.op == "Tile" else columns
     if counts.op != "Pack" or len(counts.inputs) != 1:
         return None

@@ -1,4 +1,4 @@
-"""What tf.nn.dropout computes, in one expression.
+"""tf.nn.dropout in one expression.
 
     2.x      where(uniform >= rate, x / (1 - rate), 0)
     1.15     x / (1 - rate) * cast(uniform >= rate)
@@ -7,10 +7,10 @@
 Here / s may be * (1 / s).
 
 1. At a constant rate: F.dropout, which drops while the module trains. A graph that was built for
-   training drops without a condition. What a noise_shape drops together, F.dropout of ones of that
-   shape drops. A mask that a loop applies in every round, as DropoutWrapper's variational_recurrent
+   training drops without a condition. With a noise_shape, F.dropout of ones of that shape makes the
+   mask. A mask that a loop applies in every iteration, as DropoutWrapper's variational_recurrent
    does, is drawn once before it.
-2. At a rate that is fed or computed, which says itself when to drop: by the values that are drawn.
+2. At a rate that is fed or computed, which itself decides when to drop: by the random values.
 
 Source: tensorflow/python/ops/nn_ops.py
 """
@@ -32,11 +32,11 @@ _INVERSES = {"Inv", "Reciprocal"}
 
 
 class _Mask(NamedTuple):
-    """What says which values are kept.
+    """The mask of the values that are kept.
 
     Attributes:
-        share: what says how many: of those that are dropped, or, where `kept`, of the others.
-        number: the constant that `share` is, if it is one.
+        share: the share of values that are dropped or, if `kept`, that of the others.
+        number: the value of `share`, if that is a constant.
         drawn: the random values.
     """
 
@@ -71,8 +71,8 @@ def find_dropout(subject: Subject, node: Node) -> Optional[Layer]:
 
 
 def fed_shares(subject: Subject, layers: Iterable[Layer]) -> Dict[Edge, float]:
-    """The tensors that say how much dropouts at fed rates drop, with what each is where nothing is
-    dropped. tf.nn.dropout takes a scalar."""
+    """The rates of dropouts at fed rates, tensors, with the value at which each drops nothing.
+    tf.nn.dropout takes a scalar."""
     found: Dict[Edge, float] = {}
     for layer in layers:
         if layer.share is None:
@@ -119,7 +119,7 @@ def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge
 
 
 def _is_once(subject: Subject, node: Node, mask: _Mask) -> bool:
-    """Whether a loop around `node` applies the same mask in every round."""
+    """Whether a loop around `node` applies the same mask in every iteration."""
     return subject.rounds(mask.drawn[0]) != subject.rounds(node.name)
 
 
@@ -166,7 +166,7 @@ def _is_shape_of(subject: Subject, shape: Edge, source: Edge) -> bool:
 
 
 def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
-    """What `edge` is as a mask."""
+    """`edge` as a mask."""
     node = subject.node(edge)
     if node.op == "Cast":
         node = subject.node(node.inputs[0])
@@ -181,7 +181,7 @@ def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
 
 
 def _drawn(subject: Subject, uniform: Edge, share: Edge, kept: bool) -> Optional[_Mask]:
-    """The mask of these values; None where they are not random, or by many constants."""
+    """The mask of these values; None if they are not random, or scaled by several constants."""
     value = subject.constant(share)
     if _uniform(subject, uniform).op not in _RANDOM or (value is not None and value.ndim):
         return None
@@ -190,5 +190,5 @@ def _drawn(subject: Subject, uniform: Edge, share: Edge, kept: bool) -> Optional
 
 
 def _uniform(subject: Subject, edge: Edge) -> Node:
-    """The node that draws, before its minval and maxval are put to its values."""
+    """The node that draws, before minval and maxval are applied to its values."""
     return subject.graph.nodes[subject.past(edge, "Mul", *ADDS)[0]]

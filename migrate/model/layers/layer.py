@@ -1,4 +1,4 @@
-"""What a recognised layer is, and what its finder may ask."""
+"""A recognised layer, and the graph as its finder sees it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from semisync.common.walks import Ends, along, reachable
 
-SAME = PASS | {  # hand on their first input, in a model that is used from outside
+SAME = PASS | {  # pass on their first input, in a model that is used from outside
     "CheckNumerics",
     "EnsureShape",
     "LoopCond",
@@ -46,29 +46,29 @@ Modules = Dict[str, str]  # attribute -> the expression that makes it
 
 
 class Drops(NamedTuple):
-    """What a dropout at a constant rate drops: this share of the values of its layer's first input,
-    by a mask of the shape of `drawn`."""
+    """A dropout at a constant rate: of this share of the values of its layer's first input, by a
+    mask of the shape of `drawn`."""
 
     rate: float
     drawn: Edge
 
 
 class Layer(NamedTuple):
-    """What a finder recognizes: ops of a graph that become one expression.
+    """A layer that a finder recognises: ops of a graph that become one expression.
 
     Attributes:
-        inputs: what it computes with, besides its variables.
+        inputs: its inputs, besides its variables.
         write: makes its expression from their values, and adds its parameters and modules.
         flag: the placeholder that switches training on, where the layer shows it.
         off: tensors that disable the layer if they are fed these values.
-        drops: what it drops, where it is a dropout at a constant rate.
-        share: of a dropout at a rate that is fed or computed, that rate or the share of values that
-            are kept, and what it is where nothing is dropped.
-        kernel: the variable node of its matrix, which is no table then, whatever else reads it.
+        drops: the dropout, if it is one at a constant rate.
+        share: for a dropout at a rate that is fed or computed, that rate or the share of values
+            that are kept, and its value when nothing is dropped.
+        kernel: the variable node of its matrix, which is then no table, whatever else reads it.
         same: it returns its first input unchanged.
         static: it has as many values as its inputs, whatever op it ends with.
         trained: it has variables.
-        again: it does the same each time, rather than draw or take something in anew.
+        again: it is deterministic and has no state, so that it may be computed again.
         constants: by name, arrays whose values follow those of the inputs.
         inside: nodes whose values differ from the graph's while the layer replaces them.
     """
@@ -89,7 +89,7 @@ class Layer(NamedTuple):
 
 
 class Cond(NamedTuple):
-    """What a tf.cond's Merge depends on, and its input where that is true."""
+    """The predicate of a tf.cond's Merge, and the Merge's input if that is true."""
 
     predicate: Edge
     if_true: Edge
@@ -115,12 +115,12 @@ class Subject:
     """A graph as the finders see it.
 
     Args:
-        outputs: the nodes of what is asked for.
+        outputs: the nodes of the requested tensors.
         users: by node, the needed nodes that read it, each as often as it does.
         conds: by the Merge of a tf.cond.
-        kept: of a loop's variables that stay what they are, by their Merges, what they are.
-        unchanged: what `migrate.model.unchanged` finds.
-        rounds: the loops in whose rounds a node runs, by its name.
+        kept: the values of a loop's variables that do not change, by their Merges.
+        unchanged: the result of `migrate.model.unchanged`.
+        rounds: the loops in whose iterations a node runs, by its name.
     """
 
     def __init__(
@@ -141,19 +141,19 @@ class Subject:
         self.answers: Dict[Any, Any] = {}  # of `asked_once`
 
     def beyond(self, edge: Edge) -> Edge:
-        """`edge`, or what it comes from through nodes that only hand it on."""
+        """The source of `edge`, past nodes that only pass it on."""
         return self._end(edge, _SAME)
 
     def viewed(self, edge: Edge) -> Edge:
-        """As `beyond`, and through reshapes."""
+        """As `beyond`, and past reshapes."""
         return self._end(edge, _VIEWS)
 
     def past(self, edge: Edge, *ops: str) -> Edge:
-        """As `beyond`, and through nodes of some ops more."""
+        """As `beyond`, and past nodes of some further ops."""
         return self._end(edge, _SAME.union(ops))
 
     def switched(self, edge: Edge) -> bool:
-        """Whether a branch of a tf.cond is handed `edge` from outside, possibly reshaped."""
+        """Whether a branch of a tf.cond takes `edge` from outside, possibly reshaped."""
         return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, _VIEWS))
 
     def _end(self, edge: Edge, ops: FrozenSet[str]) -> Edge:
@@ -162,7 +162,7 @@ class Subject:
         return self._ends[ops](edge)
 
     def _way(self, edge: Edge, ops: FrozenSet[str]) -> Iterator[Edge]:
-        """`edge`, and what it comes from by the first inputs of such ops."""
+        """`edge`, and the tensors before it along the first inputs of such ops."""
         return along(edge, lambda one: self._before(one, ops), self.graph.path)
 
     def _before(self, edge: Edge, ops: FrozenSet[str]) -> Optional[Edge]:
@@ -171,7 +171,7 @@ class Subject:
         return same or self.kept.get(name)
 
     def node(self, edge: Edge) -> Node:
-        """The node that computes `edge`, beyond nodes that only hand it on."""
+        """The node that computes `edge`, past nodes that only pass it on."""
         return self.graph.nodes[self.beyond(edge)[0]]
 
     def variable(self, edge: Edge) -> Optional[Node]:
@@ -208,11 +208,11 @@ class Subject:
         return {name for name in found if self.graph.nodes[name].op not in VIEWS}
 
     def constant(self, edge: Edge) -> Optional[numpy.ndarray]:
-        """The constant that `edge` is, or is computed from; None if it is something else."""
+        """The value of `edge` if it is a constant, or computed from constants; else None."""
         return self._known.value(self.beyond(edge))
 
     def shape(self, edge: Edge) -> Shape:
-        """The sizes of `edge` as far as the graph tells them; None: not even the rank."""
+        """The sizes of `edge` that the graph states; None: not even the rank."""
         for name, output in self._way(edge, _SAME):
             told = output_shape(self.graph, self.graph.nodes[name], output)
             if told is not None:

@@ -74,7 +74,7 @@ def _by_hand(subject: Subject, add: Node) -> Optional[Normalised]:
 
 
 def _factors(subject: Subject, edge: Edge) -> Tuple[List[Node], List[Node]]:
-    """What is multiplied, and what it is divided by; nothing of more than a layer has."""
+    """The factors, and the divisors, of a product; none if there are more than in a layer."""
     sides: Tuple[List[Node], List[Node]] = ([], [])
     pending = [(edge, 0)]
     while pending:

@@ -1,6 +1,6 @@
 """nn.Linear: a MatMul with a variable of float32, and the variable that is added to it, if any.
 
-    tensordot   of more axes than two, the matrix of the last one, in the shape of the others:
+    tensordot   of more than two axes, the product along the last one, in the shape of the others:
                 Reshape(MatMul(Reshape(x), kernel), [*x.shape[:-1], columns])
 
 Source: tensordot, tensorflow/python/ops/math_ops.py
@@ -61,7 +61,7 @@ def _product(subject: Subject, end: Node) -> Optional[_Product]:
 
 
 def _keeps(subject: Subject, shape: Edge, x: Edge) -> bool:
-    """Whether a shape is that of x but for the last axis."""
+    """Whether a shape is x's except for the last axis."""
     joined = subject.node(shape)
     if joined.op != "ConcatV2" or len(joined.inputs) != 3:
         return False
@@ -109,7 +109,8 @@ def _linear(subject: Subject, product: _Product, bias: Optional[Node]) -> Option
 
 
 def _again(parameters: Parameters, kernel: Parameter, bias: Optional[Node], value: str) -> str:
-    """A kernel that the model has already: its layer once more, if that has the bias too."""
+    """The value for a kernel that the model already has: its layer again, if the bias is the
+    same."""
     layer = kernel.attribute.rpartition(".")[0]
     known = None if bias is None else parameters.by_node.get(bias.name)
     bias_of_layer = [p for p in parameters.by_node.values() if p.attribute == layer + ".bias"]

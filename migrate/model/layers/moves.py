@@ -1,4 +1,4 @@
-"""The steps of moving averages: what moves BatchNorm's statistics, in the forms that people write.
+"""The updates of moving averages, as of BatchNorm's statistics, in the forms that people write.
 
     assign_sub(moving, (moving - value) * rate)
     assign_add(moving, (value - moving) * rate)
@@ -55,8 +55,8 @@ def find_moves(subject: Subject) -> Dict[str, List[Move]]:
 
 
 def is_moved(subject: Subject, variable: Node) -> bool:
-    """Whether anything in the graph changes a variable, but for setting it to what is constant or
-    fed, as a job does that loads its values itself."""
+    """Whether anything in the graph changes a variable, other than setting it to a constant or to a
+    fed value, as a job does that loads its values itself."""
     for node in subject.graph.nodes.values():
         if changed_variable(subject.graph, node) == variable.name:
             value = node.inputs[1]
@@ -67,7 +67,7 @@ def is_moved(subject: Subject, variable: Node) -> bool:
 
 
 def averaged(subject: Subject, edge: Edge) -> Optional[Node]:
-    """The variable that `edge` is averaged into."""
+    """The variable into which `edge` is averaged."""
     for name, moves in find_moves(subject).items():
         if any(_views(subject, move.value, edge) for move in moves):
             return subject.graph.nodes[name]
@@ -105,7 +105,7 @@ def _set(subject: Subject, moving: Node, step: Node) -> Optional[_Step]:
 
 
 def _step(subject: Subject, moving: Node, step: Node, added: bool) -> Optional[_Step]:
-    """A move by what is added or subtracted, a difference times its rate."""
+    """A move by adding or subtracting a difference times its rate."""
     ways = _both_ways(step) if step.op == "Mul" else [step.inputs[:2]] * (step.op in _DIVIDES)
     for edge, rate in ways:
         difference = subject.node(edge)

@@ -1,4 +1,4 @@
-"""x @ kernel: what tf.layers.conv1d writes for a kernel of one step.
+"""x @ kernel: tf.layers.conv1d with a kernel of one step.
 
 Squeeze(Conv2D(ExpandDims(x, 1), ExpandDims(kernel, 0)), [1])
 """

@@ -28,7 +28,7 @@ class Present(NamedTuple):
 
 
 def present(subject: Subject, node: Node) -> Optional[Present]:
-    """What `node`, a GatherNd, chooses; None where that is something else."""
+    """The choice that `node`, a GatherNd, makes; None where it is another."""
     where = subject.node(node.inputs[1])
     differs = subject.node(where.inputs[0]) if where.op == "Where" else where
     if differs.op != "NotEqual":
@@ -40,7 +40,7 @@ def present(subject: Subject, node: Node) -> Optional[Present]:
 
 
 def find_present(subject: Subject, node: Node) -> Optional[Layer]:
-    """The choice that `node` is."""
+    """The choice that ends at `node`."""
     chosen = present(subject, node) if node.op == "GatherNd" else None
     if chosen is None:
         return None

@@ -2,7 +2,7 @@
 
     Concat(Reshape(Bucketize(x, b)) + n, ..)    runtime.bucketize_each(x, bs) + ns
 
-So a tile coding is written, whose divisions lie askew of each other.
+Jobs write a tile coding like this: its divisions are offset against each other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from migrate.model.parameters import Parameters
 
 
 class _Division(NamedTuple):
-    """What of the values is counted, from which number on."""
+    """The bounds of one division, and the number from which its buckets count."""
 
     x: Edge
     boundaries: List[float]
@@ -28,7 +28,7 @@ class _Division(NamedTuple):
 
 
 def find_tiles(subject: Subject, node: Node) -> Optional[Layer]:
-    """The buckets of several divisions that `node` joins."""
+    """The buckets of several divisions, joined at `node`."""
     if node.op != "ConcatV2" or len(node.inputs) < 3:
         return None
     axis = subject.constant(node.inputs[-1])

@@ -1,4 +1,4 @@
-"""LookupTable.find_or_hash: a vocabulary with buckets for the words that it does not have.
+"""LookupTable.find_or_hash: a vocabulary with buckets for other words.
 
     Select(found != default, found, StringToHashBucketFast(keys, buckets) + LookupTableSize)
 

@@ -8,11 +8,11 @@ from typing import Any, List, Optional, Sequence
 from migrate.model.ops.values import HOST, MOST_SIZES, OBJECT, STRINGS, Call, Value, listed
 from semisync.common.errors import BadInput
 
-_MOST_ELEMENTS = 256  # of the sizes of a tensor, and of what is computed from them
+_MOST_ELEMENTS = 256  # the types of sizes, and of values computed from them
 
 
 def number(value: Value) -> str:
-    """A Python number: a constant, a number of the host, or what a tensor of one number holds."""
+    """A Python number: a constant, a number of the host, or the value of a tensor of one number."""
     known = _numbers(value)
     if known is not None:
         return str(known[0])
@@ -20,7 +20,7 @@ def number(value: Value) -> str:
 
 
 def sizes(value: Value) -> str:
-    """A tuple of integers: constant, of the host, or what a tensor holds."""
+    """A tuple of integers: constant, of the host, or the values of a tensor."""
     known = _numbers(value)
     if known is not None:
         return listed([int(one) for one in known])
@@ -28,14 +28,14 @@ def sizes(value: Value) -> str:
 
 
 def spread(value: Value) -> str:
-    """As `sizes`; of a constant, one number after the other, as methods of tensors take them."""
+    """As `sizes`; a constant becomes separate numbers, as methods of tensors take them."""
     known = _numbers(value)
     return ", ".join(map(str, known)) if known else sizes(value)
 
 
 def elements(value: Value) -> Optional[List[str]]:
-    """The expressions of the integers of a tuple; None if their number is not known, or not that of
-    the axes of a tensor."""
+    """The expressions of the integers of a tuple; None if their number is not known, or is more
+    than a tensor has axes."""
     length = value.shape[0] if value.shape else None
     if max(length or 0, 0 if value.constant is None else value.constant.size) > _MOST_ELEMENTS:
         return None
@@ -50,7 +50,7 @@ def elements(value: Value) -> Optional[List[str]]:
 
 
 def _numbers(value: Value) -> Optional[List[Any]]:
-    """Those of a constant; None of what is computed.
+    """The numbers of a constant; None if they are computed.
 
     Raises:
         TypeError: it holds strings.

@@ -1,7 +1,7 @@
 """Making tensors, and changing the shape or the order of what they hold.
 
-A reshape or a transposition is torch's own. TensorFlow checks what torch lets pass: an axis that is
-squeezed has the size 1, a tensor that is split has parts of one size.
+A reshape or a transposition is torch's own. TensorFlow checks what torch does not: that an axis to
+squeeze has the size 1, and that a tensor is split into parts of one size.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def reverse_sequence(call: Call) -> str:
 
 
 def _packed(call: Call, position: int) -> Optional[List[Optional[int]]]:
-    """The numbers that a Pack makes an argument of, None for one that is computed; None where
+    """The numbers that a Pack joins into an argument, None for one that is computed; None where
     another op makes it."""
     node = call.graph.nodes[call.node.inputs[position][0]]
     parts = [call.graph.nodes[name] for name, _ in node.inputs] if node.op == "Pack" else []
@@ -222,7 +222,7 @@ def _packed(call: Call, position: int) -> Optional[List[Optional[int]]]:
 
 
 def _is_told(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:
-    """Whether the one size that is computed has to be that of the one axis that `shape` lacks."""
+    """Whether the one computed size must be that of the one axis that is unknown in `shape`."""
     has, known = ([size for size in one if size is not None] for one in (shape, wanted))
     return (
         len(shape) - len(has) == len(wanted) - len(known) == 1
@@ -245,7 +245,7 @@ def _is_batch(call: Call) -> bool:
 
 
 def _axis(axis: Value, tensor: Value) -> List[Optional[int]]:
-    """An axis that is known, counted from the front, and its size; None for what is not known."""
+    """An axis, counted from the front, and its size; None for either if it is not known."""
     if axis.constant is None or tensor.shape is None:
         return [None, None]
     place = normal(int(axis.constant), len(tensor.shape))

@@ -84,7 +84,7 @@ def _of_rank(call: Call, rank: int) -> str:
 
 
 def _is_main(call: Call, position: int) -> bool:
-    """Whether it is of the main diagonal alone."""
+    """Whether only the main diagonal is meant."""
     if len(call) <= position:
         return True
     known = call[position].constant
@@ -96,7 +96,8 @@ def _band(call: Call, *positions: int) -> str:
 
 
 def _align(call: Call) -> str:
-    """On which side shorter diagonals lie: those above the main one, and those below."""
+    """The side to which shorter diagonals are aligned: those above the main one, and those
+    below."""
     usual = "RIGHT_LEFT" if call.node.op.endswith("V3") else "LEFT_LEFT"
     align = call.text("align", usual)
     return "" if align == "RIGHT_LEFT" else f", align={align!r}"

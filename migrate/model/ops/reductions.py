@@ -2,7 +2,7 @@
 
 torch sums small integers as int64; TensorFlow keeps their type, which may wrap. An empty list of
 axes reduces nothing in TensorFlow, and everything in torch. A segment is the rows that share a
-number; one without rows is 0, and of Unsorted ops what its reduction gives of nothing.
+number; one without rows is 0, or in Unsorted ops the identity of the reduction.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _extreme(call: Call, method: str) -> str:
 
 
 def _general(call: Call, name: str) -> str:
-    """Axes that are computed, or what torch has no method for."""
+    """A reduction over computed axes, or one for which torch has no method."""
     axes = _axes(call)
     listed = call[1].text if axes is None else "[" + ", ".join(map(str, axes)) + "]"
     keep = ", keepdim=True" if _keep(call) else ""

@@ -5,8 +5,8 @@
     "Reshape": reshape                a function from a Call to such an expression
 
 `{0}` is an argument as Python's operators take it. `{0:t}` is a tensor even of a scalar constant or
-a Python number, `{0:n}` a number, `{0:s}` a tuple of sizes, `{0:e}` each of them after the other:
-see arguments.py. Which ops there are, the modules here say, by kind; docs/ops.md is generated from
+a Python number, `{0:n}` a number, `{0:s}` a tuple of sizes, `{0:e}` its elements as separate
+arguments: see arguments.py. The modules here list the ops by kind; docs/ops.md is generated from
 them.
 """
 
@@ -32,7 +32,7 @@ from migrate.model.ops.features import ragged, sparse, strings, vocabularies
 from migrate.model.ops.networks import activations, convolution, images, recurrent
 from migrate.model.ops.values import Call, Expression, Ops, Value
 
-# Ops whose results have as many values as their inputs happen to hold, or that check these values;
+# Ops the size of whose results depends on the values of their inputs, or that check these values;
 # no exporter follows them.
 DYNAMIC_OPS = frozenset(
     [
@@ -89,7 +89,7 @@ KINDS: Mapping[str, Ops] = {
 OPS: Ops = {name: handler for ops in KINDS.values() for name, handler in ops.items()}
 
 
-# Attributes that are one of a few words, as far as these are known here.
+# Attributes that are one of a few words, with the words that are known here.
 _WORDS = {
     "align": {"LEFT_LEFT", "LEFT_RIGHT", "RIGHT_LEFT", "RIGHT_RIGHT"},
     "bad_indices_policy": {"", "DEFAULT", "ERROR"},
@@ -104,10 +104,10 @@ _WORDS = {
 
 
 def write(call: Call) -> Expression:
-    """The expression of a call; BadInput for an op that is not known or a form of it that is not.
+    """The expression of a call; BadInput for an unknown op or an unknown form of one.
 
-    An op whose arguments are Python numbers, and constants, is computed in Python where `shapes`
-    knows how.
+    An op whose arguments are Python numbers, and constants, is computed in Python if `shapes` has a
+    handler for it.
     """
     for name in _WORDS.keys() & call.node.attrs.keys():
         if call.text(name) not in _WORDS[name]:
@@ -138,7 +138,8 @@ class _Argument:
     """An argument in an expression: see the module.
 
     Args:
-        alone: beside literals only, which torch's operators take for Python's own numbers.
+        alone: all other arguments are literals, which Python's operators would compute without
+            torch.
     """
 
     def __init__(self, value: Value, alone: bool) -> None:

@@ -46,12 +46,12 @@ def shapes(call: Call) -> Many:
 
 
 def infix(operator: str) -> Callable[[Call], Optional[Host]]:
-    """An operator of two numbers; of tuples of a known length, of each pair."""
+    """An operator of two numbers, or of each pair in tuples of a known length."""
     return elementwise(f"{{}} {operator} {{}}")
 
 
 def elementwise(form: str) -> Callable[[Call], Optional[Host]]:
-    """An expression of numbers; of tuples of a known length, of each place."""
+    """An expression of numbers, or elementwise of tuples of a known length."""
 
     def write(call: Call) -> Optional[Host]:
         ranks = [value.rank for value in call.args]
@@ -71,8 +71,8 @@ def elementwise(form: str) -> Callable[[Call], Optional[Host]]:
 
 
 def product(call: Call) -> Optional[Host]:
-    """`x.shape[0] * 2`; not of products of products of products: Python's integers grow with each,
-    where TensorFlow's stay 32 or 64 bits."""
+    """`x.shape[0] * 2`; not for products of products of products: Python's integers grow with each,
+    while TensorFlow's stay at 32 or 64 bits."""
     return _TIMES(call) if _factors(call.graph, call.node.name) <= _MOST_FACTORS else None
 
 
@@ -109,7 +109,7 @@ def part(call: Call) -> Optional[Host]:
 
 
 def part_of_size(call: Call) -> Optional[Host]:
-    """`x.shape[1:3]`, of the first number and how many."""
+    """`x.shape[1:3]`, from the first position and the count."""
     first, count = elements(call[1]), elements(call[2])
     if call[0].rank != 1 or not first or not count:
         return None
@@ -216,7 +216,7 @@ def choose(call: Call) -> Optional[Host]:
 
 
 def _factors(graph: Graph, name: str) -> int:
-    """How often a number is multiplied on the way from sizes; far too often on long ways."""
+    """How many factors a number has on its path from sizes; an upper bound on long paths."""
 
     def before(one: str) -> List[str]:
         node = graph.nodes[one]
@@ -244,7 +244,7 @@ def _written(value: Value) -> Optional[List[str]]:
 
 
 def _counts_axes(graph: Graph, name: str) -> bool:
-    """Whether a number depends on the rank of a tensor, and on nothing else that is computed."""
+    """Whether a number depends on the rank of a tensor, and on no other computed value."""
 
     def computed(one: str) -> List[str]:
         edges = graph.nodes[one].inputs if graph.nodes[one].op in _COUNTING else ()
@@ -262,7 +262,7 @@ OPS: Ops = {
     "Size": size,
 }
 
-# None: in this form the op takes tensors after all.
+# A handler returns None if the op takes tensors in this form.
 HOST: Dict[str, Callable[[Call], Optional[Union[Host, Many]]]] = {
     "Add": infix("+"),
     "AddV2": infix("+"),

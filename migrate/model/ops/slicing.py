@@ -22,7 +22,7 @@ class Part(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As an object."""
+        """The slice as an expression outside of brackets."""
         return f"slice({self.first or None}, {self.last or None}, {self.step})"
 
 
@@ -41,7 +41,7 @@ def strided_slice(call: Call) -> str:
 
 
 def slices(call: Call) -> Optional[List[Union[str, Part]]]:
-    """What stands between the brackets, axis by axis; None where that is not known."""
+    """The content of the brackets, axis by axis; None where it is not known."""
     begins, ends = elements(call[1]), elements(call[2])
     if begins is None or ends is None or call[3].constant is None:
         return None

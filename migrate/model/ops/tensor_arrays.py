@@ -1,7 +1,7 @@
 """TensorArrays and TensorLists, which loops fill: Python lists of tensors.
 
-TensorFlow chains what happens to a TensorArray by its `flow`, to a TensorList by the list itself:
-this edge carries the Python list, and an op that changes it gives a new one. The handle of a
+TensorFlow orders the ops on a TensorArray by its `flow`, those on a TensorList by the list itself:
+this edge carries the Python list, and an op that changes it returns a new one. The handle of a
 TensorArray carries nothing.
 """
 
@@ -71,7 +71,7 @@ def _known(call: Call, position: int) -> Optional[list]:
 
 
 def _of_nothing(call: Call) -> str:
-    """The shape and the type of an element, for the case that there is none."""
+    """The shape and the type of an element, for an empty list."""
     listed = attributes.shapes(call.graph, call.node, "element_shape")
     shape: Shape = listed[0] if listed else None
     if shape is None or None in shape:

@@ -2,11 +2,11 @@
 
     "int64": "Where"                            always
     "output_type=int64": "ArgMax"               an attribute, and its default
-    "T index_type=int32": "TopKV2"              of each output; the last one's goes for all further
+    "T index_type=int32": "TopKV2"              per output; the last one applies to all further
     not listed                                  "T", or "dtype" of a node that has no T
 
-What carries a TensorArray or a TensorList is "variant" here, whatever TensorFlow says: a Python
-list stands for it.
+The edge of a TensorArray or a TensorList is "variant" here, whatever its type in TensorFlow: it
+carries a Python list.
 Source: the op definitions in tensorflow/core/ops
 """
 
@@ -79,7 +79,7 @@ TYPES: Dict[str, str] = {op: types for types, ops in _BY_TYPES.items() for op in
 
 
 def output_dtype(graph: Graph, node: Node, output: int) -> Optional[str]:
-    """TensorFlow's name of the data type of an output; None if the graph does not say."""
+    """TensorFlow's name of the data type of an output; None if the graph does not state it."""
     specs = TYPES.get(node.op, _SAME).split()
     if node.op == "SparseSplit":  # all indices, then all values, then all shapes
         output //= max(attributes.integer(graph, node, "num_split"), 1)
@@ -93,7 +93,7 @@ def output_dtype(graph: Graph, node: Node, output: int) -> Optional[str]:
 
 
 def kind_of(dtype: Optional[str]) -> str:
-    """What stands for a value of that data type: a tensor, strings, an object."""
+    """The kind of a value of that data type: a tensor, strings, an object."""
     if dtype == "string":
         return STRINGS
     return OBJECT if dtype in ("resource", "variant") else TENSOR

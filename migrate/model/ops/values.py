@@ -1,4 +1,4 @@
-"""What an emitted expression stands for, and one op's call with its arguments.
+"""The values of emitted expressions, and one op's call with its arguments.
 
 A value of the graph is one of these at run time:
 
@@ -8,8 +8,8 @@ A value of the graph is one of these at run time:
     object    a lookup table, the list of a TensorArray
 
 A constant is known while the source is written. As an argument of an operator, a scalar constant
-is a literal, which torch takes in the tensor's own type; where an op needs a tensor, `tensor` makes
-it one.
+is a literal, which torch converts to the tensor's own type; where an op needs a tensor, `tensor`
+makes it one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from migrate.graph.attributes import Shape
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
 
-MOST_SIZES = 1 << 12  # that are written out, be they axes or the parts of a split
+MOST_SIZES = 1 << 12  # axes or parts of a split that are written out
 TENSOR, HOST, STRINGS, OBJECT = "tensor", "host", "strings", "object"
 
-TYPES = frozenset(  # whose names are those of torch, too
+TYPES = frozenset(  # types with the same name in torch
     ["bool", "bfloat16", "float16", "float32", "float64", "complex64", "complex128"]
     + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 )
@@ -39,8 +39,8 @@ class Value(NamedTuple):
     Attributes:
         text: Python expression: a name, an attribute, a literal.
         kind: TENSOR, HOST, STRINGS or OBJECT.
-        dtype: TensorFlow's name; None if the graph does not say.
-        shape: as far as the graph tells it; None: not even the rank.
+        dtype: TensorFlow's name; None if the graph does not state it.
+        shape: as far as the graph states it; None: not even the rank.
         constant: the value, where it is known.
     """
 
@@ -82,14 +82,14 @@ class Value(NamedTuple):
 
     @property
     def rank(self) -> Optional[int]:
-        """How many axes it has; None if the graph does not tell."""
+        """How many axes it has; None if the graph does not state it."""
         if self.constant is not None:
             return self.constant.ndim
         return None if self.shape is None else len(self.shape)
 
 
 class Many(NamedTuple):
-    """An expression of a tuple: the outputs of an op that has so many of them.
+    """An expression of a tuple: the outputs of an op with several.
 
     Attributes:
         hosts: whether each is a Host rather than a tensor.
@@ -115,7 +115,7 @@ class Host(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """One op to be written down: its node, and its arguments in the order of the node's inputs."""
+    """One op to be written: its node, and its arguments in the order of the node's inputs."""
 
     graph: Graph
     node: Node
@@ -189,7 +189,7 @@ class Call:
         return found[0]
 
     def refusal(self, reason: str) -> BadInput:
-        """The error that says why this op cannot be written down."""
+        """The error with the reason why this op cannot be written."""
         return BadInput(
             f"{self.graph.path}: the op {self.node.op} of node {self.node.name!r} cannot be "
             f"converted: {reason}"

@@ -1,17 +1,16 @@
-"""What generated source may hold, whoever wrote it: nothing else is run, imported or written.
+"""The allowed content of generated source, whoever wrote it: no other is run, imported or written.
 
-The emitter puts text of a graph into source by `repr` alone. This check does not rely on that. It
-parses the source, and lets pass what the emitter writes:
+The emitter inserts text of a graph into source only by `repr`. This check does not rely on that. It
+parses the source, and accepts what the emitter writes:
 
 1. statements that assign, branch, loop and return, within the methods of `Model` and `load`, and
    the imports of every model.py; no other definition, and no comprehension, lambda or f-string;
 2. names that the source assigns, and builtins of `BUILTINS`; modules, functions and builtins keep
    their meaning;
-3. of a module the members in `MEMBERS`; of any other object what `METHODS` lists; of `self` its own
-   attributes. None begins with an underscore, but for `super().__init__`.
+3. of a module the members in `MEMBERS`; of any other object those in `METHODS`; of `self` its own
+   attributes. None begins with an underscore, except `super().__init__`.
 
-What calls a file, a process or another module is not among these. Whatever else is found is a
-defect of the emitter.
+Nothing here opens a file, a process or another module. Any other source is a defect of the emitter.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import migrate.runtime
 
 BUILTINS = frozenset(["float", "len", "max", "min", "range", "slice", "sum", "super", "tuple"])
 
-_IMPORTS = {  # in every model.py: of which module, what, and its name here
+_IMPORTS = {  # in every model.py: module, member, and its name there
     ("", "math", None),
     ("", "os", None),
     ("", "torch", None),
@@ -41,7 +40,7 @@ def _words(*texts: str) -> FrozenSet[str]:
     return frozenset(word for text in texts for word in text.split())
 
 
-# What source may read of each module.
+# The members of each module that source may read.
 MEMBERS: Mapping[str, FrozenSet[str]] = {
     "F": _words("dropout elu embedding layer_norm leaky_relu pad relu6 softplus softsign"),
     "math": _words("prod"),
@@ -68,7 +67,7 @@ MEMBERS: Mapping[str, FrozenSet[str]] = {
     ),
 }
 
-# What source may read or call of a tensor, of Strings, of a module or of its files.
+# Attributes and methods of a tensor, of Strings, of a module or of its files that source may use.
 METHODS = _words(
     "abs all amax amin any argmax argmin argsort asset bfloat bias bool broadcast_to clamp",
     "constant contiguous cpu cumprod cumsum detach device diagonal diagonal_scatter distinct",
@@ -135,8 +134,8 @@ class _Guard:
     """The check of one tree.
 
     Args:
-        kinds: of the nodes that it may have.
-        names: that are known, beside those that it assigns itself.
+        kinds: the allowed types of nodes.
+        names: the known names, besides those that it assigns itself.
     """
 
     def __init__(
@@ -177,7 +176,7 @@ class _Guard:
         return node.arg in _ARGUMENTS
 
     def _Name(self, node: ast.Name) -> bool:
-        if isinstance(node.ctx, ast.Store):  # what has a meaning keeps it
+        if isinstance(node.ctx, ast.Store):  # known names must keep their meaning
             return node.id not in {*MEMBERS, *BUILTINS, "Model", "self"}
         whole = node.id in MEMBERS and id(node) not in self._inner
         return node.id in self._names and not whole

@@ -1,6 +1,6 @@
-"""How source is laid out: strings in double quotes, no line longer than 100 characters where a
-bracket can be opened; what is in it has a line of its own then, or one for each element, as
-formatters of Python do."""
+"""How source is laid out: strings in double quotes, lines of at most 100 characters where a bracket
+can be split; its content then has a line of its own, or one per element, as in Python
+formatters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Iterator, List, Optional, Set, Tuple
 _WIDTH = 100
 _OPEN, _CLOSE = "([{", ")]}"
 
-# A string literal within a line, a docstring of one line among them.
+# A string literal within a line, including a docstring of one line.
 STRING = (
     r'"""(?:[^"\\]|\\.)*"""'
     r"|(?<!\w)[bru]{0,2}'(?:[^'\\]|\\.)*'"
@@ -81,7 +81,7 @@ def wrapped(line: str) -> Iterator[str]:
 
 
 def masked(code: str) -> str:
-    """`code`, as long as before, with a word for each string literal, which holds no code."""
+    """`code` with each string literal replaced by a word of its length, since it holds no code."""
     return re.sub(STRING, lambda one: "s" * len(one[0]), code)
 
 
@@ -142,7 +142,7 @@ def _takes_comma(code: str, start: int, end: int) -> bool:
 
 
 def _elements(content: str) -> List[str]:
-    """What commas part at the top level."""
+    """The parts between commas at the top level."""
     parts, begin, depth = [], 0, 0
     for place, character in enumerate(masked(content)):
         depth += (character in _OPEN) - (character in _CLOSE)

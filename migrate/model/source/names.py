@@ -23,9 +23,9 @@ _OURS = {
 }
 _TAKEN = {*_OURS, *keyword.kwlist, *dir(builtins)}
 
-_LONGEST = 200  # bytes of a name, which may become a file's
+_LONGEST = 200  # bytes of a name, which may become a file name
 
-# Scopes of feature columns and look-ups that say how a value is found, not what it is.
+# Scopes of feature columns and look-ups that name a mechanism, not the value.
 _HOW = re.compile(
     r"(to_sparse_input|hash_table(_lookup)?|embedding_lookup(_sparse)?|sparsefillemptyrows)(_\d+)?",
     re.IGNORECASE,
@@ -39,7 +39,7 @@ class Names:
         self._next: Dict[str, int] = dict.fromkeys({*_TAKEN, *taken}, 1)
 
     def fresh(self, wish: str) -> str:
-        """`wish` as a Python name; with a number where it is taken."""
+        """`wish` as a Python name; with a number if it is taken."""
         name = _identifier(wish)
         while name in self._next:
             count = self._next[name]
@@ -51,30 +51,30 @@ class Names:
         return name
 
     def is_free(self, wish: str) -> bool:
-        """Whether `fresh` gives the name as it is."""
+        """Whether `fresh` would return the name unchanged."""
         return _identifier(wish) not in self._next
 
 
 def local_name(node: str) -> str:
-    """A node's name for its value in a method, after its innermost scope that says what it is."""
+    """A node's name for its value in a method, after its innermost scope that describes it."""
     *scopes, name = [part for part in node.split("/") if part] or [node]
     telling = [scope for scope in scopes if not _HOW.fullmatch(scope)] or scopes
     return "_".join([*telling[-1:], name])
 
 
 def scope_name(variable: str) -> str:
-    """What a variable or a layer is called as an attribute: all of its scopes."""
+    """The name of a variable or a layer as an attribute: all of its scopes."""
     return variable.replace("/", "_")
 
 
 def layer_scope(variable: str) -> str:
-    """The scope of the layer that a variable belongs to; of a part, that of the whole variable."""
+    """The scope of a variable's layer; for a part, that of the whole variable."""
     whole = re.sub(r"/part_\d+$", "", variable)
     return whole.rpartition("/")[0] or whole
 
 
 def _identifier(wish: str) -> str:
-    wish = unicodedata.normalize("NFKC", wish)  # as Python reads names
+    wish = unicodedata.normalize("NFKC", wish)  # Python normalises identifiers to NFKC
     name = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", wish)).strip("_").lower()
     if not name or name[0].isdigit() or not name.isidentifier():
         name = "x_" + re.sub(r"[^0-9a-z_]", "", name)

@@ -1,7 +1,7 @@
 """The two parts of a model that reads more than numbers in dense tensors.
 
-    transform   raw features -> numbers: text, vocabularies, sparse tensors, whatever has as many
-                values as its input happens to have. No parameter has a part in it
+    transform   raw features -> numbers: text, vocabularies, sparse tensors, all values whose number
+                depends on the input's values. No parameter has a part in it
     numeric     these numbers -> outputs, in torch alone
 
 1. An Assign that is DYNAMIC belongs to the first part, with all that it needs, unless a parameter

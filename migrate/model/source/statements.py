@@ -1,9 +1,9 @@
 """Statements of an emitted method, and their text.
 
-An expression that is used once, in the same block, stands where it is used, unless the line gets
-long or, where one element a line is written, it takes more lines: what a person would write.
-Parentheses are put around it then, and `ast.unparse` takes away those that are not needed. Values
-that come together and are handed on together, as `*` or as what torch.cat joins, have no names.
+An expression that is used once, in the same block, is inlined, unless the line gets too long or,
+with one element per line, it takes more lines: what a person would write. It is put in parentheses,
+and `ast.unparse` removes those that are not needed. Values that are returned together and passed on
+together, as by `*` or to torch.cat, have no names.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Dict, Iterator, List, Sequence, Set, Union
 
 from migrate.model.source.layout import STRING, wrapped
 
-WIDTH = 88  # of a line into which another expression is put
+WIDTH = 88  # of a line into which another expression is inlined
 _NAME = re.compile(rf"{STRING}|(?<![\w.])[A-Za-z_]\w*(?!\w|=(?!=))")
 
 
-# What an Assign computes: a tensor; sizes, which tensors tell; a raw feature; what has as many
-# values as its input happens to have, or is text.
+# The kinds of an Assign: a tensor; sizes of tensors; a raw feature; text, or values whose number
+# depends on the input's values.
 TENSORS, SIZES, RAW, DYNAMIC = "tensors", "sizes", "raw", "dynamic"
 
 
@@ -49,7 +49,7 @@ class Block:
 
 @dataclass
 class If:
-    """if condition: then; else: orelse. Where both do the same, it is `then` alone."""
+    """if condition: then; else: orelse. If both are the same, `then` alone is written."""
 
     condition: str
     then: Block
@@ -111,7 +111,7 @@ def assigned(statement: Statement) -> Set[str]:
 
 
 def drop_unread(block: Block, results: Sequence[str]) -> None:
-    """Leaves out the statements of `block` on which none of the expressions `results` depends."""
+    """Removes the statements of `block` on which none of the expressions `results` depends."""
     wanted = {name for text in results for name in names_in(text)}
     kept: List[Statement] = []
     for statement in reversed(block.statements):
@@ -127,7 +127,7 @@ def unassigned(block: Block, results: Sequence[str], names: Set[str]) -> Set[str
 
     def run(statements: Sequence[Statement], known: Set[str]) -> Set[str]:
         """The names that are assigned after `statements`."""
-        left = None  # at the end of a loop's last round
+        left = None  # at the end of a loop's last iteration
         for statement in statements:
             needed = {name for text in _texts(statement) for name in names_in(text)}
             missing.update((needed & names) - known)
@@ -171,7 +171,7 @@ def _count(block: Block, results: Sequence[str]) -> Dict[str, int]:
 
 
 def _names(text: str) -> List[str]:
-    """The names in an expression, outside of strings, each as often as it stands there."""
+    """The names in an expression, outside of strings, each as often as it occurs."""
     return [name for name in _NAME.findall(text) if name[-1] not in "'\""]
 
 
@@ -210,7 +210,7 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
 
 
 def _begin(statement: Union[Assign, Return]) -> str:
-    """What stands before the expression in the line of a statement."""
+    """The text before the expression in the line of a statement."""
     return "return " if isinstance(statement, Return) else f"{', '.join(statement.targets)} = "
 
 
@@ -224,9 +224,9 @@ def _assigned_twice(block: Block) -> Set[str]:
 
 
 def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
-    """Inlines the waiting expressions that `text` reads, as far as the line has room after `begin`.
+    """Inlines the waiting expressions that `text` reads, while the line has room after `begin`.
 
-    Their own text is "" from then on.
+    The text of an inlined expression is then "".
     """
     together = [names for names in waiting if "," in names and _are_given(text, names)]
     for name in dict.fromkeys([*together, *_names(text)]):
@@ -249,7 +249,7 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
 
 
 def _are_given(text: str, names: str) -> bool:
-    """Whether a call or a list in `text` is given all of these values, one after the other."""
+    """Whether a call or a list in `text` contains all of these values, one after the other."""
     for node in ast.walk(ast.parse(text, mode="eval")):
         given: Sequence[ast.expr] = ()
         if isinstance(node, ast.Call):
@@ -295,7 +295,7 @@ def _lines(block: Block, margin: str) -> Iterator[str]:
 
 
 def _elements(text: str) -> List[ast.expr]:
-    """Those of a tuple; none of another expression."""
+    """The elements of a tuple; none of another expression."""
     tree = ast.parse(text, mode="eval").body
     return tree.elts if isinstance(tree, ast.Tuple) else []
 
@@ -306,7 +306,7 @@ def _branches(statement: If, margin: str) -> Iterator[str]:
         then, orelse, condition = orelse, then, f"not {condition}"
     if not then.statements:
         return
-    sides = [[*_lines(side, margin)] for side in (then, orelse)]  # once: branches may be nested
+    sides = [[*_lines(side, margin)] for side in (then, orelse)]  # once: nesting would double it
     if _is_dropout(statement) or sides[0] == sides[1]:
         yield from sides[0]
         return
@@ -318,7 +318,7 @@ def _branches(statement: If, margin: str) -> Iterator[str]:
 
 
 def _is_dropout(statement: If) -> bool:
-    """Whether values are dropped while the module trains, which F.dropout itself sees to."""
+    """Whether the condition is only that the module trains, which F.dropout checks itself."""
     both = [one for block in _blocks(statement) for one in block.statements]
     lines = [f"{one.targets[0]} = {one.text}" for one in both if isinstance(one, Assign)]
     if statement.condition != "self.training" or not len(both) == len(lines) == 2:

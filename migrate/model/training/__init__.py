@@ -1,1 +1,1 @@
-"""Training on in torch as a graph trains: the same optimizers, schedules, slots and steps."""
+"""Continuing a graph's training in torch: the same optimizers, schedules, slots and steps."""

@@ -4,10 +4,11 @@ initializers, as in a TensorFlow job that restores the checkpoint.
 1. A Saver that was made before the training op, or of the model's variables alone, saves no slots.
    Where the checkpoint has none of an optimizer's slots, they start over, and with them what it
    lacks of the powers of beta1 and beta2.
-2. Where it has some of them, nothing begins: the checkpoint is cut short, which its reader refuses.
-3. Where no optimizer continues with its slots, what it lacks of the counters and of the variables
-   that the learning rates depend on starts over, too.
-4. A variable of the model never begins, nor what an initializer does not give as a constant.
+2. Where it has some of them, none starts over: the checkpoint is truncated, which its reader
+   refuses.
+3. Where no optimizer continues with its slots, missing counters and missing variables that the
+   learning rates depend on start over, too.
+4. A variable of the model never starts over, nor does one whose initializer is not a constant.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from semisync.common.sentences import some_of
 
 
 class Begun(NamedTuple):
-    """A graph and a checkpoint with what the training starts over.
+    """A graph and a checkpoint, with the state that starts over.
 
     Attributes:
-        nodes: of that, by the name it would be stored under, the slots last; of a table, its
-            partitions in the order of their rows.
+        nodes: the variable nodes of that state, by the name it would be stored under, the slots
+            last; of a table, its partitions in the order of their rows.
     """
 
     found: MetaGraph
@@ -47,7 +48,7 @@ class Begun(NamedTuple):
 def begin_anew(
     found: MetaGraph, checkpoint: Checkpoint, updates: Sequence[VariableUpdate], changes: Changes
 ) -> Begun:
-    """Initial values of what `updates` need and the checkpoint lacks, with a step's changes."""
+    """Initial values of the state that `updates` need and the checkpoint lacks."""
     places = _places(found, updates)
     saved = dict(found.saved)
     values: Dict[str, numpy.ndarray] = {}
@@ -65,7 +66,7 @@ def begin_anew(
 
 
 def begun_text(names: Collection[str]) -> str:
-    """A sentence on what starts over."""
+    """A sentence on the state that starts over."""
     return (
         f"the checkpoint lacks {some_of(names)}: training begins with the graph's first values of "
         "these"
@@ -93,7 +94,7 @@ def _info(value: numpy.ndarray) -> TensorInfo:
 
 
 def _lacking(found: MetaGraph, updates: Sequence[VariableUpdate], changes: Changes) -> List[str]:
-    """The variable nodes that may begin."""
+    """The variable nodes that may start over."""
     of: Dict[str, List[VariableUpdate]] = {}
     for update in updates:
         of.setdefault(update.optimizer.name, []).append(update)
@@ -133,7 +134,7 @@ def _places(found: MetaGraph, updates: Sequence[VariableUpdate]) -> Dict[str, Sa
 
 
 def first_constant(graph: Graph, node: str) -> Optional[numpy.ndarray]:
-    """What its initializer gives a variable, where that is a constant, or one number for all."""
+    """The initial value of a variable, if it is a constant, or one number for all elements."""
     edge, known = first_value(graph, node), Known(graph, sys.maxsize)
     value = None if edge is None else known.value(edge)
     if value is None and edge is not None and graph.nodes[edge[0]].op == "Fill":
@@ -142,7 +143,7 @@ def first_constant(graph: Graph, node: str) -> Optional[numpy.ndarray]:
 
 
 def _joined(parts: Sequence[numpy.ndarray]) -> numpy.ndarray:
-    """The rows of all; a number that fills them takes the place of one."""
+    """The rows of all parts; if one number fills them, that number."""
     whole = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
     first = whole.flat[:1]
     if not whole.size or (whole != first).any():

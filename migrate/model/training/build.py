@@ -76,10 +76,11 @@ def build_training(
         loss: by default the tensor whose gradients train the variables.
         feeds: {placeholder: value} of hyperparameters that the graph is fed, such as a learning
             rate.
-        given: {tensor: dtype} of tensors that are fed with a batch rather than computed, such as
+        given: {tensor: dtype} of tensors that are fed with a batch instead of computed, such as
             the negative samples of a sampled softmax.
         output: a tensor that the module returns beside the loss, as (loss, output). The BatchNorms
-            that it depends on move too; `optimizer.left_out` names what moves in TensorFlow alone.
+            that it depends on move too; `optimizer.left_out` names variables that move only in
+            TensorFlow.
         assets, inputs: as in `load_model`.
 
     Returns:
@@ -166,7 +167,7 @@ def optimizer_of(
     """`build_optimizer` of a graph that has been read.
 
     Args:
-        outputs: what the module computes; without any, each statistic that it has moves by it.
+        outputs: the tensors that the module computes; without any, all of its statistics move.
     """
     from migrate.model.training.graph_optimizer import GraphOptimizer
     from migrate.model.training.transformation import Transformation
@@ -226,7 +227,7 @@ def refuse_unfed_rates(
     nodes: Collection[str],
     feeds: Mapping[str, Any],
 ) -> None:
-    """Raises UsageError if a hyperparameter of what trains the variables `nodes` is fed, and is not
+    """Raises UsageError if a fed hyperparameter of the optimizers of the variables `nodes` is not
     in `feeds`; other errors as `optimizer_of`."""
     updates = [update for node, update in recipe.updates.items() if node in nodes]
     found, checkpoint, _ = begin_anew(found, with_tables(checkpoint), updates, recipe.changes)
@@ -261,10 +262,10 @@ def _fill(optimizer: Any, checkpoint: Checkpoint) -> None:
 
 
 def _set_batch_norms(module: Any, found: MetaGraph, recipe: Recipe) -> None:
-    """BatchNorms whose statistics no step of the graph moves do as the graph does.
+    """Sets BatchNorms whose statistics no step of the graph moves to normalise as in the graph.
 
-    Where nothing in the graph moves them, it trains with the moving statistics themselves. Where a
-    step does not run what moves them, it trains with the batch's.
+    If nothing in the graph moves them, it trains with the moving statistics themselves. If a step
+    does not run the ops that move them, it trains with the batch's.
     """
     from migrate.runtime import BatchNorm
 
@@ -291,7 +292,7 @@ def _counter(checkpoint: Checkpoint, found: MetaGraph, node: str, modules: List[
 
 
 def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[str]:
-    """The variables that a step of the graph changes and the module does not.
+    """The variables that a step of the graph changes, but the module does not.
 
     Raises:
         BadInput: the module reads such a variable: its value would stay as it is.
@@ -317,8 +318,8 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
 def _refuse_moves_beside(
     module: Any, found: MetaGraph, recipe: Recipe, outputs: Sequence[Edge]
 ) -> None:
-    """Raises BadInput if a step moves what a BatchNorm of the module keeps by statistics that
-    `outputs` do not depend on, as of another batch that it normalises."""
+    """Raises BadInput if a step moves a BatchNorm of the module by statistics on which `outputs` do
+    not depend, such as those of another batch."""
     nodes = found.graph.nodes
     reached = {node.name for node in found.graph.behind([name for name, _ in outputs])}
 

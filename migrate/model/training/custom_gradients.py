@@ -1,11 +1,11 @@
-"""Ops whose gradient the job defines apart from what they compute: whether it is the derivative of
-that, which is what torch takes.
+"""Ops whose gradient the job defines separately: whether it is the derivative of their formula,
+which torch uses.
 
 1. tf.custom_gradient computes y of x and hands both to an IdentityN, whose first output the loss
    depends on. Graph.gradient_override_map has an op that computes y of x itself.
-2. The gradient, dx of dy, ran when the graph was made: its ops stand in the scope of the op's
-   gradient. dy is what comes in from other gradients; dx is what goes on from there, in the order
-   of those x that are computed from what is trained.
+2. The gradient, dx of dy, was traced when the graph was made: its ops are in the scope of the op's
+   gradient. dy enters from other gradients; dx leaves, in the order of those x that depend on
+   trained variables.
 3. Both are written in torch. At values drawn from several ranges dx is compared with torch's
    derivative of y.
 
@@ -36,14 +36,15 @@ from semisync.common.sentences import some_of, words_of
 
 _RANGES = (1e-3, 0.1, 1.0, 10.0, 100.0, 1e4)  # of x
 _SCALES = (1e-6, 1.0, 1e6)  # of dy
-_DRAWS = 8  # of a range: one number alone may be all rounding
-_SIZE = 3  # of a dimension whose size the graph does not tell
+_DRAWS = 8  # values per range: a single one may be all rounding
+_SIZE = 3  # size of a dimension that is unknown in the graph
 _TOLERANCE = 1e-4  # of the largest gradient of a range, in float32
 _UNFIT = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
 
 
 class _Parts(NamedTuple):
-    """An op and its gradient, cut out of the graph. x: the names of what dx are gradients of."""
+    """An op and its gradient, cut out of the graph. x: the names of the arguments that dx belong
+    to."""
 
     graph: Graph
     given: List[Given]
@@ -87,7 +88,7 @@ def _difference(
     """How the gradients of `node` differ from torch's; None: they do not.
 
     Raises:
-        SemisyncError, or one of _UNFIT: that cannot be told.
+        SemisyncError, or one of _UNFIT: that cannot be determined.
     """
     scopes = {recipe.scopes.scope_of(one.values) for one in recipe.gradients.values()}
     gradients = [recipe.scopes.gradient(scope, node.name) for scope in sorted(scopes)]
@@ -104,7 +105,7 @@ def _difference(
 
 
 def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Parts:
-    """Of `node` and the ops `names` of its gradient."""
+    """The parts of `node` and of the ops `names` of its gradient."""
     own = dict(zip(names, itertools.count()))
     came = {edge for name in names for edge in graph.nodes[name].inputs if edge[0] not in own}
     came = {edge for edge in came if recipe.scopes.has(edge[0])}
@@ -180,7 +181,7 @@ class _Compared:
         return True
 
     def _gradients(self, at: float, scale: float) -> List[Tuple[torch.Tensor, torch.Tensor]]:
-        """Torch's and TensorFlow's of each x."""
+        """Torch's and TensorFlow's gradients of each x."""
         parts = self._parts
         given: Dict[str, Any] = {one.name: self._drawn(one, at) for one in parts.given}
         x = [given[name].requires_grad_() for name in parts.x]

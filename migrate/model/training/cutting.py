@@ -1,4 +1,4 @@
-"""A graph in which some tensors are given rather than computed: each becomes a placeholder."""
+"""A graph in which some tensors are given instead of computed: each becomes a placeholder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Given(NamedTuple):
 
 
 def cut(graph: Graph, given: Mapping[Edge, Given]) -> Graph:
-    """`graph` with placeholders for the tensors of `given`; what computed them is still there."""
+    """`graph` with placeholders for the tensors of `given`; the nodes that computed them stay."""
     to = {edge: (one.name, 0) for edge, one in given.items()}
     nodes: Dict[str, Node] = {}
     for name, node in graph.nodes.items():

@@ -10,15 +10,15 @@ import torch
 from migrate.model.training.partitions import Slice
 from semisync.common.errors import BadInput
 
-OF_ITSELF = 32  # how many times what TensorFlow differs from itself by torch may differ
+OF_ITSELF = 32  # torch may differ this many times as much as TensorFlow from itself
 # Of a value, which is the rounding of an update: a row that a batch has 64 times is moved 64 times.
 # 39 at most with the optimizers of `benchmarks/judgement.py` on the first of its data sets.
 _ULPS = 64
 
 
 def same_rows(ours: Slice, theirs: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """Both gradients, of a table the sums of the rows that TensorFlow's has, ascending; a row that
-    ours has beyond them is added, as zeros of TensorFlow's."""
+    """Both gradients; for a table the sums of the rows in TensorFlow's, ascending, and any further
+    rows of ours, with zeros for TensorFlow's."""
     values, wanted = ours[0].detach().cpu().numpy(), theirs[0]
     if ours[1] is None:
         return values, wanted
@@ -38,8 +38,8 @@ def of_rows(ours: numpy.ndarray, theirs: numpy.ndarray, noise: Any = None) -> fl
     """`relative`, to the scale of each row.
 
     Args:
-        noise: of TensorFlow's rows, on that scale; a row in which it is 0, such as one that is
-            0 by chance, has that of the others.
+        noise: of TensorFlow's rows, on that scale; a row whose noise is 0, such as one that is 0 by
+            chance, gets that of the others.
     """
     scale = _row_scale(theirs)
     if noise is not None:
@@ -50,7 +50,7 @@ def of_rows(ours: numpy.ndarray, theirs: numpy.ndarray, noise: Any = None) -> fl
 
 
 def ulp(values: numpy.ndarray, dtype: numpy.dtype) -> float:
-    """The rounding of one of the root mean square's size, in `dtype`."""
+    """The rounding, in `dtype`, of a number as large as the root mean square."""
     return float(numpy.finfo(dtype).eps) * _scale(values)
 
 
@@ -85,7 +85,7 @@ def of_update(
 
 
 def relative(got: Any, want: Any, scale: Any) -> float:
-    """The largest |got - want| / max(|want|, scale); infinite where one is not a number."""
+    """The largest |got - want| / max(|want|, scale); infinite if one is not a number."""
     ours, theirs = (numpy.asarray(array(one), numpy.float64) for one in (got, want))
     _check_shapes(ours, theirs)
     return _largest(numpy.abs(ours - theirs), numpy.maximum(numpy.abs(theirs), scale))
@@ -105,5 +105,5 @@ def _largest(difference: numpy.ndarray, size: numpy.ndarray) -> float:
 
 
 def array(value: Any) -> Any:
-    """A tensor as NumPy has it; anything else as it is."""
+    """A tensor as a NumPy array; anything else unchanged."""
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value

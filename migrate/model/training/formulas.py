@@ -1,11 +1,11 @@
-"""What a graph computes for its training ops, as modules: learning rates and other hyperparameters,
-the counters that they depend on, and what becomes of the gradients before they are applied.
+"""The inputs of a graph's training ops, as modules: learning rates and other hyperparameters, the
+counters that they depend on, and the changes to gradients before they are applied.
 
-Nothing is recognised: the part of the graph is written as the model itself is, by the Emitter, with
-placeholders for what a step is given. An op that is not known is refused by its name.
+No forms are recognised: the part of the graph is written by the Emitter, like the model itself,
+with placeholders for the inputs of a step. An unknown op is refused by its name.
 
-    rates        from what is fed and the counters to the hyperparameters that are not constants,
-                 and to what each counter becomes
+    rates        from the feeds and the counters to the hyperparameters that are not constants,
+                 and to the new value of each counter
     gradients    from the gradients of the loss to those that are applied
 """
 
@@ -25,11 +25,11 @@ from semisync.common.tensor_names import of_edge
 
 
 class Formula(NamedTuple):
-    """What some tensors of a graph are.
+    """The values of some tensors of a graph.
 
     Attributes:
         constants: the values of those that depend on constants alone.
-        computed: the others, in the order in which `module` gives them; None if there is none.
+        computed: the others, in the order in which `module` returns them; None if there is none.
         variables: variable node -> the buffer of `module` with its value.
     """
 
@@ -70,8 +70,8 @@ def write_formula(
     """The formula of `edges`.
 
     Args:
-        given: the inputs that a step has.
-        moving: variable nodes which a step changes in a way that is not carried over -> how.
+        given: the inputs of a step.
+        moving: variable nodes that a step changes in a way that is not carried over -> how.
         what: begins errors, "the learning rate".
 
     Raises:

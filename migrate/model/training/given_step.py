@@ -1,8 +1,8 @@
 """One step of an optimizer by gradients that are given, which can be taken again.
 
-Rows that a batch has several times are summed, in any order: what comes of it is rounding, but that
-of a sum of terms that cancel, which may be larger than the sum. So the step is taken again with the
-rows in other orders, and the values after it differ from themselves by that.
+Rows that occur several times in a batch are summed, in any order. The results differ by rounding,
+but if the terms cancel that may be larger than the sum. So the step is repeated with the rows in
+other orders, and the spread of its results is the rounding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ORDERS = 4
 
 
 class Stepped(NamedTuple):
-    """A parameter or a slot ("parameter" or "slot" as its kind), as the checkpoint has it."""
+    """A parameter or a slot (kind "parameter" or "slot"), in the checkpoint's layout."""
 
     kind: str
     name: str
@@ -49,7 +49,7 @@ class GivenStep:
         ]
 
     def rounding(self) -> List[numpy.ndarray]:
-        """What each of `values` after the step differs from itself by; float64."""
+        """The rounding of each of `values` after the step; float64."""
         optimizer = self._optimizer
         state = copy.deepcopy(optimizer.state_dict())
         parameters = [target.tensor.detach().clone() for target in optimizer.targets]
@@ -66,8 +66,8 @@ class GivenStep:
         return found
 
     def put(self, values: Sequence[numpy.ndarray]) -> None:
-        """Sets the parameters and slots, in the order of `values`: several may be of one variable,
-        whose parts they are."""
+        """Sets the parameters and slots, in the order of `values`: several may be parts of one
+        variable."""
         for wanted, (_, _, target, value) in zip(values, self._values()):
             value.copy_(as_kept(target.parameter, wanted))
 

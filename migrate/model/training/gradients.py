@@ -1,6 +1,6 @@
-"""The gradient of each variable as tf.gradients gives it, before anything changes it.
+"""The gradient of each variable as tf.gradients returns it, before anything changes it.
 
-1. What is between tf.gradients and a training op, such as clipping by norm, is outside of the scope
+1. Ops between tf.gradients and a training op, such as clipping by norm, are outside of the scope
    of tf.gradients (`gradient_scopes`).
 2. The gradient of a variable is the tensor of such a scope that its training op's gradient comes
    from without a reduction on the way: with clip_by_global_norm it comes from all gradients, but
@@ -31,7 +31,7 @@ _REDUCTIONS = {
     "All", "Any", "ArgMax", "ArgMin", "EuclideanNorm", "L2Loss", "Max", "Mean", "Min", "Prod",
     "Rank", "Shape", "ShapeN", "Size", "Sum", "Unique", "UniqueV2", "UniqueWithCounts",
 }  # fmt: skip
-_FIRST_ALONE = {"Reshape", "UnsortedSegmentSum"}  # whose other inputs say only where values go
+_FIRST_ALONE = {"Reshape", "UnsortedSegmentSum"}  # other inputs only place the values
 _VIEWS = {"Identity", "Reshape"}
 
 
@@ -43,13 +43,13 @@ class Slices(NamedTuple):
 
 
 def applied(update: VariableUpdate) -> Slices:
-    """What the training op takes for the gradient."""
+    """The gradient that the training op takes."""
     assert update.gradient is not None, update
     return Slices(update.gradient, update.indices)
 
 
 def before_summing(graph: Graph, update: VariableUpdate) -> Optional[Slices]:
-    """The rows that are applied, before those that repeat are summed; None: they are not."""
+    """The rows that are applied, before repeated ones are summed; None: they are not summed."""
     values, indices = applied(update)
     total = graph.nodes[values[0]]
     if indices is None or total.op != "UnsortedSegmentSum":
@@ -61,7 +61,7 @@ def before_summing(graph: Graph, update: VariableUpdate) -> Optional[Slices]:
 
 
 class Gradients:
-    """The gradients that updates get."""
+    """The gradients of updates."""
 
     def __init__(self, graph: Graph, scopes: GradientScopes) -> None:
         self._graph, self._scopes = graph, scopes
@@ -128,7 +128,7 @@ class Gradients:
             )
 
     def _ids(self, update: VariableUpdate, ids: Edge) -> Edge:
-        """Those of a look-up by raw id; raises BadInput if an id may repeat."""
+        """The ids of a look-up by raw id; raises BadInput if an id may repeat."""
         ids = self._graph.beyond(ids, _VIEWS)
         node = self._graph.nodes[ids[0]]
         if node.op not in ("Unique", "UniqueV2") or ids[1] != 0:
@@ -167,7 +167,7 @@ class Gradients:
 
         Args:
             indices: it is the indices of a table's gradient.
-            dense: it may have been made of IndexedSlices, whose indices are told then.
+            dense: it may have been made from IndexedSlices, whose indices are then returned.
         """
         found: Set[Slices] = set()
         ends: List[Node] = []
@@ -199,7 +199,7 @@ class Gradients:
 
 
 def find_loss(graph: Graph, scopes: GradientScopes, gradients: Iterable[Slices]) -> Edge:
-    """The loss whose gradients these are; raises BadInput if it is not one, or cannot be told."""
+    """The loss whose gradients these are; raises BadInput if that is not one known tensor."""
     used = {scopes.scope_of(slices.values) for slices in gradients}
     losses = {scopes.loss(scope) for scope in sorted(used)}
     if len(losses) != 1:

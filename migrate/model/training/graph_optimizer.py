@@ -2,13 +2,13 @@
 
 A step, in TensorFlow's order:
 
-1. hyperparameters that are not constants are computed, from what is fed and the counters
-2. the gradients become what is applied (`transformation`)
+1. hyperparameters that are not constants are computed, from feeds and counters
+2. the gradients are transformed before they are applied (`transformation`)
 3. each parameter is stepped by the optimizer of its own training op
 4. the counters advance: the global step, Adam's powers of beta1 and beta2
 
-A parameter without a gradient is stepped with zeros, as TensorFlow does, which trains all of its
-variables at every step.
+A parameter without a gradient is stepped with zeros, since TensorFlow trains all variables at every
+step.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class GraphOptimizer(torch.optim.Optimizer):
     slots     by parameter: {torch's name of a slot: name in the checkpoint}
     begun     the state that the checkpoint lacks, which started over, see `begin_anew`: {name in
               the checkpoint: its variable nodes}
-    left_out  variables that a step of the graph changes and this one does not
-    sources   the formulas' Python, by what they compute
-    rules     by the parameter's attribute: which optimizer steps it
+    left_out  variables that a step of the graph changes, but this one does not
+    sources   the formulas' Python, by the name of their result
+    rules     by the parameter's attribute: the optimizer that steps it
 
-    `param_groups` have what torch's schedulers and loggers expect; hyperparameters that the graph
-    computes are written into them by each step.
+    `param_groups` have the entries that torch's schedulers and loggers expect; hyperparameters that
+    the graph computes are written into them by each step.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class GraphOptimizer(torch.optim.Optimizer):
 
     @property
     def sources(self) -> Dict[str, str]:
-        """Python of what the graph computes for its training ops."""
+        """The Python source of the inputs that the graph computes for its training ops."""
         modules = {"rates": self._rates.module, "gradients": self._transformation.formula.module}
         return {name: module.source for name, module in modules.items() if module is not None}
 
@@ -130,7 +130,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         """Takes one step with gradients given, by variable node, instead of the module's own.
 
         Args:
-            given: as tf.gradients gives them; whole for a parameter or absent.
+            given: as tf.gradients returns them; for each parameter all parts or none.
         """
         gradients = self._gradients()
         self.give_new_rows_slots()
@@ -145,7 +145,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         self._transformation.clear()
 
     def give_new_rows_slots(self) -> None:
-        """Makes slots for ids that tables by raw id have added since the last step."""
+        """Makes slots for the ids that tables by raw id have added since the last step."""
         for target in self.targets:
             for name, value in target.begins.items():
                 slot, key = self.state[target.tensor][name], (target.attribute, name)
@@ -168,7 +168,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         return {**super().state_dict(), "counters": {k: v.clone() for k, v in self._values.items()}}
 
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
-        """What `state_dict` gave; it is copied."""
+        """Loads the result of `state_dict`; it is copied."""
         given = copy.deepcopy(state_dict)
         counters = given.pop("counters")
         if set(counters) != set(self._values):
@@ -182,7 +182,7 @@ class GraphOptimizer(torch.optim.Optimizer):
             self._values[name].copy_(value)
 
     def _computed(self) -> Dict[Edge, Any]:
-        """Hyperparameters, and what the counters change by."""
+        """Hyperparameters, and the changes of the counters."""
         inputs = {name: torch.as_tensor(value) for name, value in self.feeds.items()}
         return {**self._rates.constants, **self._rates(inputs)}
 
@@ -199,7 +199,7 @@ class GraphOptimizer(torch.optim.Optimizer):
             change = now[counter.edge]
             if not isinstance(
                 change, torch.Tensor
-            ):  # a constant of the graph, which none may write
+            ):  # a constant of the graph, which must not be written
                 change = torch.tensor(change)
             change = change.to(value.dtype)
             if counter.how != "set":
@@ -210,13 +210,13 @@ class GraphOptimizer(torch.optim.Optimizer):
 
 
 def gradient_of(target: Target, by_look_up: bool = False) -> torch.Tensor:
-    """What came back to a parameter: zeros where nothing did, and sparse for a table.
+    """The gradient of a parameter: zeros if it has none, and sparse for a table.
 
     Args:
-        by_look_up: what comes after reads the rows of each look-up.
+        by_look_up: the transformation reads the rows of each look-up.
 
     Raises:
-        UsageError: the rows that a batch looked up matter, and the gradient does not tell them.
+        UsageError: the rows that a batch looked up matter, but the gradient does not have them.
     """
     gradient = target.tensor.grad
     if gradient is None:

@@ -1,4 +1,4 @@
-"""A variable as the module keeps it and as the checkpoint does."""
+"""A variable in the module's layout and in the checkpoint's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from migrate.model.parameters import Parameter
 
 
 def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
-    """What the module keeps of a variable, as the checkpoint has it."""
+    """The module's value of a variable, in the checkpoint's layout."""
     array = value.detach().cpu().numpy()
     if parameter.axes is not None:
         array = array.transpose(numpy.argsort(parameter.axes))
@@ -21,7 +21,7 @@ def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
 
 
 def as_kept(parameter: Parameter, stored: numpy.ndarray) -> torch.Tensor:
-    """What the module keeps of a variable, from what the checkpoint has of it."""
+    """The checkpoint's value of a variable, in the module's layout."""
     if parameter.dealt > 1:
         stored = stored[by_id(parameter.shape[0], parameter.dealt)]
     array = stored if parameter.axes is None else stored.transpose(parameter.axes)

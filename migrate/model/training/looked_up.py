@@ -1,9 +1,9 @@
 """The gradient of each single look-up, before torch adds those of one table.
 
 TensorFlow concatenates the IndexedSlices of a table's look-ups, and clip_by_global_norm takes the
-norm of all of them. torch's sum of sparse gradients joins rows that happen to stand at one place,
-so that the norm would be another. Each look-up therefore tells here what comes back to it. Of bags
-TensorFlow looks each distinct id up once: what comes back to its row is the sum over the bags.
+norm of all of them. torch's sum of sparse gradients adds rows that happen to be at the same
+position, which changes the norm. So each look-up reports its own gradient here. For bags TensorFlow
+looks up each distinct id once: the gradient of its row is the sum over the bags.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Looked = Tuple[torch.Tensor, torch.Tensor]  # rows, and their gradient
 
 
 class LookedUp:
-    """Listens to the look-ups of a module."""
+    """Records the gradients of a module's look-ups."""
 
     def __init__(self, module: nn.Module, targets: Sequence[Target]) -> None:
         self._seen: Dict[int, List[Looked]] = {}
@@ -40,7 +40,7 @@ class LookedUp:
             total: their sum.
 
         Raises:
-            UsageError: it is another, since something else changed it.
+            UsageError: they do not add up to it, since something else changed it.
         """
         seen = self._seen.get(id(target.tensor))
         if not seen:
@@ -62,7 +62,7 @@ class LookedUp:
         return whole
 
     def clear(self) -> None:
-        """Forgets what came back so far."""
+        """Forgets the gradients so far."""
         self._seen.clear()
 
     def _after(self, module: nn.Module, args: Any, kwargs: Any, output: torch.Tensor) -> None:

@@ -1,5 +1,5 @@
-"""The partitions of a table, and TensorFlow's layout of a tensor: where a gradient of the module
-belongs in the graph, and back."""
+"""The partitions of a table, and TensorFlow's layout of a tensor: from the module's gradients to
+the graph's, and back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def split(target: Target, gradient: torch.Tensor) -> Dict[str, Slice]:
 
 
 def rows_of(target: Target) -> List[Any]:
-    """What indexes the rows of each partition in the whole, which may be a scalar."""
+    """The index of each partition's rows in the whole, which may be a scalar."""
     dealt = target.parameter.dealt
     if len(target.updates) == 1:
         return [...]

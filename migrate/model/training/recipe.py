@@ -1,7 +1,7 @@
 """How a graph trains its variables: the update of each, its gradient, the loss.
 
-A variable that a step changes in any way but by one update of a known optimizer is refused: a
-constraint, a weight decay beside the optimizer, an op that is not known.
+A variable that a step changes other than by one update of a known optimizer is refused: by a
+constraint, a weight decay beside the optimizer, an unknown op.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Recipe(NamedTuple):
     changes: Changes
 
     def loss(self, graph: Graph) -> Edge:
-        """The loss that is trained; raises BadInput if it is not one, or cannot be told."""
+        """The loss that is trained; raises BadInput if that is not one known tensor."""
         return find_loss(graph, self.scopes, self.gradients.values())
 
     def others(self) -> Set[str]:
@@ -129,5 +129,5 @@ def _check(graph: Graph, changes: Changes, update: VariableUpdate) -> None:
 
 
 def left_out_text(names: Collection[str]) -> str:
-    """A sentence on what a step of the graph changes beside what is trained."""
+    """A sentence on the variables that a step of the graph changes beside the trained ones."""
     return f"each step of TensorFlow changes, and torch does not: {some_of(names)}"

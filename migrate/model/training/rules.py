@@ -36,7 +36,7 @@ class Rule(NamedTuple):
     Attributes:
         kind: class in migrate.torchrec.optimizers.
         settings: arguments that are not hyperparameters.
-        edges: argument -> the tensor that it is.
+        edges: argument -> its tensor.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
     edges: Tuple[Tuple[str, Edge], ...]
 
     def arguments(self, values: Mapping[Edge, Any]) -> Dict[str, Any]:
-        """All arguments, where the tensors have these values."""
+        """All arguments, given the values of the tensors."""
         arguments = dict(self.settings)
         arguments.update((name, number(values[edge])) for name, edge in self.edges)
         return arguments

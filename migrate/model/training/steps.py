@@ -1,26 +1,26 @@
 """Step parity: the same checkpoint and the same batches, in TensorFlow and in torch.
 
-1. TensorFlow's side: of each step what it was fed, the loss before the update, the gradients where
-   they can be read, and every variable and slot after it.
+1. TensorFlow's side: for each step its feeds, the loss before the update, the gradients if they can
+   be read, and every variable and slot after it.
 2. torch computes the loss and the gradients of the same batch, which are compared. A gradient is a
-   sum of many terms: it may differ by a multiple of what TensorFlow's differs from itself by.
+   sum of many terms: it may differ by a multiple of the rounding in TensorFlow's own gradient.
 3. torch is given TensorFlow's gradients, and takes the step. After it every parameter, every slot,
    the statistics of BatchNorm and the counters are compared. Both sides began with the same bits,
-   so that a parameter and its slots are judged by their change: what differs is the formula, not
-   the rounding of a gradient, which Adam may make a whole step of. That of summing repeated rows is
-   measured, see `given_step`. torch goes on from TensorFlow's values: no difference is met twice.
+   so that a parameter and its slots are judged by their change: a difference is one of the formula,
+   not the rounding of a gradient, which Adam may scale up to a whole step. The rounding of summing
+   repeated rows is measured, see `given_step`. torch continues from TensorFlow's values, so that no
+   difference counts twice.
 4. Any other difference is relative to the value itself or to the scale of its tensor, whichever is
    larger: |a - b| / max(|b|, scale), b TensorFlow's. The scale is the root mean square of b, at the
    step at which it was largest so far: a statistic with one value may pass through 0. Of a gradient
    it is that of a row.
-5. Where a gradient is not told, as in a recording without them or of a graph that computes it in a
-   function, torch takes its own. A parameter on which the loss does not depend, such as a bias
-   before a BatchNorm or a softmax, has a gradient of rounding errors alone, of which an optimizer
-   that divides by the gradient's size makes whole steps. Where such a parameter differs, and the
-   loss stays as it is when the parameter is moved, it is set to TensorFlow's value and listed as
-   `neutral`.
+5. Where a gradient is not recorded, or the graph computes it in a function, torch uses its own. A
+   parameter on which the loss does not depend, such as a bias before a BatchNorm or a softmax, has
+   a gradient of rounding errors alone, which an optimizer that divides by the gradient's size turns
+   into whole steps. If such a parameter differs, and the loss does not change when the parameter is
+   moved, it is set to TensorFlow's value and listed as `neutral`.
 
-Dropout must be off on both sides: here it is while the steps are taken.
+Dropout must be off on both sides: on torch's it is disabled during the steps.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from migrate.model.training.targets import Target
 from semisync.common.errors import BadInput
 
 TOLERANCE = 1e-5
-_STILL = 1e-6  # relative change of the loss that is none
+_STILL = 1e-6  # relative change of the loss that counts as none
 _MOVED = 0.1  # how far a parameter is moved to see whether the loss depends on it
 
 
 Values = Mapping[str, numpy.ndarray]
-# Gradients as tf.gradients gives them, by variable node: values, and of a table indices.
+# Gradients as tf.gradients returns them, by variable node: values, and for a table indices.
 GivenGradients = Mapping[str, Tuple[numpy.ndarray, Optional[numpy.ndarray]]]
 
 
@@ -66,13 +66,13 @@ class BegunStep(NamedTuple):
     """One step of TensorFlow's.
 
     Attributes:
-        batch: what is fed.
+        batch: the feeds.
         loss: before the update.
         gradients: those that can be read.
-        rounding: what the loss and the gradients differ from themselves by; those of a table by its
-            rows, ascending, repeated ones summed.
-        finish: takes the step: every variable and slot after it, by its name in the checkpoint, and
-            the gradients that it applied, to the bit.
+        rounding: that of the loss and of the gradients; of a table by its rows, ascending, repeated
+            ones summed.
+        finish: takes the step; returns every variable and slot after it, by its name in the
+            checkpoint, and the gradients that it applied, to the bit.
     """
 
     batch: Mapping[str, Any]
@@ -83,7 +83,7 @@ class BegunStep(NamedTuple):
 
 
 def recorded_step(batch: Mapping[str, Any], loss: float, values: Values) -> BegunStep:
-    """A step that was taken before, without gradients; values as `BegunStep.finish` has them."""
+    """A step that was taken before, without gradients; values as from `BegunStep.finish`."""
     return BegunStep(batch, loss, {}, lambda: (0.0, {}), lambda: (values, {}))
 
 
@@ -101,7 +101,7 @@ class Difference(NamedTuple):
 
 
 class StepReport(NamedTuple):
-    """What `compare_steps` found.
+    """The result of `compare_steps`.
 
     Attributes:
         steps: how many were taken.
@@ -148,7 +148,7 @@ class _Comparison:
         self.compared: Dict[str, int] = {}
 
     def take(self, number: int, step: BegunStep) -> None:
-        """One step, and what differs before and after it."""
+        """Compares one step, before and after it."""
         feeds = self._optimizer.feeds
         feeds.update((name, step.batch[name]) for name in feeds if name in step.batch)
         self._optimizer.zero_grad()
@@ -206,7 +206,7 @@ class _Comparison:
         return found
 
     def _of_formulas(self, number: int, values: Values, step: GivenStep) -> List[Difference]:
-        """What the optimizer makes of TensorFlow's gradients; torch goes on from its values."""
+        """Compares the step by TensorFlow's gradients; torch continues from TensorFlow's values."""
         found = []
         wanted = [_piece(values, one.name, one.target.parameter) for one in step.values]
         rounding = functools.lru_cache(maxsize=None)(step.rounding)
@@ -241,7 +241,7 @@ class _Comparison:
         target: Target,
         before: Dict[str, torch.Tensor],
     ) -> List[Difference]:
-        """What the optimizer makes of torch's own gradient."""
+        """Compares the step by torch's own gradient."""
         parameter, pairs = target.parameter, values_of(self._optimizer, target)
         found = []
         for kind, name, value in pairs:
@@ -260,7 +260,7 @@ class _Comparison:
 
     @torch.no_grad()
     def _is_neutral(self, step: BegunStep, target: Target, before: Dict[str, torch.Tensor]) -> bool:
-        """Whether the loss was not another where the parameter had been elsewhere.
+        """Whether moving the parameter would not have changed the loss.
 
         Args:
             before: the module's state before the step.
@@ -303,7 +303,7 @@ def _statistics(training: Training) -> List[Tuple[str, Any, Parameter]]:
 
 
 class _NoDropout(TorchFunctionMode):
-    """F.dropout gives what it is given."""
+    """Makes F.dropout return its input."""
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None):
         if function is functional.dropout:

@@ -1,4 +1,4 @@
-"""The slots of trained variables: which tensors of the checkpoint they are, in torch's order."""
+"""The slots of trained variables: their tensors in the checkpoint, in torch's order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def slot_names(
         parts: the updates of the variable's partitions, or the one of the whole.
 
     Raises:
-        BadInput: the checkpoint does not have it, or not as it has the variable.
+        BadInput: the checkpoint lacks it, or stores it differently from the variable.
     """
     names: Dict[str, str] = {}
     record = parts[0].optimizer
@@ -59,5 +59,5 @@ def _stored(found: MetaGraph, checkpoint: Checkpoint, parameter: Parameter, node
 def read_slots(
     checkpoint: Checkpoint, parameter: Parameter, names: Dict[str, str]
 ) -> Dict[str, numpy.ndarray]:
-    """By torch's name, each as the module keeps its variable."""
+    """The slots by torch's name, each in the module's layout of its variable."""
     return {torch: parameter.read(checkpoint, slot=name) for torch, name in names.items()}

@@ -20,13 +20,13 @@ class Target(NamedTuple):
     Attributes:
         attribute: its name in the module.
         tensor: the parameter itself.
-        parameter: how it stands for the variable.
+        parameter: its relation to the variable.
         updates: of its partitions, by variable node, in the order of their rows.
-        gradients: of the same, as tf.gradients gives them.
+        gradients: of the same, as tf.gradients returns them.
         starts: the first row of each partition.
-        sparse: whether tf.gradients gives the rows of the batch alone.
-        begins: of a table by raw id what the slots of a new row begin with, by torch's names: float
-            [] or [dim].
+        sparse: whether tf.gradients returns only the rows of the batch.
+        begins: for a table by raw id the initial slots of a new row, by torch's names: float [] or
+            [dim].
     """
 
     attribute: str
@@ -40,7 +40,7 @@ class Target(NamedTuple):
 
     @property
     def optimizer(self) -> Optimizer:
-        """What its updates are by; one for all partitions."""
+        """The optimizer of its updates; one for all partitions."""
         return next(iter(self.updates.values())).optimizer
 
     @property
@@ -84,7 +84,7 @@ def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
 
 
 def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
-    """What the slots of a new row begin with; raises BadInput if that is not a constant."""
+    """The initial slots of a new row; raises BadInput if they are not constants."""
     if not update.by_id:
         return {}
     begins = {}
@@ -100,7 +100,7 @@ def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
 
 
 def mark_sparse(module: Any, targets: List[Target]) -> None:
-    """Makes the gradients of the tables sparse that are so in the graph: then they say which rows a
+    """Makes the gradients of tables sparse that are sparse in the graph: these list the rows that a
     batch looked up, even those whose gradient is exactly 0."""
     from torch import nn
 

@@ -1,10 +1,10 @@
-"""What a graph does to gradients between tf.gradients and the training ops: clipping by norm, by
-value, by the global norm, scaling, or whatever else ops can say.
+"""A graph's changes to gradients between tf.gradients and the training ops: clipping by norm, by
+value, by the global norm, scaling, or any other ops.
 
-1. A gradient is given to the formula as TensorFlow has it: in TensorFlow's layout; of a table the
-   rows of the batch, values and indices, per partition; the formula may make it dense.
-2. What makes indices unique just before a training op is left out: the optimizers sum repeated rows
-   themselves.
+1. The formula takes a gradient in TensorFlow's form: in TensorFlow's layout; of a table the rows of
+   the batch, values and indices, per partition; the formula may make it dense.
+2. Ops that make indices unique just before a training op are left out: the optimizers sum repeated
+   rows themselves.
 3. clip_by_global_norm takes the norm of a table's values before repeated rows are summed: those of
    each look-up, `looked_up`.
 """
@@ -71,7 +71,7 @@ class Transformation:
             self._looked_up = LookedUp(module, targets)
 
     def clear(self) -> None:
-        """Forgets the gradients that came back so far."""
+        """Forgets the gradients of look-ups so far."""
         if self._looked_up is not None:
             self._looked_up.clear()
 
@@ -84,7 +84,7 @@ class Transformation:
         """The gradients that are applied.
 
         Args:
-            given: some of them, by variable node, in the place of those of `gradients`.
+            given: some of them, by variable node, which replace those of `gradients`.
         """
         if self._looked_up is None:
             told = [target for target in self._targets if set(target.updates) <= set(given)]
@@ -132,7 +132,7 @@ def _changed(applied: Slices, raw: Slices) -> List[Edge]:
 
 
 def _given(found: MetaGraph, recipe: Recipe, targets: Sequence[Target]) -> Dict[Edge, Given]:
-    """What a step has: gradients, and the variables themselves."""
+    """The inputs of a step: gradients, and the variables themselves."""
     given: Dict[Edge, Given] = {}
     for target in targets:
         whole = target.parameter.shape

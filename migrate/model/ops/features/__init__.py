@@ -1,1 +1,1 @@
-"""Ops on features as they come: strings, lookup tables, sparse and ragged tensors, sets."""
+"""Ops on raw features: strings, lookup tables, sparse and ragged tensors, sets."""

@@ -73,7 +73,7 @@ def sets(name: str, parts: str) -> Callable[[Call], Many]:
 
 
 def several(name: str, count: int, parts: str) -> Callable[[Call], Many]:
-    """A function that gives several values of the same arguments."""
+    """A function that returns several values."""
 
     def write(call: Call) -> Many:
         return Many(f"runtime.{name}({', '.join(plain(value) for value in call.args)})", count)

@@ -144,7 +144,7 @@ def _named(call: Call, name: str) -> str:
 
 
 def _text(call: Call, position: int, name: str) -> str:
-    """A text that is an input that must be constant or, of a Static op, an attribute."""
+    """A text: an input, which must be constant, or an attribute in a Static op."""
     if call.node.op.startswith("Static"):
         return repr(call.text(name))
     return repr(bytes(call.constant(position).item()).decode())

@@ -1,4 +1,4 @@
-"""Lookup tables: vocabularies, and what is left over outside of them."""
+"""Lookup tables: vocabularies, and the words outside of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Neural networks: activations, normalisation, losses.
 
-A layer that is recognised as a whole becomes a module of torch.nn before it comes to its ops.
+A layer that is recognised as a whole becomes a module of torch.nn, without these ops.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def bias_add(call: Call) -> str:
 
 def softplus(call: Call) -> str:
     """`F.softplus(x)`"""
-    # torch goes over to x itself at 20, where a float64 is not exact yet
+    # from 20 on torch returns x itself, which is not yet exact in float64
     threshold = ", threshold=40" if call.dtype("T") == "float64" else ""
     return f"F.softplus({call[0].tensor}{threshold})"
 

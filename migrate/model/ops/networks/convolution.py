@@ -36,7 +36,7 @@ def pool(kind: str) -> Handler:
 
 
 def moved(name: str) -> Handler:
-    """The handler of what stands around a dilated convolution."""
+    """The handler of the ops around a dilated convolution."""
 
     def write(call: Call) -> str:
         known = call[2].constant
@@ -53,7 +53,7 @@ def _axes(call: Call) -> int:
 
 
 def _window(call: Call) -> str:
-    """Strides, padding, and what is not as usual."""
+    """Strides, padding, and any unusual settings."""
     padding = repr(call.text("padding"))
     if padding == "'EXPLICIT'":
         pairs = call.integer_list("explicit_paddings")

@@ -1,4 +1,4 @@
-"""Images in other sizes, parts of them, and places as channels."""
+"""Images: resizing, cropping, and moving space into channels and back."""
 
 from __future__ import annotations
 
