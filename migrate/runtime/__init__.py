@@ -1,4 +1,5 @@
-"""What an emitted model.py imports: TensorFlow's semantics where torch has no one-liner.
+"""The functions that an emitted model.py imports: TensorFlow's semantics where torch has no
+one-liner.
 
 Needs torch, numpy, pyarrow and, for strings and sparse ids, numba. Each name is imported when it is
 first used.

@@ -51,15 +51,13 @@ class BatchNorm(nn.Module):
         self.register_buffer("running_var", torch.ones(channels, dtype=dtype))
 
     def extra_repr(self) -> str:
-        """What torch prints of it."""
+        """The text that torch prints for it."""
         return f"{self.running_mean.numel()}, eps={self.eps}, momentum={self.momentum}"
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """As large as x, which has the type of the statistics."""
+        """The normalised x, of x's shape; x has the type of the statistics."""
         channels = self.axis % x.dim()
-        x = x.view_as(
-            x
-        )  # what goes back through mean and variance cancels here, before it is added
+        x = x.view_as(x)  # gradients through mean and variance cancel here, before they are added
         mean, variance = (
             self._statistics(x, channels) if self.training and not self.frozen else self._running()
         )
@@ -76,7 +74,7 @@ class BatchNorm(nn.Module):
         return self.running_mean, self.running_var
 
     def _statistics(self, x: torch.Tensor, channels: int) -> tuple:
-        """Those of the batch; the running ones move."""
+        """The mean and variance of the batch; moves the running ones."""
         axes = [axis for axis in range(x.dim()) if axis != channels]
         variance, mean = torch.var_mean(x, axes, correction=0)
         self.move(mean, variance, x.numel() // max(mean.numel(), 1))

@@ -1,7 +1,7 @@
 """TensorFlow's Bucketize: how many boundaries are not above a value.
 
 Boundaries are float32. An int32 or int64 is rounded to float32 before it is compared, a float64 is
-not; NaN is above every boundary. TensorFlow's threads take subnormal numbers for 0.
+not; NaN is above every boundary. TensorFlow's threads flush subnormal numbers to 0.
 Source: std::upper_bound in tensorflow/core/kernels/bucketize_op.cc; ScopedFlushDenormal
 """
 
@@ -38,7 +38,7 @@ def bucketize_each(values: torch.Tensor, boundaries: torch.Tensor) -> torch.Tens
 
 @functools.lru_cache(maxsize=1024)
 def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> numpy.ndarray:
-    """The boundaries in the type of the values; no tensor, which torch.export would make its own.
+    """The boundaries in the type of the values; not a tensor, which torch.export would capture.
 
     A boundary of 0 must have every subnormal number above it: it becomes the greatest number below
     all of them.

@@ -2,7 +2,7 @@
 
 dense     a tensor [rows], [rows, 1] or [rows, k, ...]; of text Strings
 sparse    (indices [values, 2], values [values], dense_shape [2]), as TensorFlow's SparseTensor:
-          value j of row i stands at (i, j), and the longest row gives the width
+          value j of row i is at (i, j), and the longest row determines the width
 constant  one value for all rows, such as a rate
 """
 
@@ -25,15 +25,15 @@ Values = Union[numpy.ndarray, pyarrow.Array]
 def dense(name: str, wanted: Input, values: Values) -> Any:
     """The input `name` of one batch.
 
-    A column [rows] is given to an input of one dimension more as [rows, 1], flat lists to one of
-    several in its order, see `semisync.common.shapes.fitted`.
+    A column [rows] becomes [rows, 1] for an input with one more dimension, flat lists are reshaped
+    for one with several more, see `semisync.common.shapes.fitted`.
 
     Args:
         values: [rows] or [rows, k, ...] numbers; of text an Arrow array, or one of fixed-size
             lists.
 
     Raises:
-        BadInput: the shape is another than the input's.
+        BadInput: the shape differs from the input's.
     """
     if isinstance(values, pyarrow.Array):
         size: Tuple[int, ...] = (len(values),)
@@ -60,7 +60,7 @@ def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> 
         lengths: int64 [rows], how many each row has.
 
     Raises:
-        BadInput: the input has another number of dimensions than two.
+        BadInput: the input does not have two dimensions.
     """
     if wanted.shape is not None and len(wanted.shape) != 2:
         raise BadInput(

@@ -20,7 +20,7 @@ Method = Callable[[Any, Mapping[str, Any]], Any]
 
 
 def on_the_cpu(method: Method) -> Method:
-    """A method of a module that takes its inputs to the CPU, and makes new tensors there, too."""
+    """A method of a module that moves its inputs to the CPU, and makes new tensors there, too."""
 
     @functools.wraps(method)
     def run(self: nn.Module, given: Mapping[str, Any]) -> Any:
@@ -30,8 +30,8 @@ def on_the_cpu(method: Method) -> Method:
 
 
 def where_the_weights_are(method: Method) -> Method:
-    """A method of a module whose inputs are brought to the device of its weights, and which makes
-    new tensors there. Where all weights are on the CPU: to the device of any input."""
+    """A method of a module that moves its inputs to the device of its weights, and makes new
+    tensors there. If all weights are on the CPU: to the device of any input."""
 
     @functools.wraps(method)
     def run(self: nn.Module, given: Mapping[str, Any]) -> Any:
@@ -45,7 +45,7 @@ def where_the_weights_are(method: Method) -> Method:
 
 
 def _devices(given: Mapping[str, Any]) -> List[torch.device]:
-    """Those that the tensors are on, in their order."""
+    """The devices of the tensors, in their order."""
     return list(dict.fromkeys(one.device for one in _tensors(given)))
 
 
@@ -56,9 +56,9 @@ def _run(
     devices: List[torch.device],
     device: torch.device,
 ) -> Any:
-    """Runs the method on `device`, with what is given from its own devices."""
+    """Runs the method on `device`, moving the inputs there from their own devices."""
     there = all(one == device for one in devices)
-    # torch.compile does not follow the question, and keeps to the devices of what is given.
+    # torch.compile cannot trace this check, and keeps the devices of the inputs.
     if there and (torch.compiler.is_compiling() or torch.get_default_device() == device):
         return method(self, given)
     with device:
@@ -78,7 +78,7 @@ def _moved(value: Any, device: torch.device) -> Any:
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """Those of a value, or of a mapping, tuple, list or dataclass of some."""
+    """The tensors in a value, or in a mapping, tuple, list or dataclass of values."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Calls of TorchRec's collections with what TensorFlow's look-ups are given."""
+"""Calls of TorchRec's collections with the inputs of TensorFlow's look-ups."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Bags:
         ids: int64 [n].
         bounds: int64 [bags + 1]; bag k has the ids from bounds[k] up to bounds[k + 1].
         weights: float [n]; None: 1 each.
-        empty: bool [bags]: the bags whose only id stands for none, and whose result is 0; None:
-            there are none.
-        places: int64 [n]: of `distinct` ids, where each of them stands in `ids`.
+        empty: bool [bags]: the bags whose only id is a placeholder for none, and whose result is 0;
+            None: there are none.
+        places: int64 [n], after `distinct`: the position in `ids` of each original id.
     """
 
     ids: torch.Tensor
@@ -56,7 +56,7 @@ class Bags:
         return self._sums(self.weights.unsqueeze(1))
 
     def norms(self) -> torch.Tensor:
-        """What sqrtn divides by, as `sizes`: the root of the sum of the squares of the weights."""
+        """The divisor of sqrtn, as `sizes`: the root of the sum of the squares of the weights."""
         if self.weights is None:
             return self.sizes().sqrt()
         return self._sums(self.weights.square().unsqueeze(1)).sqrt()
@@ -69,9 +69,9 @@ class Bags:
 
 
 def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tensor] = None) -> Bags:
-    """What SparseSegmentSum and its like are given.
+    """The inputs of SparseSegmentSum and its like as bags.
 
-    There are as many bags as the last segment says.
+    The last segment determines the number of bags.
 
     Args:
         segments: [n], ascending.
@@ -83,12 +83,11 @@ def bags(ids: torch.Tensor, segments: torch.Tensor, weights: Optional[torch.Tens
 def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str, torch.Tensor]:
     """The rows of each feature's ids, of any shape: float [*shape of the ids, dim].
 
-    Else all ids of a feature are one jagged row, so that features need not have as many ids as each
-    other.
+    In a sharded collection all ids of a feature are one jagged row, so that features may have
+    different numbers of ids.
 
     Args:
-        collection: an EmbeddingCollection; of one that is not sharded the tables themselves are
-            called.
+        collection: an EmbeddingCollection; if it is not sharded its tables are called directly.
     """
     if type(collection) is EmbeddingCollection:
         return _rows_one_by_one(collection, ids)
@@ -105,8 +104,7 @@ def look_up_bags(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str, 
     """The pooled rows of each feature's bags: float [bags, dim]; 0 for a bag without ids.
 
     Args:
-        collection: an EmbeddingBagCollection; of one that is not sharded the tables themselves
-            are called.
+        collection: an EmbeddingBagCollection; if it is not sharded its tables are called directly.
     """
     if type(collection) is EmbeddingBagCollection:
         found = _bags_one_by_one(collection, given)
@@ -119,7 +117,7 @@ def _rows_one_by_one(
     collection: EmbeddingCollection, ids: Mapping[str, torch.Tensor]
 ) -> Dict[str, torch.Tensor]:
     """`look_up` of a collection that is not sharded, by its own tables: a KeyedJaggedTensor costs
-    as much as the look-ups, on a CPU, and holds the number of ids fast in an exported program."""
+    as much as the look-ups, on a CPU, and fixes the number of ids in an exported program."""
     configs = collection.embedding_configs()
     tables = {name: config for config in configs for name in config.feature_names}
     return {
@@ -142,7 +140,7 @@ def _bags_one_by_one(
 
 
 def _called(config: Any, tables: nn.ModuleDict, ids: torch.Tensor, *more: Any) -> torch.Tensor:
-    """What a table gives for ids.
+    """The result of a table for ids.
 
     Raises:
         BadInput: an id is no row of the table.
@@ -155,7 +153,7 @@ def _called(config: Any, tables: nn.ModuleDict, ids: torch.Tensor, *more: Any) -
 
 
 def _bags_together(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str, torch.Tensor]:
-    """`look_up_bags` of a sharded collection, whose features have as many bags as each other."""
+    """`look_up_bags` of a sharded collection, whose features have the same number of bags."""
     lengths = {name: one.lengths() for name, one in given.items()}
     most = max(map(len, lengths.values()), default=0)
     weighted = any(one.weights is not None for one in given.values())
@@ -182,5 +180,5 @@ def _weights(one: Bags) -> torch.Tensor:
 
 
 def _dim(collection: nn.Module) -> int:
-    dim: Any = collection._embedding_dim  # of a sharded one, whose parameters may be elsewhere
+    dim: Any = collection._embedding_dim  # parameters of a sharded one may be elsewhere
     return int(dim)

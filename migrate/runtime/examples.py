@@ -1,13 +1,13 @@
 """TensorFlow's ParseExample and ParseExampleV2: serialized tf.train.Example to tensors.
 
-A feature is asked for as one of these, by its name:
+A feature is requested as one of these, by its name:
 
     sparse  any number of values per Example: a SparseTensor [examples, most values]
     dense   a fixed number, its default where an Example lacks it; or, if the first length of its
             shape is unknown, any number, filled up with the default
     ragged  any number of values: values and row splits
 
-Its values are strings (Strings), float32 or int64. Features that are not asked for are skipped.
+Its values are strings (Strings), float32 or int64. Features that are not requested are skipped.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Feature:
 
     Args:
         data: all bytes.
-        read: as `feature_lists.values` gives it.
+        read: an item of `feature_lists.values`.
 
     Attributes:
         counts: int64 [examples], how many values there are, 0 where it is missing.
@@ -128,7 +128,7 @@ class _Feature:
         return self._values(), torch.from_numpy(ends).to(splits)
 
     def dense(self, default: Column, shape: Sequence[Optional[int]]) -> Column:
-        """The values in this shape behind the batch's."""
+        """The values, in the shape [batch, *shape]."""
         lengths = [-1 if length is None else int(length) for length in shape]
         inner = math.prod(lengths[1:]) if lengths[:1] == [-1] else math.prod(lengths)
         if lengths[:1] == [-1]:

@@ -1,4 +1,4 @@
-"""What a model keeps beside its source: large constants and vocabularies.
+"""The files of a model beside its source: large constants and vocabularies.
 
 constants.npz    arrays by name; strings as NAME.data (bytes), NAME.offsets and NAME.shape
 assets/          text files
@@ -19,7 +19,7 @@ CONSTANTS, ASSETS = "constants.npz", "assets"
 
 
 class Files:
-    """Those of one model, in the directory of its source."""
+    """The files of one model, in the directory of its source."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -46,7 +46,7 @@ class Files:
 
 
 class InMemory(Files):
-    """Those of a model that is not written: its constants as they are, files where they stand."""
+    """The files of a model that is not written: its constants in memory, text files in place."""
 
     def __init__(self, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]) -> None:
         self._constants, self._assets = constants, assets
@@ -73,7 +73,8 @@ def has_text(directory: str) -> bool:
 
 
 def read_arrays(directory: str) -> Dict[str, numpy.ndarray]:
-    """The arrays in a directory, text as `arrays_of` has it; whatever numpy raises of damage."""
+    """The arrays in a directory, text in the form of `arrays_of`; raises numpy's errors on
+    damage."""
     path = os.path.join(directory, CONSTANTS)
     if not os.path.exists(path):
         return {}
@@ -82,7 +83,7 @@ def read_arrays(directory: str) -> Dict[str, numpy.ndarray]:
 
 
 def arrays_of(constants: Mapping[str, numpy.ndarray]) -> Dict[str, numpy.ndarray]:
-    """Constants as the arrays that a file takes."""
+    """Constants as the arrays to write."""
     from migrate.runtime.strings import Strings
 
     arrays: Dict[str, numpy.ndarray] = {}
@@ -100,7 +101,7 @@ def arrays_of(constants: Mapping[str, numpy.ndarray]) -> Dict[str, numpy.ndarray
 def write_files(
     directory: str, constants: Mapping[str, numpy.ndarray], assets: Mapping[str, str]
 ) -> None:
-    """Writes what `Files` reads."""
+    """Writes the files that `Files` reads."""
     arrays = arrays_of(constants)
     if arrays:
         numpy.savez_compressed(os.path.join(directory, CONSTANTS), **arrays)  # type: ignore[arg-type]

@@ -56,7 +56,7 @@ def string_to_hash_bucket_strong(
 
 
 def integers_to_hash_bucket(values: torch.Tensor, num_buckets: int) -> torch.Tensor:
-    """string_to_hash_bucket_fast(as_string(values), num_buckets), without the strings between."""
+    """string_to_hash_bucket_fast(as_string(values), num_buckets), without making the strings."""
     if values.is_floating_point() or values.is_complex() or values.dtype == torch.bool:
         raise UsageError(f"integers were expected, not {values.dtype}")
     buckets = decimal.buckets(_flat(values.to(torch.int64)), _count(num_buckets))

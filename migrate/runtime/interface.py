@@ -1,4 +1,4 @@
-"""What model.py lists of itself: what it takes, and what its tensors are in TensorFlow."""
+"""The tables in model.py: its inputs, and its tensors' names in TensorFlow."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class Variable(NamedTuple):
     """A TensorFlow variable.
 
     Attributes:
-        axes: their order in the module, where it is another.
-        rows: those of a part of a partitioned variable, first and after the last.
+        axes: their order in the module, if it differs.
+        rows: the row range of a part of a partitioned variable, [first, last + 1).
     """
 
     name: str
@@ -21,7 +21,7 @@ class Variable(NamedTuple):
 
 
 class Input(NamedTuple):
-    """What a module takes under one name: an entry of INPUTS in its model.py.
+    """An input of a module: an entry of INPUTS in its model.py.
 
     Attributes:
         dtype: TensorFlow's name for it, "string" for text; None: not known.
@@ -45,7 +45,7 @@ class Input(NamedTuple):
 
     @property
     def own_names(self) -> Tuple[str, ...]:
-        """What TensorFlow's graph calls it."""
+        """Its names in TensorFlow's graph."""
         first, number = self.tensors[0].rpartition(":")[::2]
         if self.sparse:
             return (first[: -len("/indices")] if first.endswith("/indices") else first,)
@@ -56,8 +56,8 @@ def by_name(inputs: Mapping[str, Any], wanted: Mapping[str, Input]) -> Dict[str,
     """`inputs` by the names in `wanted`; they may also have the names of the graph.
 
     Raises:
-        UsageError: one without a default is missing, or an optional one is and nothing reads some
-            key, which may be meant for it; or one has another number of rows than the model takes.
+        UsageError: one without a default is missing; or an optional one is, and there is an unknown
+            key that may be meant for it; or one has a number of rows that the model does not take.
     """
     found: Dict[str, Any] = {}
     unread = set(inputs)

@@ -18,13 +18,13 @@ def load(module: torch.nn.Module, directory: str, variables: Mapping[str, Variab
     """`module` with its weights, ready to score.
 
     Args:
-        variables: what each parameter and buffer is in TensorFlow.
+        variables: the TensorFlow variable of each parameter and buffer.
 
     Raises:
-        BadInput: the directory does not have one of them, or of another shape.
+        BadInput: the directory lacks one of them, or has it in another shape.
     """
     score_by_onednn(module)
-    if not variables:  # of a frozen graph, which has no manifest
+    if not variables:  # a frozen graph has no manifest
         return module.eval()
     manifest = read_manifest(directory)
     written = {entry.source: entry for entry in manifest.tensors if _whole(entry)}

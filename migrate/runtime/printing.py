@@ -35,7 +35,7 @@ def as_string(
 
     Args:
         precision: digits after the point, -1: 6.
-        width: at least so many bytes, filled by `fill`: "" or " " on the left, "0" after the
+        width: the least number of bytes, filled by `fill`: "" or " " on the left, "0" after the
             sign, "-" with blanks on the right, "+" on the left with a sign.
     """
     if fill not in _FLAGS:
@@ -56,7 +56,7 @@ def as_string(
     if not floating:
         raise UsageError(f"integers, floats or bools were expected, not {values.dtype}")
     floats = flat.to(torch.float64).contiguous().numpy()
-    if values.dtype == torch.float32:  # TensorFlow's threads take subnormal numbers for 0
+    if values.dtype == torch.float32:  # TensorFlow's threads flush subnormal numbers to 0
         floats = floats * (abs(floats) >= torch.finfo(torch.float32).tiny)
     digits = 6 if precision < 0 else precision
     fixed = not scientific and not shortest and fill != "#" and digits <= fixed_point.MOST_DIGITS

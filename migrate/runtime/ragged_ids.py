@@ -1,5 +1,5 @@
-"""The ids of a SparseTensor, or of a dense feature, as bags; compiled, which a model of one id per
-row does without."""
+"""The ids of a SparseTensor, or of a dense feature, as bags. It needs numba, which a model of one
+id per row does not import."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def sparse_bags(
     positive: bool = False,
     default: Optional[int] = None,
 ) -> Bags:
-    """What safe_embedding_lookup_sparse makes of a SparseTensor of ids: a bag for each place on all
-    its axes but the last.
+    """The bags of safe_embedding_lookup_sparse for a SparseTensor of ids: one per index of all axes
+    but the last.
 
     Negative ids are left out. A bag without ids has the id 0, of weight 1, as in TensorFlow, which
     gives that row a gradient of 0; the result of the bag is 0.
@@ -33,10 +33,10 @@ def sparse_bags(
     Args:
         weights: one per id.
         positive: whether ids without a positive weight are left out.
-        default: the id of a bag without ids, whose result is its row then.
+        default: the id of a bag without ids, whose result is then that id's row.
 
     Raises:
-        BadInput: an index outside of the shape, or not as many weights as ids.
+        BadInput: an index is outside of the shape, or there are not as many weights as ids.
     """
     sizes = integers(shape)[:-1]
     rows = indices[:, 0] if len(sizes) == 1 else places_of(indices[:, :-1], sizes)
@@ -51,7 +51,7 @@ def sparse_bags(
     left_out = (ids < 0) | ~(weights > 0) if positive else ids < 0
     places = torch.arange(len(ids), device=ids.device).masked_fill(left_out, -1)
     kept, bounds, empty = _filled(rows, places, sizes, shape)
-    kept[bounds[:-1][empty]] = len(ids)  # what stands for none
+    kept[bounds[:-1][empty]] = len(ids)  # the placeholder for none
     whole = functional.pad(ids.long(), (0, 1), value=default or 0)[kept]
     of_whole = functional.pad(weights.float(), (0, 1), value=1.0)[kept]
     return Bags(whole, bounds, of_whole, empty if default is None else None)
@@ -64,11 +64,11 @@ def present_bags(
     positive: bool = False,
     default: Optional[int] = None,
 ) -> Bags:
-    """The same of a dense feature.
+    """The same for a dense feature.
 
     Args:
-        ids: of the values that are there, one row after the other.
-        there: bool [rows, values]: where they are; None: everywhere, ids being of that shape.
+        ids: of the present values, one row after the other.
+        there: bool [rows, values]: which are present; None: all, and ids have that shape.
     """
     if there is None:
         there = torch.ones_like(ids, dtype=torch.bool)
@@ -78,7 +78,7 @@ def present_bags(
 def _filled(
     rows: torch.Tensor, values: torch.Tensor, sizes: List[int], shape: Any
 ) -> Iterator[torch.Tensor]:
-    """The non-negative values of each row, or one 0; where rows start; which rows have none."""
+    """The non-negative values of each row, or one 0; the starts of rows; which rows have none."""
     arrays = (one.reshape(-1).long().cpu().contiguous().numpy() for one in (rows, values))
     *found, inside = compiled.filled(*arrays, math.prod(sizes))
     if not inside:

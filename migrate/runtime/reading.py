@@ -1,11 +1,11 @@
 """Text as numbers, as TensorFlow 1.15's StringToNumber reads it.
 
 A compiled loop reads most numbers. Python reads those of more than 15 digits or a large exponent,
-one at a time. All are rounded once, to the type that is asked for. TensorFlow takes float32 numbers
-below the smallest normal one for 0.
+one at a time. All are rounded once, to the requested type. TensorFlow flushes float32 numbers below
+the smallest normal one to 0.
 
-Two things are read that TensorFlow 1.15 refuses and 2.x reads: "infinity", and floating-point
-numbers of 32 bytes or more. Hexadecimal numbers, which both read, are refused.
+As in TensorFlow 2.x, but not 1.15, "infinity" is read, and floating-point numbers of 32 bytes or
+more. Hexadecimal numbers, which both read, are refused.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def string_to_number(
     """TensorFlow's StringToNumber to int32, int64, float32 or float64.
 
     Args:
-        where: what is read, for errors.
+        where: the source of the text, for errors.
 
     Raises:
-        BadInput: a string is no such number; the message has the first.
+        BadInput: a string is not a number of that type; the message has the first.
     """
     if dtype in _MOST:
         numbers, valid = number_text.integers(strings.data, strings.offsets, _MOST[dtype])
@@ -61,8 +61,8 @@ def _read_hard(strings: Strings, hard: numpy.ndarray, numbers: numpy.ndarray) ->
 def _single(strings: Strings, numbers: numpy.ndarray) -> numpy.ndarray:
     """The numbers rounded to float32 from the text, not twice.
 
-    A float64 in the middle of two float32 may be a rounded number itself, and then lies a little to
-    one side of it.
+    A float64 halfway between two float32 may itself be rounded from a number slightly to one side,
+    which decides the float32.
     """
     middle = numbers.view(numpy.uint64) & numpy.uint64(0x1FFFFFFF) == 0x10000000
     for place in numpy.flatnonzero(middle & numpy.isfinite(numbers)).tolist():

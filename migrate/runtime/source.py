@@ -1,4 +1,4 @@
-"""The model.py of a directory, as the Python module that it is."""
+"""The model.py of a directory, loaded as a Python module."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ SOURCE = "model.py"
 
 
 def read_source(directory: str) -> ModuleType:
-    """What `semisync convert --model` wrote into `directory`: its tables in capitals, and `load`.
+    """The model.py that `semisync convert --model` wrote into `directory`: INPUTS and the other
+    tables, and `load`.
 
     Each call runs it anew, outside sys.modules, so that several models can be loaded.
 
     Raises:
-        BadInput: there is none, or one without these; whatever the file itself raises.
+        BadInput: there is none, or it lacks these; besides, any error of the file itself.
     """
     path = os.path.join(directory, SOURCE)
     if not os.path.isfile(path):
@@ -33,7 +34,7 @@ def read_source(directory: str) -> ModuleType:
 
 
 def run_source(text: bytes, path: str) -> ModuleType:
-    """The module of a text: not by an import, whose bytecode is taken for that of a file changed in
+    """The module of a text; not by an import, which would use stale bytecode for a file changed in
     the same second."""
     module = ModuleType("model")
     module.__file__ = path

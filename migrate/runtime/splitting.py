@@ -40,7 +40,7 @@ def string_split_v2(strings: Strings, sep: Text = "", maxsplit: int = -1) -> Spa
     """StringSplitV2: indices int64 [n, 2], the parts [n], dense_shape int64 [2].
 
     Args:
-        maxsplit: split so often at most; -1: everywhere.
+        maxsplit: the largest number of splits; -1: all.
     """
     at = _bytes_of(sep)
     if maxsplit == 0:
@@ -62,7 +62,7 @@ def _bytes_of(text: Text) -> numpy.ndarray:
 def _sparse(
     strings: Strings, starts: numpy.ndarray, ends: numpy.ndarray, counts: numpy.ndarray
 ) -> Sparse:
-    """The SparseTensor whose row i has counts[i] of the parts."""
+    """The SparseTensor whose row i holds counts[i] of the parts."""
     if strings.ndim != 1:
         raise BadInput(f"strings to split have one axis, not shape {list(strings.shape)}")
     rows = numpy.repeat(numpy.arange(len(counts)), counts)

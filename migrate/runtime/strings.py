@@ -1,10 +1,10 @@
 """A tensor of strings.
 
 A string is any bytes, as in TensorFlow. All strings lie one after the other in `data`; string i of
-the flattened tensor is data[offsets[i]:offsets[i + 1]]. No Python object stands for a string.
+the flattened tensor is data[offsets[i]:offsets[i + 1]]. There is no Python object per string.
 
-Whatever moves strings about (slicing, tiling, choosing, joining along an axis) does so with a NumPy
-array of their positions, and then takes the strings at these positions.
+Operations that move strings (slicing, tiling, choosing, joining along an axis) apply to a NumPy
+array of their positions, and then take the strings at these positions.
 """
 
 from __future__ import annotations

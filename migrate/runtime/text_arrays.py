@@ -1,6 +1,6 @@
-"""The bytes of whatever holds text: Arrow and NumPy arrays, nested lists.
+"""The bytes of any container of text: Arrow and NumPy arrays, nested lists.
 
-Text is encoded as UTF-8. Null is the empty string, as TensorFlow's own readers have it.
+Text is encoded as UTF-8. Null is the empty string, as in TensorFlow's own readers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def bytes_of(values: Any) -> Tuple[Array, Array, Shape]:
     Arrow's buffers are shared, not copied.
 
     Raises:
-        BadInput, UsageError: what is not text.
+        BadInput, UsageError: the values are not text.
     """
     if isinstance(values, _ARROW):
         return (*_of_arrow(values), (len(values),))
@@ -75,7 +75,7 @@ def _of_arrow(array: Union[pyarrow.Array, pyarrow.ChunkedArray]) -> Tuple[Array,
         raise UsageError(f"strings were expected, not Arrow's {array.type}")
     array = array.cast(pyarrow.large_binary())
     if array.null_count:
-        array = array.fill_null(b"")  # its buffers hold no bytes for a null now
+        array = array.fill_null(b"")  # now its buffers hold no bytes for a null
     if not len(array):
         return numpy.empty(0, numpy.uint8), numpy.zeros(1, numpy.int64)
     _, offsets, data = array.buffers()

@@ -64,11 +64,11 @@ def one_hot(
     dtype: torch.dtype = torch.float32,
     axis: int = -1,
 ) -> Tensor:
-    """`on` at the index that x gives, on a new axis of size `depth`, and else `off`; `off`
-    everywhere for an index that is out of range.
+    """`on` at the index in x, on a new axis of size `depth`, and `off` elsewhere; only `off` for an
+    index that is out of range.
 
     Args:
-        dtype: of `on` and `off` that are numbers.
+        dtype: of `on` and `off`, if they are numbers.
     """
     axis = axis + x.ndim + 1 if axis < 0 else axis
     places = torch.arange(depth, device=x.device).reshape(beside(depth, x.ndim + 1, axis))
@@ -81,7 +81,8 @@ def one_hot(
 
 
 def band_part(x: Tensor, below: int, above: int) -> Tensor:
-    """Matrices with 0 outside a band of so many lower and upper diagonals; negative: all."""
+    """Matrices with 0 outside a band of `below` lower and `above` upper diagonals; negative:
+    all."""
     x = x.tril(above) if above >= 0 else x
     return x.triu(-below) if below >= 0 else x
 

@@ -1,4 +1,4 @@
-"""Axes and sizes as TensorFlow's ops are given them: numbers, tuples, or tensors."""
+"""Axes and sizes as TensorFlow's ops take them: numbers, tuples, or tensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def integers(values: Any) -> List[int]:
 
 
 def axes(values: Any, rank: int) -> List[int]:
-    """Those of a tensor of that rank, counted from the front, each once."""
+    """The axes of a tensor of that rank, counted from the front, each once."""
     found = integers(values)
     return list(dict.fromkeys(axis + rank if axis < 0 else axis for axis in found))
 

@@ -1,9 +1,9 @@
-"""Convolutions and pools over images as TensorFlow lays them out.
+"""Convolutions and pools over images in TensorFlow's layout.
 
 x        [batch, height, width, channels]; with channels=1, [batch, channels, height, width]
 kernel   [height, width, in, out]
-3d       what ends so has a depth before the height
-padding  "VALID": none. "SAME": as much as makes the output ceil(size / stride) large, an odd one
+3d       functions with this suffix have a depth before the height
+padding  "VALID": none. "SAME": enough to make the output ceil(size / stride) large, an odd one
          more at the end, which torch's "same" does not do with strides. Or (top, bottom, left,
          right)
 """
@@ -36,7 +36,7 @@ def conv2d(
     dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
-    """The convolution of x; of groups of its channels, where the kernel has fewer inputs."""
+    """The convolution of x; of groups of its channels, if the kernel has fewer inputs."""
     image, dilation = _channels_first(x, channels), dilation or (1,) * len(strides)
     groups = image.shape[1] // kernel.shape[-2]
     padded = _padded(image, kernel.shape[:-2], strides, padding, dilation)
@@ -73,7 +73,7 @@ def conv2d_transpose(
     dilation: Places = (),
     channels: int = 3,
 ) -> Tensor:
-    """What a convolution of an image of shape `size` passes back to the image.
+    """The gradient of an image of shape `size` in a convolution.
 
     Args:
         kernel: [height, width, out, in].
@@ -111,7 +111,7 @@ def avg_pool2d(
     padding: Padding = "VALID",
     channels: int = 3,
 ) -> Tensor:
-    """The mean of each window, of what of it lies in the image."""
+    """The mean of each window's part within the image."""
     image = _channels_first(x, channels)
     mean, dilation = _MEANS[len(window)], (1,) * len(window)
     padded = _padded(image, window, strides, padding, dilation)
@@ -123,13 +123,13 @@ def avg_pool2d(
     return _as_given(sums / counts, channels)
 
 
-# The axes of the strides and windows say which of the two it is.
+# The number of strides and window sizes decides between the two.
 conv3d, conv3d_transpose = conv2d, conv2d_transpose
 max_pool3d, avg_pool3d = max_pool2d, avg_pool2d
 
 
 def space_to_batch(x: Tensor, block: Sequence[int], paddings: Any) -> Tensor:
-    """Every `block`-th place of an image as an image of its own; x: [batch, *places, ...]."""
+    """Every `block`-th pixel of an image as an image of its own; x: [batch, *spatial, ...]."""
     count = len(block)
     pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
     widths = [0] * 2 * (x.ndim - 1 - count) + [width for pair in reversed(pairs) for width in pair]
@@ -179,7 +179,7 @@ def _padded(
 
 
 def _backwards(widths: Sequence[Pair]) -> List[int]:
-    """Widths as torch takes them: those of the last axis first."""
+    """Padding widths in torch's order: those of the last axis first."""
     return [width for pair in reversed(widths) for width in pair]
 
 

@@ -40,7 +40,7 @@ def gather(x: Any, indices: Tensor, axis: int = 0, batch_dims: int = 0) -> Any:
 
 
 def gather_nd(x: Any, indices: Tensor) -> Any:
-    """The slices of x at `indices`, [..., r], each row of which is a place on the first r axes."""
+    """The slices of x at `indices`, [..., r], each row of which indexes the first r axes."""
     depth = indices.shape[-1]
     places = places_of(indices, x.shape[:depth])
     shape = [*indices.shape[:-1], *x.shape[depth:]]
@@ -55,7 +55,7 @@ def gather_nd(x: Any, indices: Tensor) -> Any:
 
 
 def scatter_nd(indices: Tensor, updates: Tensor, shape: Any) -> Tensor:
-    """A tensor of that shape, 0 where no update is placed; updates that meet are added."""
+    """A tensor of that shape, 0 where there is no update; updates of one index are added."""
     zeros = torch.zeros(integers(shape), dtype=updates.dtype, device=updates.device)
     return tensor_scatter_add(zeros, indices, updates)
 
@@ -70,7 +70,7 @@ def tensor_scatter_add(x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
 
 
 def tensor_scatter_update(x: Any, indices: Tensor, updates: Any) -> Any:
-    """x with updates in the place of what is at `indices`; of two for one place the last."""
+    """x with its values at `indices` replaced by updates; of two for one index the last counts."""
     depth = indices.shape[-1]
     places = places_of(indices, x.shape[:depth]).reshape(-1)
     rest, rows = math.prod(x.shape[depth:]), math.prod(x.shape[:depth])
@@ -105,7 +105,7 @@ def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
 
 
 def places_of(indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """Places, [..., axes], as numbers of the flattened tensor; too large where one is outside."""
+    """Indices, [..., axes], as positions in the flattened tensor; too large if one is outside."""
     places = indices.new_zeros(indices.shape[:-1], dtype=torch.int64)
     for axis, size in enumerate(shape):
         place = indices[..., axis]
@@ -121,15 +121,15 @@ def places_of(indices: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _last(places: Tensor, size: int) -> Tensor:
-    """For each place, `size` + the number of the last row for it, or the place itself."""
+    """For each position, `size` + the number of the last row for it, or the position itself."""
     rows = torch.arange(places.numel(), device=places.device) + size
     return torch.arange(size, device=places.device).scatter_reduce(0, places, rows, "amax")
 
 
 def accidental_hits(classes: Tensor, sampled: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
     """Where a sampled class is one of the row's own, [rows, n]: rows int32, columns int64, and a
-    weight that takes it out of a softmax, the lowest float32. Of a class that was sampled several
-    times TensorFlow sees the last one alone."""
+    weight that removes it from a softmax, the lowest float32. If a class was sampled several times,
+    TensorFlow finds only the last one."""
     places = torch.arange(len(sampled), device=sampled.device)
     _, codes = sampled.unique(return_inverse=True)
     last = torch.zeros_like(places).scatter_reduce(0, codes, places, "amax")[codes]

@@ -1,4 +1,4 @@
-"""Images in other sizes, and parts of them. x: [batch, height, width, channels].
+"""Resizing and cropping of images. x: [batch, height, width, channels].
 
 Source: tensorflow/core/kernels/image
 """
@@ -17,7 +17,7 @@ from semisync.common.errors import BadInput
 def resize_bilinear(
     x: Tensor, size: Any, align_corners: bool = False, half_pixels: bool = False
 ) -> Tensor:
-    """x in another size, each value between the four next to it; float32."""
+    """x resized, each value interpolated between its four neighbours; float32."""
     x = x.float()
     for axis, length in zip((1, 2), _sizes(size)):
         if length == x.shape[axis] and not align_corners:
@@ -30,7 +30,7 @@ def resize_bilinear(
 def resize_nearest(
     x: Tensor, size: Any, align_corners: bool = False, half_pixels: bool = False
 ) -> Tensor:
-    """x in another size, each value the one next to it."""
+    """x resized, each value that of its nearest neighbour."""
     for axis, length in zip((1, 2), _sizes(size)):
         place = torch.arange(length, dtype=torch.float32)
         place = (place + 0.5 if half_pixels else place) * _scale(
@@ -42,7 +42,7 @@ def resize_nearest(
 
 
 def resize_area(x: Tensor, size: Any) -> Tensor:
-    """x in another size, each value the mean of the area that it comes from; float32."""
+    """x resized, each value the mean of the area that it covers; float32."""
     x = x.float()
     for axis, length in zip((1, 2), _sizes(size)):
         scale = _scale(x.shape[axis], length, False)
@@ -62,7 +62,7 @@ def crop_and_resize(
     outside of the image.
 
     Args:
-        images: which one each box is of.
+        images: the image of each box.
     """
     if ((images < 0) | (images >= len(x))).any():
         raise BadInput(f"a box is of an image outside of 0 to {len(x) - 1}")
@@ -90,7 +90,7 @@ def crop_and_resize(
 
 
 def depth_to_space(x: Tensor, block: int) -> Tensor:
-    """Channels as places: [batch, block height, block width, channels / block^2]."""
+    """Channels moved into space: [batch, block height, block width, channels / block^2]."""
     batch, height, width, channels = x.shape
     whole = x.reshape(batch, height, width, block, block, channels // block**2)
     return whole.permute(0, 1, 3, 2, 4, 5).reshape(batch, height * block, width * block, -1)
@@ -113,20 +113,20 @@ def _sizes(size: Any) -> Tuple[int, int]:
 
 
 def _scale(size: int, length: int, align_corners: bool) -> Tensor:
-    """How many places one of the new ones stands for."""
+    """How many old pixels one new pixel covers."""
     over = (size - 1, length - 1) if align_corners and length > 1 else (size, length)
     return torch.tensor(over[0], dtype=torch.float32) / over[1]
 
 
 def _places(size: int, length: int, align_corners: bool, half_pixels: bool) -> Tensor:
-    """Where in the old image the new places lie."""
+    """The positions of the new pixels in the old image."""
     place = torch.arange(length, dtype=torch.float32)
     scale = _scale(size, length, align_corners)
     return (place + 0.5) * scale - 0.5 if half_pixels else place * scale
 
 
 def _between(x: Tensor, place: Tensor, axis: int) -> Tensor:
-    """The values at places along an axis, on the line from one value to the next."""
+    """The values at positions along an axis, linearly interpolated."""
     place = place.to(x.device)
     below = place.floor()
     share = (place - below).reshape([-1 if axis == one else 1 for one in range(x.ndim)])
@@ -137,7 +137,7 @@ def _between(x: Tensor, place: Tensor, axis: int) -> Tensor:
 
 
 def _of_boxes(first: Tensor, last: Tensor, size: int, length: int) -> Tensor:
-    """Where the places of each box lie, [boxes, length]."""
+    """The positions of each box's pixels, [boxes, length]."""
     if length == 1:
         return (0.5 * (first + last) * (size - 1)).unsqueeze(1)
     scale = (last - first) * (size - 1) / (length - 1)

@@ -1,6 +1,6 @@
-"""What TensorArrays and TensorLists do, on Python lists of tensors or Strings.
+"""The ops of TensorArrays and TensorLists, on Python lists of tensors or Strings.
 
-A function gives a new list and leaves the one that it was given. None is a place that has not been
+A function returns a new list and does not change its argument. None is an element that has not been
 written.
 """
 
@@ -19,14 +19,14 @@ Items = List[Any]
 
 
 def read_list(items: Items, index: int) -> Any:
-    """The value at a place."""
+    """The value at an index."""
     if not 0 <= index < len(items):
         raise BadInput(f"value {index} of a list of {len(items)} was asked for")
     return _written(items, index)
 
 
 def write_list(items: Items, index: int, value: Any) -> Items:
-    """With a value at a place; longer, where the place is behind the end."""
+    """With a value at an index; longer, if the index is behind the end."""
     if index < 0:
         raise BadInput(f"a value was to be written to place {index} of a list")
     items = resize_list(items, max(len(items), index + 1))
@@ -35,7 +35,7 @@ def write_list(items: Items, index: int, value: Any) -> Items:
 
 
 def resize_list(items: Items, count: int) -> Items:
-    """With `count` places."""
+    """With `count` elements."""
     return [*items[:count], *[None] * (count - len(items))]
 
 
@@ -45,7 +45,7 @@ def gather_list(
     shape: Optional[Sequence[int]] = None,
     dtype: Optional[torch.dtype] = None,
 ) -> Any:
-    """The values at some places, stacked; shape and dtype are for an empty result."""
+    """The values at some indices, stacked; shape and dtype are for an empty result."""
     return stack_list([read_list(items, index) for index in indices], shape, dtype)
 
 
@@ -62,7 +62,7 @@ def stack_list(
 
 
 def scatter_list(items: Items, indices: Sequence[int], values: Any) -> Items:
-    """With the rows of `values` at some places."""
+    """With the rows of `values` at some indices."""
     items = list(items)
     for index, value in zip(indices, unbind(values, 0)):
         items = write_list(items, index, value)
@@ -80,12 +80,12 @@ def concat_list(items: Items) -> Tuple[Any, Tensor]:
 
 
 def split_list(values: Any, lengths: Sequence[int]) -> Items:
-    """The rows of `values`, so many in each place."""
+    """The rows of `values`, lengths[i] of them in element i."""
     return list(split(values, lengths, 0))
 
 
 def _written(items: Items, index: int) -> Any:
-    """The value at a place; zeros like the first value that there is, where none was written."""
+    """The value at an index; zeros like the first written value, if none was written there."""
     if items[index] is not None:
         return items[index]
     like = next((item for item in items if item is not None), None)

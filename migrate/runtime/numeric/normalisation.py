@@ -1,4 +1,4 @@
-"""Normalisation, dropout, and losses whose op gives its gradient too."""
+"""Normalisation, dropout, and losses whose op returns its gradient too."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def bias_add_channels_first(x: Tensor, bias: Tensor) -> Tensor:
 
 
 def clip_by_norm(x: Tensor, limit: float, axes: List[int]) -> Tensor:
-    """x, scaled down to the limit where its norm along the axes is above it."""
+    """x, scaled down to the limit if its norm along the axes exceeds it."""
     squares = torch.square(x).sum(axes, keepdim=True)
     above_0 = squares > 0
     norm = torch.where(above_0, torch.where(above_0, squares, 1.0).sqrt(), squares)
@@ -38,11 +38,11 @@ def fused_batch_norm(
     """(x normalised and scaled per channel, mean, variance, ...): TensorFlow's FusedBatchNorm.
 
     Args:
-        training: with the mean and the variance of x, and gives these, the variance as an
-            estimate for the population.
+        training: uses the mean and the variance of x, and returns these, the variance with Bessel's
+            correction.
         channels: their axis.
-        outputs: how many; what follows the statistics is what TensorFlow's gradient reads: the
-            mean, the variance as it was used, and nothing.
+        outputs: how many; those after the statistics are the inputs of TensorFlow's gradient: the
+            mean, the variance that was used, and nothing.
     """
     axis = channels % x.ndim
     mean, used = mean.detach(), variance.detach()
@@ -71,7 +71,7 @@ def local_response_norm(x: Tensor, radius: int, bias: float, alpha: float, beta:
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tuple[Tensor, Tensor]:
     """(loss per row, its gradient of the logits).
 
-    The gradient is softmax(logits) - labels, as TensorFlow's, even of labels that do not add up to
+    The gradient is softmax(logits) - labels, as TensorFlow's, even if the labels do not add up to
     1.
 
     Args:
@@ -94,6 +94,6 @@ def sparse_softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tuple[Tensor
 
 
 def dropout_where(x: Tensor, drawn: Tensor, rate: Any, training: bool = True) -> Tensor:
-    """Dropout by values of [0, 1) that have been drawn: dropped where they are below the rate, a
-    number or a tensor."""
+    """Dropout by random values in [0, 1): x is dropped where they are below the rate, a number or a
+    tensor."""
     return torch.where(drawn >= rate, x / (1 - rate), 0.0) if training else x

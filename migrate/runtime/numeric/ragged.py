@@ -1,4 +1,4 @@
-"""Ragged tensors: values, and the splits that say which of them each row has, outermost first.
+"""Ragged tensors: values, and the splits that divide them into rows, outermost first.
 
 splits   [rows + 1]: row k has the values splits[k] ... splits[k + 1] - 1. Values may be Strings.
 Source: tensorflow/core/kernels/ragged_*_op.cc
@@ -20,7 +20,7 @@ from semisync.common.errors import BadInput
 def ragged_range(
     starts: Tensor, limits: Tensor, steps: Tensor, dtype: str = "int64"
 ) -> Tuple[Tensor, Tensor]:
-    """(splits, values) of a range per row; a start, limit or step may be one for all."""
+    """(splits, values) of a range per row; a single start, limit or step applies to all."""
     starts, limits, steps = torch.broadcast_tensors(
         *(value.reshape(-1) for value in (starts, limits, steps))
     )
@@ -64,8 +64,8 @@ def ragged_to_dense(
     """A dense tensor of the rows, `default` where one is shorter than the longest.
 
     Args:
-        shape: sizes to cut or fill to, -1 for what is needed.
-        kinds: what each part is, as TensorFlow names it.
+        shape: sizes to cut or fill to, -1 for the needed size.
+        kinds: TensorFlow's name for the type of each part.
     """
     columns, sizes = _columns(_as_splits(parts, kinds))
     wanted = integers(shape)
@@ -88,7 +88,7 @@ def ragged_to_dense(
 
 
 def _as_splits(parts: Sequence[Tensor], kinds: Sequence[str]) -> List[Tensor]:
-    """Splits of every level, of row numbers too."""
+    """The splits of every level, also if a part has row numbers."""
     count, found = 0, []
     for part, kind in zip(parts, kinds):
         if kind == "FIRST_DIM_SIZE":
@@ -114,7 +114,7 @@ def _columns(splits: Sequence[Tensor]) -> Tuple[List[Tensor], List[int]]:
 
 
 def _places(splits: Tensor) -> Tuple[Tensor, Tensor]:
-    """The row of each value, and its place in the row."""
+    """The row of each value, and its position in the row."""
     counts = splits[1:] - splits[:-1]
     rows = torch.arange(len(counts)).repeat_interleave(counts)
     return rows, torch.arange(len(rows)) - (splits[:-1] - splits[0])[rows]

@@ -1,9 +1,9 @@
-"""Random values for which torch has no function that gives a new tensor, and the classes that a
-loss over many of them samples.
+"""Random values for which torch has no function that returns a new tensor, and the sampled classes
+of a loss over many classes.
 
-Classes are drawn one by one. Where they are to differ, those that were drawn before are drawn again
-until there are enough. A class of probability p is then expected 1 - (1 - p)^draws times; where no
-draw was rejected, p * count times.
+Classes are drawn one by one. If they must be distinct, repeated ones are rejected and drawn again
+until there are enough. The expected count of a class of probability p is then 1 - (1 - p)^draws; if
+no draw was rejected, p * count.
 
 Source: tensorflow/core/kernels/range_sampler.cc
 """
@@ -42,7 +42,7 @@ def log_uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int
 
     def draw(number: int) -> Tensor:
         values = torch.rand(number, dtype=torch.float64, device=classes.device) * log_limit
-        return (values.exp().long() - 1) % limit  # rounding may bring one to the limit
+        return (values.exp().long() - 1) % limit  # rounding may yield the limit itself
 
     def probability(of: Tensor) -> Tensor:
         number = of.double()
@@ -52,7 +52,7 @@ def log_uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int
 
 
 def uniform_candidates(classes: Tensor, count: int, unique: bool, limit: int) -> Sampled:
-    """As `log_uniform_candidates`, where each class is as likely."""
+    """As `log_uniform_candidates`, with equally likely classes."""
 
     def draw(number: int) -> Tensor:
         return torch.randint(limit, (number,), device=classes.device)

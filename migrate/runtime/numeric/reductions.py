@@ -1,4 +1,4 @@
-"""Reductions: data types stay what they are, no axis reduces nothing, nothing has an extreme."""
+"""Reductions: data types do not change, no axes reduce nothing, and empty input has an extreme."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def reduce_any(x: Tensor, axes: Any, keepdim: bool = False) -> Tensor:
 
 
 def reduce_amax(x: Tensor, axes: Any, keepdim: bool = False) -> Tensor:
-    """The largest along axes; of nothing, the lowest value of the type."""
+    """The largest along axes; for empty input, the lowest value of the type."""
     return _extreme(torch.amax, x, axes, keepdim, lowest(x.dtype))
 
 
 def reduce_amin(x: Tensor, axes: Any, keepdim: bool = False) -> Tensor:
-    """The smallest along axes; of nothing, the highest value of the type."""
+    """The smallest along axes; for empty input, the highest value of the type."""
     return _extreme(torch.amin, x, axes, keepdim, highest(x.dtype))
 
 
@@ -127,7 +127,7 @@ def dense_bincount(x: Tensor, size: int, weights: Tensor, binary: bool = False) 
     """As `bincount`, of a vector or of each row of a matrix.
 
     Args:
-        binary: whether each is there at all, as 1 or 0.
+        binary: 1 if a number occurs at all, else 0.
     """
     rows = x.reshape(-1, x.shape[-1])
     weights = weights[:0] if binary else weights

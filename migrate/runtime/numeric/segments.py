@@ -1,8 +1,8 @@
 """Reductions of the rows that share a segment's number.
 
-Segment ops take ascending numbers and give as many rows as the last one says. Unsorted ones take
-any numbers of 0 ... count - 1, leave negative ones out, and may have one for each value rather than
-for each row.
+Segment ops take ascending numbers, the last of which determines the number of rows. Unsorted ones
+take any numbers of 0 ... count - 1, leave negative ones out, and may have a number per value
+instead of per row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def segment_sum(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Ten
 
 
 def segment_mean(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Tensor:
-    """The mean of each segment's rows; 0 where there is none."""
+    """The mean of each segment's rows; 0 without rows."""
     return segment_sum(x, segments, count) / _rows(x, segments, count)
 
 
@@ -33,17 +33,17 @@ def segment_sqrt_n(x: Tensor, segments: Tensor, count: Optional[int] = None) -> 
 
 
 def segment_prod(x: Tensor, segments: Tensor) -> Tensor:
-    """The product of each segment's rows; 1 where there is none."""
+    """The product of each segment's rows; 1 without rows."""
     return _reduced(x, segments, _count(segments), "prod", 1)
 
 
 def segment_max(x: Tensor, segments: Tensor) -> Tensor:
-    """The largest of each segment's rows; 0 where there is none."""
+    """The largest of each segment's rows; 0 without rows."""
     return _or_zero(unsorted_segment_max(x, segments, _count(segments)), segments)
 
 
 def segment_min(x: Tensor, segments: Tensor) -> Tensor:
-    """The smallest of each segment's rows; 0 where there is none."""
+    """The smallest of each segment's rows; 0 without rows."""
     return _or_zero(unsorted_segment_min(x, segments, _count(segments)), segments)
 
 
@@ -57,7 +57,7 @@ def sparse_segment_sum(
 def sparse_segment_mean(
     x: Tensor, indices: Tensor, segments: Tensor, count: Optional[int] = None
 ) -> Tensor:
-    """The mean of each segment's rows, which `indices` pick; 0 where there is none."""
+    """The mean of each segment's rows, which `indices` pick; 0 without rows."""
     return segment_mean(rows(x, indices), segments, count)
 
 
@@ -79,18 +79,18 @@ def unsorted_segment_sum(x: Tensor, segments: Tensor, count: int) -> Tensor:
 
 
 def unsorted_segment_prod(x: Tensor, segments: Tensor, count: int) -> Tensor:
-    """The product of each of `count` segments; 1 of nothing."""
+    """The product of each of `count` segments; 1 for an empty one."""
     return _unsorted(x, segments, count, "prod", 1)
 
 
 def unsorted_segment_max(x: Tensor, segments: Tensor, count: int) -> Tensor:
-    """The largest of each of `count` segments; of nothing the lowest finite value."""
+    """The largest of each of `count` segments; for an empty one the lowest finite value."""
     info: Any = torch.finfo if x.dtype.is_floating_point else torch.iinfo
     return _unsorted(x, segments, count, "amax", info(x.dtype).min)
 
 
 def unsorted_segment_min(x: Tensor, segments: Tensor, count: int) -> Tensor:
-    """The smallest of each of `count` segments; of nothing the highest finite value."""
+    """The smallest of each of `count` segments; for an empty one the highest finite value."""
     info: Any = torch.finfo if x.dtype.is_floating_point else torch.iinfo
     return _unsorted(x, segments, count, "amin", info(x.dtype).max)
 

@@ -1,4 +1,5 @@
-"""What a decoder or a detector keeps: the beams that won, boxes that overlap with no better one.
+"""The final choice of a decoder or a detector: the best beams, and boxes that overlap no better
+one.
 
 Source: tensorflow/contrib/seq2seq/kernels/beam_search_ops.cc and
 tensorflow/core/kernels/image/non_max_suppression_op.cc
@@ -18,7 +19,7 @@ def gather_tree(ids: Tensor, parents: Tensor, lengths: Tensor, end: int) -> Tens
     After its first `end` a beam is `end` throughout.
 
     Args:
-        ids, parents: of each step, and the beam of the step before that it continues.
+        ids, parents: of each step, and the beam of the previous step that it continues.
         lengths: the steps of each search, [batch].
     """
     beams = torch.full_like(ids, end)
@@ -59,7 +60,7 @@ def non_max_suppression(
 
 
 def padded_suppression(chosen: Tensor, count: int, pad: bool) -> Tuple[Tensor, Tensor]:
-    """(indices, how many they are, int32): `chosen`, with zeros after them up to `count`."""
+    """(indices, their number, int32): `chosen`, padded with zeros to `count`."""
     missing = count - len(chosen) if pad else 0
     indices = torch.cat([chosen, chosen.new_zeros(missing)])
     return indices, torch.tensor(len(chosen), dtype=torch.int32)

@@ -1,4 +1,4 @@
-"""Sets of numbers, one per row: the rows of a tensor on its last axis.
+"""Sets of numbers, one per row along the last axis of a tensor.
 
 Source: tensorflow/core/kernels/set_kernels.cc
 """
@@ -25,7 +25,7 @@ _CHOSEN = {
 
 
 def dense_sets(first: Tensor, second: Tensor, operation: str) -> Sparse:
-    """(indices, values, shape) of each two rows' sets after `operation`, in ascending order."""
+    """(indices, values, shape) of `operation` on each pair of rows' sets, in ascending order."""
     return _operate(_of_dense(first), _of_dense(second), first, operation)
 
 
@@ -54,7 +54,7 @@ _Rows = Tuple[Tensor, Sequence[int]]
 
 
 def _of_dense(x: Tensor) -> _Rows:
-    """(row, value) of each value, and how many rows there are on each axis."""
+    """(row, value) of each value, and the number of rows on each axis."""
     rows = torch.arange(math.prod(x.shape[:-1])).repeat_interleave(x.shape[-1])
     return torch.stack([rows, x.reshape(-1).long()], 1), list(x.shape[:-1])
 

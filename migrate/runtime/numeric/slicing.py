@@ -1,4 +1,4 @@
-"""Slices that torch's brackets do not take: steps backwards, bounds in tensors, checked bounds."""
+"""Slices that torch's indexing lacks: backward steps, bounds in tensors, checked bounds."""
 
 from __future__ import annotations
 

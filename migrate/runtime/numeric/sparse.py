@@ -48,7 +48,8 @@ def sparse_to_dense(
 def sparse_fill_empty_rows(
     indices: Tensor, values: Any, dense_shape: Any, default: Any
 ) -> Tuple[Tensor, Any, Tensor, Tensor]:
-    """(indices, values) with `default` in column 0 of empty rows; which were empty; new places."""
+    """(indices, values) with `default` in column 0 of empty rows; which were empty; new
+    positions."""
     count, row = int(dense_shape[0]), indices[:, 0]
     if len(row) and not 0 <= int(row.min()) <= int(row.max()) < count:
         raise BadInput(f"a sparse tensor has an index outside of its {count} rows")
@@ -82,7 +83,7 @@ def sparse_reshape(indices: Tensor, shape: Any, new_shape: Any) -> Tuple[Tensor,
 
 
 def sparse_slice(indices: Tensor, values: Any, shape: Any, start: Any, size: Any) -> Sparse:
-    """The part of `size` from `start` on, less where the tensor ends before."""
+    """The part of `size` from `start` on, smaller if the tensor ends before."""
     shape, start, size = map(torch.as_tensor, (shape, start, size))
     last = torch.minimum(start + size, shape)
     kept = ((indices >= start) & (indices < last)).all(1).nonzero().reshape(-1)
@@ -112,7 +113,7 @@ def sparse_concat(
 def sparse_split(axis: Any, indices: Tensor, values: Any, shape: Any, count: int) -> Sequence:
     """The indices of `count` parts along an axis, then their values, then their shapes.
 
-    The parts are of one size; the first ones have one more where it does not divide.
+    The parts are of one size; the first ones have one more if `count` does not divide the axis.
     """
     shape = torch.as_tensor(shape)
     place = listed(axis, len(shape))[0]
@@ -138,7 +139,7 @@ def all_places(x: Tensor) -> Tensor:
 
 
 def indices_of(places: Tensor, sizes: Sequence[int]) -> Tensor:
-    """The indices, [n, rank], of places in the flattened tensor."""
+    """The indices, [n, rank], of positions in the flattened tensor."""
     columns: List[Tensor] = []
     for size in reversed(sizes):
         columns.insert(0, places % max(size, 1))

@@ -23,7 +23,7 @@ def sparse_matmul(
     adjoint_a: bool = False,
     adjoint_b: bool = False,
 ) -> Tensor:
-    """The product of a sparse matrix and a dense one; adjoint: that one is turned."""
+    """The product of a sparse matrix and a dense one; adjoint: that one is transposed."""
     rows, columns = indices.unbind(1)
     count = int(shape[0])
     if adjoint_a:
@@ -44,7 +44,7 @@ def sparse_reduce_sum(
 def sparse_reduce_max(
     indices: Tensor, values: Tensor, shape: Any, axes: Any, keepdim: bool = False
 ) -> Tensor:
-    """The largest of the values that are there along axes, dense; 0 where there is none."""
+    """The largest of the present values along axes, dense; 0 where there is none."""
     groups, sizes, result = _groups(indices, shape, axes, keepdim)
     found = unsorted_segment_max(values, groups, math.prod(sizes))
     met = torch.zeros_like(found, dtype=torch.bool).index_fill(0, groups, True)
@@ -52,7 +52,7 @@ def sparse_reduce_max(
 
 
 def sparse_softmax(indices: Tensor, values: Tensor, shape: Any) -> Tensor:
-    """The softmax of the values that are there along the last axis; values of the result."""
+    """The softmax of the present values along the last axis; values of the result."""
     outer = integers(shape)[:-1]
     groups, count = places_of(indices[:, :-1], outer), math.prod(outer)
     largest = unsorted_segment_max(values.detach(), groups, count)
@@ -69,7 +69,7 @@ def sparse_add(
     other_shape: Any,
     least: Any,
 ) -> Tuple[Tensor, Tensor, Tensor]:
-    """Adds two sparse tensors and drops sums below `least`; a value that only one has stays."""
+    """Adds two sparse tensors and drops sums below `least`; a value of only one of them stays."""
     sizes = integers(shape)
     places = places_of(torch.cat([indices, other_indices]), sizes)
     met, inverse, counts = torch.unique(places, return_inverse=True, return_counts=True)
@@ -79,14 +79,14 @@ def sparse_add(
 
 
 def dense_at(indices: Tensor, shape: Any, dense: Tensor) -> Tensor:
-    """The values of a dense tensor, broadcast to `shape`, at the places of a sparse one."""
+    """The values of a dense tensor, broadcast to `shape`, at the indices of a sparse one."""
     return gather_nd(dense.broadcast_to(integers(shape)), indices)
 
 
 def _groups(
     indices: Tensor, shape: Any, axes: Any, keepdim: bool
 ) -> Tuple[Tensor, List[int], List[int]]:
-    """What each value is added to, the sizes of the axes that stay, and the result's shape."""
+    """The group of each value, the sizes of the remaining axes, and the result's shape."""
     sizes = integers(shape)
     gone = listed(axes, len(sizes))
     stay = [axis for axis in range(len(sizes)) if axis not in gone]

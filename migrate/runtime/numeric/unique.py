@@ -22,7 +22,7 @@ def unique(x: Any, counts: bool = False, dtype: str = "int32") -> Tuple[Any, ...
 
 
 def list_diff(x: Any, y: Any, dtype: str = "int32") -> Tuple[Any, Tensor]:
-    """(values of x that are not in y, where they are)."""
+    """(values of x that are not in y, their positions in x)."""
     if isinstance(x, Strings):
         inside = torch.from_numpy(numpy.isin(x.numpy(), y.numpy()))
     else:
@@ -31,7 +31,7 @@ def list_diff(x: Any, y: Any, dtype: str = "int32") -> Tuple[Any, Tensor]:
 
 
 def first_places(x: Any) -> Tuple[Tensor, Tensor]:
-    """Where each value occurs first, ascending, and the number of each value among them."""
+    """The positions of first occurrences, ascending, and each value's number among these."""
     if isinstance(x, Strings):
         codes = torch.tensor(x.arrow().dictionary_encode().indices.to_numpy(), dtype=torch.int64)
         count = int(codes.max()) + 1 if len(codes) else 0

@@ -1,7 +1,7 @@
 """nn.Linear by oneDNN while a model scores on a CPU.
 
-torch multiplies float32 by MKL, which leaves AVX-512 unused on AMD's processors: oneDNN, which
-torch brings as well, takes half of the time there. Wherever gradients are wanted nothing changes.
+torch multiplies float32 by MKL, which does not use AVX-512 on AMD's processors: oneDNN, which torch
+contains as well, takes half of the time there. Where gradients are needed nothing changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Linear(nn.Linear):
         """float32 [..., out_features] for [..., in_features]."""
         if torch.is_grad_enabled() or torch.compiler.is_compiling():
             return super().forward(input)
-        if torch.is_autocast_enabled("cpu"):  # in another type, which torch.autocast sees to
+        if torch.is_autocast_enabled("cpu"):  # torch.autocast handles other types
             return super().forward(input)
         plain = input.dtype != torch.float32 or input.device.type != "cpu"
         if plain or input.numel() * self.out_features < _WORTH:
@@ -29,7 +29,7 @@ class Linear(nn.Linear):
 
 
 def score_by_onednn(module: nn.Module) -> nn.Module:
-    """`module`, whose Linear layers score by oneDNN from now on, where torch has it."""
+    """`module`, whose Linear layers now score by oneDNN, if torch has it."""
     if torch.backends.mkldnn.is_available():
         for layer in module.modules():
             if type(layer) is nn.Linear and layer.weight.dtype == torch.float32:

@@ -1,4 +1,4 @@
-"""The part of a converted model that torch.export takes: what comes after `transform`."""
+"""The part of a converted model that torch.export takes: the part after `transform`."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ class NumericPart(nn.Module):
         self.train(model.training)
 
     def forward(self, given: Mapping[str, Any]) -> Any:
-        """The outputs, from what `transform` returns."""
+        """The outputs, from the result of `transform`."""
         return self.model.numeric(given)

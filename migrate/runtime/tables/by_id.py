@@ -5,9 +5,10 @@
 
 1. Row i of `weight` belongs to id i of `ids`.
 2. An id that the table does not have gets `default`: one row for all, or one for each id. While the
-   model trains such an id is new: the table takes it in, at the end, with that row.
-3. `default`, where it is set, stands for what the graph gives such ids: float [dim]. Where that is
-   drawn at random, scores of unknown ids differ from run to run; `table.default = zeros` ends that.
+   model trains the table adds such an id, at the end, with that row.
+3. The attribute `default`, if it is set, replaces the graph's default for such ids: float [dim]. If
+   the graph draws that at random, scores of unknown ids differ from run to run;
+   `table.default = zeros` avoids this.
 4. `unknown` counts the look-ups that found no row, of the `looked_up` since the model was made.
 5. The optimizers of `migrate.build_training` give new rows new slots.
 """
@@ -77,7 +78,7 @@ class TableById(nn.Module):
         return default.to(self.weight).expand(count, self.weight.shape[1])
 
     def make_room(self, rows: int) -> None:
-        """As many rows as are about to be read into `ids` and `weight`."""
+        """Makes room for the rows that will be read into `ids` and `weight`."""
         self.set_rows(self.ids.new_empty(rows), self.weight.new_empty(rows, self.weight.shape[1]))
 
     def set_rows(self, ids: Tensor, weight: Tensor) -> None:
@@ -85,7 +86,7 @@ class TableById(nn.Module):
         self.ids, self.weight.data, self._rows = ids, weight, None
 
     def _take_in(self, ids: Tensor, known: Tensor, default: Tensor) -> None:
-        """Adds a row for each id that has none, with the first default that it is given."""
+        """Adds a row for each id that has none, with its first default."""
         new, numbers, _ = unique_integers(ids[~known].to("cpu", torch.int64).numpy())
         begin = default.detach()[~known]
         _, first = numpy.unique(numbers, return_index=True)
@@ -100,13 +101,13 @@ class TableById(nn.Module):
         self._rows.add(new, count)
 
     def _save_to_state_dict(self, *arguments: Any) -> None:
-        """As torch's, of the rows alone."""
+        """As torch's, without the spare capacity."""
         self.ids = self._room.without("ids", self.ids)
         self.weight.data = self._room.without("weight", self.weight.detach())
         super()._save_to_state_dict(*arguments)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *more: Any) -> None:
-        """As torch's, with as many rows as are given."""
+        """As torch's, with the number of rows in the state."""
         ids, weight = (state_dict.get(prefix + name) for name in ("ids", "weight"))
         if ids is not None and weight is not None and len(ids) == len(weight):
             self.make_room(len(ids))

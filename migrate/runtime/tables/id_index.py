@@ -8,7 +8,7 @@ from migrate.runtime.compiled.table import add_integers, find_integers
 
 
 class IdIndex:
-    """Row i is that of ids[i]; of an id that occurs twice, the first one.
+    """Row i is that of ids[i]; for an id that occurs twice, the first one.
 
     Args:
         ids: int64 [n].

@@ -29,7 +29,7 @@ class LookupTable:
     """A table from int64, int32 or string keys to values of any type.
 
     Args:
-        keys, values: Strings, a tensor, or what makes one; one-dimensional and of one length.
+        keys, values: Strings, a tensor, or values for one; one-dimensional and of one length.
         default: the value of a key that the table does not have.
     """
 
@@ -70,7 +70,7 @@ class LookupTable:
         """The table of InitializeTableFromTextFileV2.
 
         Args:
-            vocab_size: so many lines are read, and a file of fewer is refused; -1: all.
+            vocab_size: the number of lines to read, a file of fewer is refused; -1: all.
             key_dtype, value_dtype: Strings or a torch data type.
             offset: added to line numbers.
         """
@@ -115,7 +115,7 @@ class LookupTable:
 
 
 class _Parts:
-    """The lines of a file, and their columns where some are asked for."""
+    """The lines of a file, and their columns if some are requested."""
 
     def __init__(self, lines: Strings, delimiter: bytes, last: int, path: str) -> None:
         self._lines, self._path = lines, path
@@ -199,7 +199,7 @@ def _two(values: Column, first: numpy.ndarray, row: int) -> str:
 
 
 def _followed(values: Column, default: Any) -> Column:
-    """The values, and the default after them: where `table.find_*` says that a key is missing."""
+    """The values, followed by the default, whose position is the result for a missing key."""
     if isinstance(values, Strings):
         return Strings.concat([values, Strings.of(default).reshape([1])])
     return torch.cat([values, torch.as_tensor(default, dtype=values.dtype).reshape(1)])

@@ -1,6 +1,6 @@
-"""Room for the rows that tables by raw id take in: it doubles when it is full.
+"""Room for the rows that tables by raw id add: it doubles when it is full.
 
-So a new row costs what it holds, whatever the table does.
+So adding a row takes amortised constant time, whatever the size of the table.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Room:
         return larger[:rows]
 
     def without(self, name: Any, tensor: Tensor) -> Tensor:
-        """The tensor in no larger one, as it is to be saved: torch would save that."""
+        """The tensor outside of the larger one, for saving: torch would save all of that."""
         larger = self._larger.pop(name, None)
         return tensor if larger is None or len(larger) == len(tensor) else tensor.clone()
 
 
 def _is_first(own: Tensor, larger: Tensor) -> bool:
-    """Whether a tensor is the first rows of a larger one; without a row it has no address."""
+    """Whether a tensor is the first rows of a larger one; an empty tensor has no address."""
     where = own.data_ptr() if len(own) else larger.data_ptr()
     return own.device == larger.device and where == larger.data_ptr()

@@ -1,9 +1,9 @@
 """Rows of a table that no TorchRec collection holds: of one axis, or of more than two.
 
-Where an optimizer moves only the rows that a batch looked up, it must know them: the gradient of a
-table marked `table.sparse_gradient = True` is sparse, [looked up rows, ...], not coalesced, as
-TensorFlow's IndexedSlices. `torch.nn.Embedding(sparse=True)` is the same for two axes. What
-`table.looked_up` is, where it is set, is called with the indices and what was found.
+An optimizer that moves only the rows that a batch looked up must know them: the gradient of a table
+marked `table.sparse_gradient = True` is sparse, [looked up rows, ...], not coalesced, as
+TensorFlow's IndexedSlices. `torch.nn.Embedding(sparse=True)` is the same for two axes. The function
+`table.looked_up`, if it is set, is called with the indices and the rows.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def refuse_strays(ids: Tensor, rows: int, table: str = "") -> None:
 
 
 def rows_that_grow(table: Tensor, indices: Tensor) -> Tensor:
-    """The same of a parameter, which may have more rows when the gradients come back: torch itself
-    takes a gradient of the size that a parameter had, and of all look-ups the same."""
+    """The same for a parameter that may grow before its gradients arrive: torch itself requires
+    that a gradient has the parameter's size at the look-up, and that all look-ups agree in it."""
     flat = indices.reshape(-1)
     found = table.detach().index_select(0, flat) if len(flat) else table.detach()[:0]
     if table.requires_grad and torch.is_grad_enabled():
