@@ -13,9 +13,10 @@
 
     compare_scores(prefix, converted, data, ScoreFiles(...), setting) -> ScoresReport
 
-1. `prefix` is a checkpoint with its MetaGraph, `converted` what `semisync convert --model` wrote of
-   it, `data` a data set as `semisync score` reads it, with the features, and for training the
-   labels, under the names of the graph's inputs (`setting.named` names others).
+1. `prefix` is a checkpoint with its MetaGraph, `converted` its conversion by
+   `semisync convert --model`, `data` a data set as `semisync score` reads it, with the features,
+   and for training the labels, under the names of the graph's inputs (`setting.named` names
+   others).
 2. TensorFlow runs in the interpreter `setting.python`, a process of its own
    (`migrate.scoring.tf_child`); torch runs here. Both are given the same rows in the same batches.
 3. `compare_forward` compares every output of some rows and, where one differs, finds the first node
@@ -24,7 +25,7 @@
    loss before, and every variable and slot after each step.
 4. Dropout is off on both sides: TensorFlow is fed the rates that drop nothing.
 
-The reports have `.equal` and `.to_json()`; `migrate.behaviour.text` puts them into words. What
-cannot be compared is refused with BadInput or UsageError: no TensorFlow in the interpreter, a data
+The reports have `.equal` and `.to_json()`; `migrate.behaviour.text` formats them as text. If a
+comparison is impossible, BadInput or UsageError is raised: no TensorFlow in the interpreter, a data
 set without a column, a graph without a training op.
 """

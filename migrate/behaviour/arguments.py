@@ -11,7 +11,7 @@ from semisync.common.errors import UsageError
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Declares them."""
+    """Declares the arguments."""
     group = parser.add_argument_group("what the model does, instead of what it holds")
     add = group.add_argument
     add(
@@ -54,7 +54,7 @@ def _add_sides(group: Any) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuses what has no meaning before anything is opened."""
+    """Refuses meaningless arguments before anything is opened."""
     if args.steps is not None and args.data is None:
         raise UsageError("--steps takes its batches from --data; name a data set with the labels")
     if args.data is not None and args.steps is None:
@@ -73,7 +73,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def setting(args: argparse.Namespace) -> Any:
-    """The `Setting` that they describe."""
+    """The `Setting` that the arguments describe."""
     from migrate.behaviour.setting import ROWS_AT_A_TIME, Setting
     from migrate.scoring.run import Reading
 

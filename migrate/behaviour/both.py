@@ -38,11 +38,11 @@ def open_both(
 
     Args:
         prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph.
-        converted: what `semisync convert --model` wrote of it.
-        outputs: those of model.py that are compared.
+        converted: its conversion by `semisync convert --model`.
+        outputs: the outputs of model.py to compare.
 
     Raises:
-        BadInput, UsageError: what cannot be compared.
+        BadInput, UsageError: they cannot be compared.
     """
     model = Converted(converted)
     with open_model(prefix) as checkpoint:
@@ -58,10 +58,10 @@ class Both:
     """The two sides.
 
     Attributes:
-        subject: what is compared.
-        written: its source, of all outputs of model.py.
+        subject: the checkpoint's graph.
+        written: its source, with all outputs of model.py.
         model: model.py.
-        given: what it takes of each row.
+        given: its inputs.
         fixed: rows that TensorFlow takes at a time; None: any number.
         chosen: the outputs that are compared, by their names in model.py.
         tensorflow: the graph.
@@ -104,7 +104,7 @@ class Both:
         )
 
     def rounding(self, batch: Rows, tensor: str) -> Callable[[], np.ndarray]:
-        """What TensorFlow's value of a tensor differs from itself by, for a batch."""
+        """The rounding of TensorFlow's value of a tensor, for a batch."""
 
         def ask() -> np.ndarray:
             return self.tensorflow.fetch(batch.size, batch.features, [tensor], rounding=True)[0]
@@ -119,15 +119,15 @@ class Both:
         )
 
     def given_of(self, batch: Rows) -> Dict[str, Any]:
-        """What model.py takes of a batch: of any number of rows no more than there are."""
+        """The inputs of model.py for a batch; without padding if it takes any number of rows."""
         return self.given.of(batch.features if self.given.batch else batch.read)
 
     def drawing(self) -> str:
-        """The nodes that draw at random on the way to the outputs."""
+        """The nodes before the outputs that draw at random."""
         return subjects.drawing(self.subject, self.chosen.values(), self._fed)
 
     def notes(self) -> List[str]:
-        """How both run."""
+        """Notes on how both were run."""
         off = subjects.no_dropout(self.subject, self.written.emitter)
         notes = [self.written.freed.note] if self.written.freed.note else []
         if self._serving.changes:

@@ -1,12 +1,11 @@
-"""How far two values are apart, and where they are too far.
+"""The difference of two values, and the elements where it is too large.
 
     |a - b| <= 2e-6 + 1e-5 |b|        b TensorFlow's
 
-or a multiple of what TensorFlow differs from itself by, where that was measured (the element's, and
-the root mean square of the tensor's). So for the model's outputs; of what is computed on the way,
-which may pass through 0, |b| is at least the root mean square of the whole tensor. Integers, truth
-values and text are equal or not. NaN is as far from NaN as a value is from itself, and infinitely
-far from anything else.
+or a multiple of TensorFlow's own rounding, if that was measured (the element's, and the root mean
+square of the tensor's). This applies to the model's outputs; for intermediate values, which may
+pass through 0, |b| is at least the root mean square of the whole tensor. Integers, booleans and
+text are equal or not. NaN equals NaN, and is infinitely far from anything else.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ ABSOLUTE, RELATIVE = 2e-6, 1e-5
 
 
 class Apart(NamedTuple):
-    """Element by element: |a - b|, the same / |b| (0 where b is 0), and whether that is too far."""
+    """Per element: |a - b|, the same / |b| (0 where b is 0), and whether that is too large."""
 
     absolute: np.ndarray
     relative: np.ndarray
@@ -34,10 +33,10 @@ def apart(
     on_the_way: bool = False,
     rounding: Optional[np.ndarray] = None,
 ) -> Apart:
-    """How far `ours` is from TensorFlow's value, of the same shape.
+    """The difference of `ours` from TensorFlow's value, of the same shape.
 
     Args:
-        rounding: what TensorFlow's differs from itself by, of that shape.
+        rounding: that of TensorFlow's value, of the same shape.
     """
     if theirs.dtype.kind not in "fiub" or ours.dtype.kind not in "fiub":
         other = theirs != ours
@@ -74,7 +73,7 @@ def place(flat: int, shape: Tuple[int, ...]) -> Tuple[int, ...]:
 
 
 def plain(value: Any) -> Any:
-    """A NumPy scalar as JSON holds it: NaN, infinities and bytes as text."""
+    """A NumPy scalar for JSON: NaN, infinities and bytes as text."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     value = value.item() if isinstance(value, np.generic) else value

@@ -1,9 +1,9 @@
 """The scores of all rows, as both sides wrote them: the largest difference, and its row.
 
 1. The files of both sides are compared row by row, see `rows.score_files`.
-2. Rows whose scores are further apart than the tolerance, the furthest first where they are many,
-   are given to TensorFlow once more, to measure what it differs from itself by; what is no further
-   apart than a multiple of that is rounding, see `difference`.
+2. Rows whose scores differ by more than the tolerance, if there are many the ones that differ most,
+   are scored by TensorFlow again, to measure its rounding; a difference up to a multiple of that is
+   rounding, see `difference`.
 3. In the batch with the largest other difference `first_node` looks for the first node that
    differs.
 """
@@ -31,7 +31,7 @@ class ScoreFiles(NamedTuple):
         tensorflow, torch: their paths.
         key: the column that names a row.
         score: the column of the output.
-        column: of an output with several values per row, which of them.
+        column: the number of the value, for an output with several per row.
     """
 
     tensorflow: str
@@ -49,16 +49,16 @@ def compare_scores(
     setting: Setting = DEFAULT,
     output: Optional[str] = None,
 ) -> ScoresReport:
-    """Whether model.py gave every row the score that TensorFlow gave it.
+    """Whether model.py's score of every row is TensorFlow's.
 
     Args:
         prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph.
-        converted: what `semisync convert --model` wrote of it.
+        converted: its conversion by `semisync convert --model`.
         data: the data set that was scored.
-        output: of model.py, which was scored; by default its only one.
+        output: the one of model.py that was scored; by default its only one.
 
     Raises:
-        BadInput, UsageError: what cannot be compared.
+        BadInput, UsageError: they cannot be compared.
     """
     found = scores_apart(files.tensorflow, files.torch, files.key, files.score)
     if not found.beyond:

@@ -1,15 +1,14 @@
 """The first node in the order of the graph whose value differs, for one batch.
 
-1. The source is written once more with everything that it computes outside of branches and loops as
-   its outputs, and given the weights of the conversion. TensorFlow is asked for the same tensors.
+1. The source is written again with all values computed outside of branches and loops as its
+   outputs, and gets the weights of the conversion. The same tensors are fetched from TensorFlow.
    The first that differs has inputs that agree: its op, or a variable that it reads, is at fault.
-   What TensorFlow does not give twice is drawn at random, and left out.
-2. A difference that ends on the way is none: the order of equal indices that SparseReorder leaves
-   open, before ScatterNd adds their values. The node that is named is the first whose difference
-   goes on to an output.
-3. Where all agree, the conversion's model.py itself is another than that source, or the constants
-   beside it are. It is watched while it runs: the first name of its `forward` that differs tells
-   the line.
+   A tensor that differs between two runs of TensorFlow is random, and left out.
+2. A difference that does not reach an output does not count, such as the order of equal indices,
+   which SparseReorder leaves open, before ScatterNd adds their values. The node that is reported is
+   the first whose difference propagates to an output.
+3. If all agree, the conversion's model.py itself differs from that source, or its constants do. It
+   is traced while it runs: the first name of its `forward` that differs identifies the line.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
 
-_AT_A_TIME = 32  # tensors that TensorFlow is asked for
+_AT_A_TIME = 32  # tensors that TensorFlow is asked for at a time
 
 
 def find_first(
@@ -62,7 +61,7 @@ def find_first(
 
     Args:
         written: the source of the conversion's outputs.
-        outputs: those that are compared.
+        outputs: the tensors that are compared.
     """
     computed = written.emitter.computed()
     edges = [edge for edge in computed if subject.has(edge)]
@@ -93,7 +92,7 @@ def _by_node(
     try:
         again = subject.write({of_edge(edge): edge for edge in theirs})
     except BadInput:
-        return {}  # what one layer computes is no value of its own
+        return {}  # values inside a layer have no counterpart
     module = with_weights_of(directory, again, subject)
     return _compared(batch, theirs, arrays(torch_code.run(module, given)))
 
@@ -101,7 +100,7 @@ def _by_node(
 def _compared(
     batch: Rows, theirs: "_Fetched", values: Iterable[Optional[np.ndarray]]
 ) -> Dict[Edge, Optional[Place]]:
-    """Where each tensor differs, None where it does not; without those that a side does not tell,
+    """Where each tensor differs, None where it does not; without those that one side does not have,
     such as a value that model.py computes within a longer expression."""
     told = ((edge, theirs[edge], ours) for edge, ours in zip(theirs, values))
     return {
@@ -114,11 +113,11 @@ def _compared(
 def first_cause(
     graph: Graph, compared: Mapping[Edge, Optional[Place]], outputs: Collection[Edge]
 ) -> Optional[Tuple[Edge, Place]]:
-    """The first difference that goes on to an output, from one tensor that differs to the next.
+    """The first difference that propagates to an output, from one tensor that differs to the next.
 
     Args:
-        compared: where each differs, in the order of the source; what is not among them differs
-            if what it is made of does.
+        compared: where each differs, in the order of the source; a tensor not among them differs if
+            one of its inputs does.
     """
     readers = consumers_of(graph)
     known, ends = {name for name, _ in compared}, {name for name, _ in outputs}
@@ -146,7 +145,7 @@ def first_cause(
 
 
 def _differs(batch: Rows, theirs: np.ndarray, ours: np.ndarray) -> Optional[Place]:
-    """Where a value on the way differs most; None where it does not differ."""
+    """Where an intermediate value differs most; None where it does not differ."""
     if theirs.shape != ours.shape:
         shapes = [f"the shape {list(array.shape)}" for array in (theirs, ours)]
         return Place(batch.file, None, (), *shapes)
@@ -165,7 +164,7 @@ def _difference(
     edge: Edge,
     at: Place,
 ) -> NodeDifference:
-    """What is told of a node: the variables that it reads, and which of them are others."""
+    """The report on a node: the variables that it reads, and which of them differ."""
     nodes = _own_variables(subject, computed, edge)
     own = [written.by_node[node] for node in nodes if node in written.by_node]
     module = with_weights_of(directory, written, subject)
@@ -181,7 +180,7 @@ def _difference(
 
 
 def _own_variables(subject: Subject, computed: Set[Edge], edge: Edge) -> List[str]:
-    """The variable nodes that a node reads, but by others that are compared."""
+    """The variable nodes that a node reads, not through other compared nodes."""
     nodes = subject.found.graph.nodes
 
     def before(name: str) -> List[str]:
@@ -192,7 +191,7 @@ def _own_variables(subject: Subject, computed: Set[Edge], edge: Edge) -> List[st
 
 
 class _Fetched(Dict[Edge, Optional[np.ndarray]]):
-    """The values of tensors in TensorFlow, some at a time, in order; None if they vary."""
+    """The values of tensors in TensorFlow, fetched in groups, in order; None if they are random."""
 
     def __init__(self, tensorflow: TensorFlowGraph, batch: Rows, edges: Sequence[Edge]) -> None:
         super().__init__()

@@ -1,14 +1,14 @@
 """The same rows through TensorFlow and through model.py: every output, and the first node that
 differs.
 
-1. The rows are all, or of many those in which what is rare occurs, see `rows.drawn`.
+1. The rows are all, or a sample with the rare values, see `rows.drawn`.
 2. Batches of many rows, of seven and of one go through both; the outputs are compared row by row,
-   see `difference`. Where TensorFlow's graph is of a fixed number of rows, the last one is repeated
-   on its side, and what that gives is dropped.
-3. The graph must be the same function twice: where TensorFlow gives other outputs for the same
-   batch, something in it draws at random, and nothing can be compared.
-4. Where an output differs, `first_node` looks for the first node that does, in the first batch in
-   which one is too far.
+   see `difference`. If TensorFlow's graph takes a fixed number of rows, the last one is repeated on
+   its side, and the additional results are dropped.
+3. The graph must be deterministic: if TensorFlow's outputs differ between two runs of one batch,
+   something in it is random, and nothing can be compared.
+4. If an output differs, `first_node` looks for the first node that does, in the first batch in
+   which one differs too much.
 5. onnxruntime compares the first batch, too, where the model can be exported, see `onnx_legs`.
 """
 
@@ -33,7 +33,7 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import of_edge
 
 ROWS = 10_000
-_FIRST = (1, 8)  # rows after which the first batch is parted
+_FIRST = (1, 8)  # rows at which the first batch is split
 
 
 def compare_forward(
@@ -45,18 +45,18 @@ def compare_forward(
     rows: int = ROWS,
     onnx: bool = True,
 ) -> ForwardReport:
-    """Whether model.py gives what TensorFlow gives.
+    """Whether the outputs of model.py are TensorFlow's.
 
     Args:
         prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph.
-        converted: what `semisync convert --model` wrote of it.
+        converted: its conversion by `semisync convert --model`.
         data: a data set as `semisync score` reads it.
-        outputs: those of model.py to compare; by default all.
-        rows: of the data set, drawn as `rows.drawn` says.
+        outputs: the outputs of model.py to compare; by default all.
+        rows: of the data set, drawn by `rows.drawn`.
         onnx: whether onnxruntime is a third witness.
 
     Raises:
-        BadInput, UsageError: what cannot be compared.
+        BadInput, UsageError: they cannot be compared.
     """
     if rows < 1:
         raise UsageError(f"the rows to compare are 1 or more, not {rows}")
@@ -68,8 +68,8 @@ def compare_forward(
 
 
 def _of_several_sizes(batches: Iterator[Rows]) -> Iterator[Tuple[Rows, Rows]]:
-    """The same rows, each with the batch that they are of: the first comes in three, the last of
-    it, seven and one."""
+    """The same rows, each with its original batch: the first batch is split into three, the last
+    two of seven rows and of one."""
     for batch in itertools.islice(batches, 1):
         ends = [0, *(end for end in _FIRST if end < batch.rows), batch.rows]
         yield from reversed([(batch.part(*both), batch) for both in zip(ends, ends[1:])])

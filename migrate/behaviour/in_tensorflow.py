@@ -15,16 +15,16 @@ from migrate.scoring.model import Feature, Input
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge
 
-Gradient = Tuple[np.ndarray, Optional[np.ndarray]]  # values, and of a sparse one its indices
+Gradient = Tuple[np.ndarray, Optional[np.ndarray]]  # values, and for a sparse one its indices
 
 
 class Begun(NamedTuple):
-    """What a training step computes before it changes anything.
+    """The values that a training step computes before it changes anything.
 
     Attributes:
-        loss, again: of the batch; once more, if that was asked for.
-        drawn: what the graph drew at random, by tensor.
-        watched: the values of the tensors that are watched, once in the first step.
+        loss, again: of the batch; computed again, if requested.
+        drawn: the random values of the graph, by tensor.
+        watched: the values of the watched tensors, once in the first step.
         gradients: by variable node.
     """
 
@@ -39,11 +39,11 @@ class TensorFlowGraph(TensorFlowModel):
     """Starts the child and opens the graph.
 
     Args:
-        graph: the MetaGraph, as TensorFlow has it.
-        inputs: what takes a column, and for each its tensors: one, or a sparse input's indices,
-            values and dense shape.
+        graph: the MetaGraph, unchanged.
+        inputs: those that take a column, and for each its tensors: one, or a sparse input's
+            indices, values and dense shape.
         feeds: {tensor: value} of constants.
-        fetches: tensors that will be asked for.
+        fetches: tensors that will be fetched.
         weights: nodes of the variables that it computes with.
         steps: how it trains, see `tf_child.probe.Probe`; None: it does not.
         fused: FusedBatchNorms that take constants, see `serving`.
@@ -97,19 +97,19 @@ class TensorFlowGraph(TensorFlowModel):
         tensors: Sequence[str],
         rounding: bool = False,
     ) -> List[np.ndarray]:
-        """The values of tensors for one batch, or their own spread, see `tf_child.rounding`."""
+        """The values of tensors for one batch, or their rounding, see `tf_child.rounding`."""
         head = {"rows": rows, "fetch": list(tensors), "rounding": rounding}
         _, arrays = self._ask(head, arrays_of(features))
         return [arrays[str(place)] for place in range(len(tensors))]
 
     def onnx(self, inputs: Sequence[str], outputs: Sequence[str]) -> Tuple[Optional[bytes], str]:
-        """The graph as an ONNX model of these tensors, or None and why there is none."""
+        """The graph as an ONNX model of these tensors, or None and the reason."""
         head, arrays = self._ask({"onnx": list(outputs), "inputs": list(inputs)})
         return (arrays["model"].tobytes() if "model" in arrays else None), head["why"]
 
     def begin(self, rows: int, features: Sequence[Feature], twice: bool) -> Begun:
-        """Begins a training step on a batch; `twice`, in the first one, computes the loss once
-        more, and what is watched."""
+        """Begins a training step on a batch; `twice`, in the first one, computes the loss again,
+        and the watched tensors."""
         head = {"rows": rows, "begin": "twice" if twice else "once"}
         _, arrays = self._ask(head, arrays_of(features))
         again = float(arrays["again"]) if twice else None
@@ -117,22 +117,22 @@ class TensorFlowGraph(TensorFlowModel):
         return Begun(float(arrays["loss"]), again, drawn, watched, _gradients(arrays))
 
     def rounding(self) -> Tuple[float, Dict[str, np.ndarray]]:
-        """What the loss and the gradients of the step that was begun differ from themselves by;
-        sparse ones by their rows, ascending, repeated ones summed."""
+        """The rounding of the loss and the gradients of the step that was begun; sparse ones by
+        their rows, ascending, repeated ones summed."""
         _, arrays = self._ask({"step": "rounding"})
         return float(arrays["loss"]), _under("gradient/", arrays)
 
     def finish(
         self,
     ) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], Dict[str, Gradient]]:
-        """Takes the step that was begun: every variable after it, by its name in the checkpoint,
-        the ids of tables by raw id, ascending, and the gradients that it applied."""
+        """Takes the step that was begun; returns every variable after it, by its name in the
+        checkpoint, the ids of tables by raw id, ascending, and the gradients that it applied."""
         _, arrays = self._ask({"step": "finish"})
         return _under("after/", arrays), _under("ids/", arrays), _gradients(arrays)
 
 
 def _told(node: Node) -> List[Any]:
-    """[op, inputs] as a GraphDef has them."""
+    """[op, inputs] in the form of a GraphDef."""
     return [node.op, [*map(of_edge, node.inputs), *(f"^{name}" for name in node.controls)]]
 
 

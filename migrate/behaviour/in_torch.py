@@ -1,4 +1,4 @@
-"""The model.py of a conversion, run on batches, and watched while it runs."""
+"""The model.py of a conversion, run on batches, and traced while it runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METHODS = ("forward", "transform", "numeric")
 
 
 class Converted:
-    """What `semisync convert --model` wrote into a directory, ready to score.
+    """A directory that `semisync convert --model` wrote, ready to score.
 
     Attributes:
         inputs, outputs, variables: INPUTS, OUTPUTS and VARIABLES of its model.py.
@@ -46,7 +46,7 @@ class Converted:
 
     @functools.cached_property
     def module(self) -> Any:
-        """With the weights that were converted, in evaluation mode; raises BadInput likewise."""
+        """The module with the converted weights, in evaluation mode; raises BadInput likewise."""
         with torch_code.explained(self.path):
             return self._source.load()
 
@@ -56,7 +56,7 @@ class Converted:
             return arrays(torch_code.run(self.module, given))
 
     def watch(self, given: Mapping[str, Any]) -> Dict[str, Any]:
-        """What the names of `forward` and its parts stand for when they return, for one batch."""
+        """The values of the names in `forward` and its parts when they return, for one batch."""
         with self.watching() as found:
             self.run(given)
         return found
@@ -73,8 +73,8 @@ class Converted:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[Dict[str, Any]]:
-        """What the names of `forward` and its parts stand for when they return, of the run within;
-        complete at its end."""
+        """The values of the names in `forward` and its parts when they return, for the run in the
+        block; complete at its end."""
         model = type(self.module)
         methods = [getattr(model, name, None) for name in _METHODS]
         codes = [inspect.unwrap(method).__code__ for method in methods if method is not None]
@@ -100,7 +100,7 @@ class Converted:
         read = ast.walk(ast.parse(text, mode="eval"))
         own = {node.id for node in read if isinstance(node, ast.Name)} - vars(self._source).keys()
         if own - names.keys():
-            return None  # of a branch that was not taken, or a name that is no longer there
+            return None  # from a branch that was not taken, or a name that no longer exists
         code = checked_expression(text, names.keys())
         try:
             return array(eval(code, vars(self._source), dict(names)))
@@ -108,7 +108,7 @@ class Converted:
             return None  # such as a value that has another kind in an edited model.py
 
     def is_code_of(self, text: str) -> bool:
-        """Whether a source has the same code, whatever their docstrings say."""
+        """Whether a source has the same code, apart from docstrings."""
         codes = [ast.parse(source).body[1:] for source in (self._text(), text)]
         return ast.dump(ast.Module(codes[0], [])) == ast.dump(ast.Module(codes[1], []))
 
@@ -116,7 +116,7 @@ class Converted:
         """Number and text of the line that assigns the first name of an expression.
 
         Args:
-            written: the source before; the line of a long statement is the first that is not in it.
+            written: the unedited source; the line of a long statement is its first one not in it.
         """
         name, known = text.partition("[")[0], set(written.splitlines())
         lines = self._text().splitlines()
@@ -142,7 +142,7 @@ def open_converted(directory: str) -> Optional[Converted]:
 
 
 def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:
-    """The module of a source with the weights that a conversion wrote; a frozen graph has none."""
+    """The module of a source with a conversion's weights; a frozen graph has none."""
     checkpoint = subject.checkpoint
     if frozen_file(checkpoint) is None:
         checkpoint = Carried(checkpoint, directory)
@@ -151,12 +151,12 @@ def with_weights_of(directory: str, written: Written, subject: Subject) -> Any:
 
 
 def arrays(found: Any) -> Tuple[np.ndarray, ...]:
-    """What a module returned."""
+    """The outputs of a module as a tuple of arrays."""
     return tuple(map(array, found if isinstance(found, tuple) else (found,)))
 
 
 def array(value: Any) -> np.ndarray:
-    """A tensor, or Strings, as TensorFlow gives them."""
+    """A tensor, or Strings, as an array in TensorFlow's form."""
     if isinstance(value, Strings):
         return value.numpy()
     return value.detach().cpu().numpy()

@@ -12,7 +12,7 @@ from migrate.behaviour.rows.reading import Rows
 
 
 class Largest:
-    """Takes batch after batch; `told` says what it found."""
+    """Takes batch after batch; `told` returns the result."""
 
     def __init__(self, output: str, leg: str) -> None:
         self._found = OutputDifference(output, leg, 0.0, None, 0.0, None, 0)
@@ -24,11 +24,10 @@ class Largest:
         ours: np.ndarray,
         rounding: Optional[Callable[[], np.ndarray]] = None,
     ) -> bool:
-        """One batch; whether a row of it is too far from TensorFlow's.
+        """Adds one batch; returns whether one of its rows is too far from TensorFlow's.
 
         Args:
-            rounding: what TensorFlow's values differ from themselves by; it is asked for where
-                one is far from it.
+            rounding: returns that of TensorFlow's values; called only if one is far from it.
         """
         theirs, ours = of_rows(batch, theirs), of_rows(batch, ours)
         if theirs.shape != ours.shape:
@@ -57,7 +56,7 @@ class Largest:
         self._found = self._found._replace(beyond=self._found.beyond + rows)
 
     def told(self) -> OutputDifference:
-        """So far."""
+        """The largest difference so far."""
         return self._found
 
 
@@ -71,5 +70,5 @@ def at_largest(batch: Rows, sizes: np.ndarray, theirs: np.ndarray, ours: np.ndar
 
 
 def of_rows(batch: Rows, value: np.ndarray) -> np.ndarray:
-    """`value` without what repeated rows have given."""
+    """`value` without the results of repeated rows."""
     return value[: batch.rows] if value.shape[:1] == (batch.size,) else value

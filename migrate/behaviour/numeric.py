@@ -1,7 +1,7 @@
-"""The part of a model that computes with numbers alone: what ONNX can hold.
+"""The part of a model that computes with numbers alone, which ONNX can represent.
 
-Where text becomes numbers (hashing, vocabularies, parsing) the graph is cut. The tensors there are
-inputs of the part, and TensorFlow tells their values.
+The graph is cut where text becomes numbers (hashing, vocabularies, parsing). The tensors there are
+inputs of the part, with values fetched from TensorFlow.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Numeric(NamedTuple):
 
     Attributes:
         module: returns several outputs.
-        places: of those that are compared.
-        tensors: names of what it takes in TensorFlow, in order.
+        places: the positions of the compared outputs.
+        tensors: names of its inputs in TensorFlow, in order.
         values: of these, for one batch.
-        names: of the inputs of the module that the tensors are parts of.
+        names: of the module's inputs that the tensors are parts of.
     """
 
     module: Any
@@ -44,7 +44,7 @@ class Numeric(NamedTuple):
 
 
 class Positional(torch.nn.Module):
-    """A module that takes its inputs one by one, as an exporter wants them."""
+    """A module that takes its inputs one by one, as exporters require."""
 
     def __init__(self, part: Numeric) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Positional(torch.nn.Module):
         self.module, self._names, self._places = part.module, part.names, part.places
 
     def forward(self, *values: torch.Tensor) -> Tuple[torch.Tensor, ...]:
-        """The module's outputs that are compared."""
+        """The compared outputs of the module."""
         given: Dict[str, Any] = {}
         for name, value in zip(self._names, values):
             given.setdefault(name, []).append(value)
@@ -69,10 +69,10 @@ def numeric_part(
     given: Mapping[str, Any],
     fetch: Callable[[Sequence[str]], Sequence[np.ndarray]],
 ) -> Numeric:
-    """The part, with the conversion's weights; of a model without text its own model.py.
+    """The part, with the conversion's weights; for a model without text its own model.py.
 
     Args:
-        given: what the whole module takes, for one batch.
+        given: the inputs of the whole module, for one batch.
         fetch: TensorFlow's values of tensors.
 
     Raises:
@@ -128,6 +128,6 @@ def _becoming_numbers(subject: Subject, written: Written) -> Dict[Edge, str]:
 
 
 def _reads_text(graph: Graph, edge: Edge, texts: Set[Edge]) -> bool:
-    """Whether `edge` brings text, or a table that numbers are looked up in."""
+    """Whether `edge` is text, or a table in which numbers are looked up."""
     way = list(along(edge, lambda one: graph.handed(one, SAME)))
     return not texts.isdisjoint(way) or graph.nodes[way[-1][0]].op in TABLES

@@ -1,8 +1,8 @@
 """onnxruntime as a third witness: the model exported by torch, and by tf2onnx from TensorFlow's
 graph, on the first batch.
 
-Of a model that reads text both exports are of its numeric part, see `numeric`. An export that its
-exporter refuses is left out with the exporter's own words; none is needed for the verdict.
+For a model that reads text both exports are of its numeric part, see `numeric`. An export that its
+exporter refuses is left out with the exporter's own message; none is needed for the verdict.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Legs(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """What both legs must give: TensorFlow's outputs of the batch, by tensor.
+    """The expected results of both legs: TensorFlow's outputs for the batch, by tensor.
 
     Attributes:
-        names: these in the report.
+        names: their names in the report.
     """
 
     batch: Rows
@@ -50,7 +50,7 @@ class Witness(NamedTuple):
 
 
 def run_legs(tensorflow: TensorFlowGraph, part: Numeric, witness: Witness) -> Legs:
-    """Both legs."""
+    """Runs both legs."""
     missing = _missing("onnxruntime")
     if missing:
         return Legs([], {OF_TORCH: missing, OF_TENSORFLOW: missing})
@@ -128,7 +128,7 @@ def _missing(package: str) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Exporters tell their own developers a lot."""
+    """Silences exporters, which print messages for their own developers."""
     before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
@@ -140,7 +140,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _sentence(error: BaseException) -> str:
-    """The first line of what went wrong at first."""
+    """The first line of the original error."""
     if isinstance(error, SemisyncError):
         return str(error)
     while error.__cause__ is not None:

@@ -1,4 +1,4 @@
-"""What a comparison found."""
+"""The results of a comparison."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Place(NamedTuple):
 
 
 class OutputDifference(NamedTuple):
-    """How far one output of one leg is from TensorFlow's, over all rows.
+    """The difference of one output of one leg from TensorFlow's, over all rows.
 
     Attributes:
-        leg: "torch", or which export onnxruntime ran.
+        leg: "torch", or the export that onnxruntime ran.
         absolute: the largest difference, and where; infinite where the shapes differ.
         relative: the largest difference in TensorFlow's value, and where.
         beyond: rows with a value that is too far from TensorFlow's.
@@ -40,14 +40,13 @@ class OutputDifference(NamedTuple):
 
 
 class NodeDifference(NamedTuple):
-    """The first node in the order of the graph that differs, while what it is computed from agrees.
+    """The first node in the order of the graph that differs although its inputs agree.
 
     Attributes:
         variables: those that it reads.
-        changed: those that the conversion has otherwise than the checkpoint, or the file of its
+        changed: those that differ between the conversion and the checkpoint, or the file of its
             constants.
-        line: number and text of the line of model.py that computes it, where only that differs from
-            what the conversion would write.
+        line: number and text of the line of model.py that computes it, if that line was edited.
     """
 
     node: str
@@ -81,7 +80,7 @@ class ForwardReport(NamedTuple):
 
     @property
     def equal(self) -> bool:
-        """Whether no row of torch's differs. onnxruntime only witnesses: where torch gives
+        """Whether no row of torch's differs. onnxruntime is only a witness: if torch returns
         TensorFlow's values and an export does not, the export is wrong."""
         return not any(output.beyond for output in self.outputs if output.leg == TORCH)
 
@@ -91,7 +90,7 @@ class ForwardReport(NamedTuple):
 
 
 class ScorePlace(NamedTuple):
-    """Where two scores are: the row of the data set, from 1; its key, or None where that is its
+    """Where two scores are: the row of the data set, from 1; its key, or None if that is its
     number; the scores."""
 
     row: int
@@ -107,10 +106,10 @@ class ScoresReport(NamedTuple):
         rows: how many there are.
         largest, at: the largest difference, and where; of the rows that are too far from
             TensorFlow's, if there are any.
-        suspects: rows whose scores are further apart than the tolerance.
-        judged: of these, how many were compared with what TensorFlow differs from itself by; the
-            furthest apart.
-        beyond: of these, how many are further apart than that, too.
+        suspects: how many rows' scores differ by more than the tolerance.
+        judged: how many of these, the ones that differ most, were compared with TensorFlow's own
+            rounding.
+        beyond: how many of these differ by more than that, too.
         first: the first node that differs; None if there is none.
     """
 
@@ -149,20 +148,20 @@ class StepDifference(NamedTuple):
 
 
 class TrainingReport(NamedTuple):
-    """What the training steps gave.
+    """The result of training steps.
 
     Attributes:
         steps: taken.
         largest: the largest difference of each kind.
         exceeded: the first one beyond the tolerance.
-        neutral: parameters on which the loss does not depend, and how far they differ, which is no
-            difference.
+        neutral: parameters on which the loss does not depend, with their differences, which do not
+            count.
         compared: tensors of each kind, after each step.
         left_out: variables that a step changes and torch does not.
         notes: how both were run.
-        lost: what the conversion lacks of what is trained, in a sentence; no step was taken then.
+        lost: a sentence on trained state that the conversion lacks; then no step was taken.
         begun: the optimizers' state that the checkpoint lacks; it started over on both sides.
-        unchecked: what the verdict does not say anything of, in words.
+        unchecked: sentences on parts that the verdict does not cover.
     """
 
     steps: int
@@ -188,7 +187,7 @@ class TrainingReport(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: no tuples with names, no infinity."""
+    """The value for JSON: without named tuples and infinities."""
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if isinstance(value, dict):

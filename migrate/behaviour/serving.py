@@ -2,17 +2,17 @@
 statistics.
 
 Most jobs have no other graph: an Estimator's model_dir has that of its training, and so has a job
-that says `training=True` in Python. What is averaged into a moving statistic stands for it in
-training, and the statistic for what is averaged when it serves. So what the outputs take of a batch
-is given the checkpoint's value of the statistic that it is averaged into:
+that says `training=True` in Python. In training a BatchNorm uses the batch's statistic, which is
+averaged into the moving one; in serving it uses the moving one. So a batch's statistic that the
+outputs depend on is replaced by the checkpoint's value of the moving one:
 
     a tensor, such as a Mean over the batch      is fed that value
     the same, where a cond only chooses later,   is fed that value too, so that nothing moves
     and the move runs with the outputs
     FusedBatchNorm with is_training              becomes the kernel's other mode, with both values
 
-All the rest is computed by TensorFlow's own kernels, of the job's own graph. What the conversion
-makes of BatchNorm has no part in it.
+All the rest is computed by TensorFlow's own kernels, from the job's own graph, independently of the
+conversion's BatchNorm.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from semisync.common.tensor_names import join
 
 
 class Serving(NamedTuple):
-    """What TensorFlow is given in the place of a batch's statistics.
+    """TensorFlow's inputs in place of a batch's statistics.
 
     Values are lists of numbers.
 
     Attributes:
-        feeds: {tensor: value}; those of `as_it_serves` are all beside the rows.
+        feeds: {tensor: value}; those of `as_it_serves` are all feeds besides the rows.
         fused: {node: (mean, variance)}, of FusedBatchNorms.
         changes: whether there is any statistic of a batch.
     """
@@ -58,11 +58,11 @@ def as_it_serves(
     taken: Mapping[str, Any],
     outputs: Iterable[Edge],
 ) -> Serving:
-    """The serving form of `outputs`, with all that TensorFlow is fed beside the rows: the caller's
-    constants, what says that the model does not train, and what has dropouts drop nothing.
+    """The serving form of `outputs`, with all feeds besides the rows: the caller's constants, the
+    flags for training, set to False, and the rates at which dropouts drop nothing.
 
     Args:
-        taken: what the module takes.
+        taken: the inputs of the module.
 
     Raises:
         UsageError: a constant says that the model trains.
@@ -87,7 +87,7 @@ def as_it_serves(
 
 
 def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) -> Serving:
-    """What turns a training graph into one that serves `outputs`; nothing if it serves already.
+    """The replacements that make a training graph serve `outputs`; none if it serves already.
 
     Raises:
         BadInput: the graph of a SavedModel, or a BatchNorm in a function.
@@ -100,7 +100,7 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
     feeds: Dict[str, Any] = {}
     fused: Dict[str, List[Any]] = {}
     for variable, moves in find_moves(seen).items():
-        # What the outputs take already moves all the same where a cond only chooses afterwards.
+        # If a cond chooses only afterwards, the statistics move in any case: feed them too.
         held = variable in needed
         moved = {seen.viewed(move.value) for move in moves if move.node in running}
         for edge in {seen.viewed(move.value) for move in moves}:
@@ -121,7 +121,7 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
 
 
 def _without_merges(graph: Graph) -> Graph:
-    """The graph without what a cond chooses from."""
+    """The graph without the inputs from which a cond chooses."""
     nodes = {
         name: node._replace(inputs=()) if node.op == "Merge" else node
         for name, node in graph.nodes.items()
@@ -130,8 +130,8 @@ def _without_merges(graph: Graph) -> Graph:
 
 
 def _of_batches(graph: Graph) -> Graph:
-    """The graph in which a FusedBatchNorm that takes a batch's statistics takes no others: some
-    versions of TensorFlow give it the moving ones too, which it does not use."""
+    """The graph without the moving statistics as inputs of FusedBatchNorms that take the batch's:
+    some versions of TensorFlow pass them, though they are not used."""
 
     def without(node: Node) -> Node:
         training = node.op in FUSED and flag(graph, node, "is_training")

@@ -13,13 +13,12 @@ ROWS_AT_A_TIME = 512
 
 
 class Setting(NamedTuple):
-    """What the checkpoint and the data set do not say.
+    """The settings that neither the checkpoint nor the data set contains.
 
     Attributes:
         meta: path of the MetaGraph; None: the conversion's, which by default stands beside the
             checkpoint.
-        named: (column, input, whether it is sparse) of each input that another column than that of
-            its name goes to.
+        named: (column, input, whether it is sparse) of each input whose column has another name.
         feeds: {placeholder: value} of constants: rates of dropout, learning rates, flags.
         reading: how columns become features, and the rows of a batch.
         python: the interpreter that has TensorFlow.

@@ -1,10 +1,10 @@
-"""What is compared: a checkpoint's graph, as TensorFlow has it and as a module's source.
+"""The subject of a comparison: a checkpoint's graph, as TensorFlow's and as a module's source.
 
 TensorFlow must be fed more than the rows:
 
-1. what says whether the model trains, as the module's `training` does
-2. the constants of `Setting.feeds`, which the module is given too where it takes them
-3. of each dropout at a constant rate what makes it drop nothing, see `Layer.off`
+1. the flags for training, with the value of the module's `training`
+2. the constants of `Setting.feeds`, which the module gets too if it takes them
+3. for each dropout at a constant rate a value with which it drops nothing, see `Layer.off`
 
 Any other placeholder that the outputs depend on is refused, by name.
 """
@@ -42,7 +42,7 @@ class Subject(NamedTuple):
 
     Attributes:
         raw: the graph of TensorFlow.
-        found: the same as it is converted, without function calls, and its variables' places.
+        found: the graph that is converted, without function calls, and its variables' places.
     """
 
     checkpoint: Checkpoint
@@ -64,7 +64,7 @@ def open_subject(
     """Opens the graph of a checkpoint as its conversion reads it.
 
     Args:
-        inputs: INPUTS of the conversion's model.py, where that is compared.
+        inputs: INPUTS of the conversion's model.py, if that is compared.
 
     Raises:
         BadInput: there is no graph, or it is another model's.
@@ -88,7 +88,7 @@ def training_feeds(emitter: Emitter, setting: Setting, training: bool) -> Dict[s
 
 
 def no_dropout(subject: Subject, emitter: Emitter) -> Dict[str, float]:
-    """What makes each recognised dropout drop nothing: {tensor: value}.
+    """The feeds with which each recognised dropout drops nothing: {tensor: value}.
 
     Dropouts in a function or a loop are left out: their tensors cannot be fed.
     """
@@ -100,8 +100,8 @@ def no_dropout(subject: Subject, emitter: Emitter) -> Dict[str, float]:
 
 
 def drawn_by(subject: Subject, emitter: Emitter) -> Dict[str, str]:
-    """The tensors that a module would draw at random, with their dtypes, in their order; but for
-    recognised dropout, and for those in branches, loops and functions, where nothing can be fed."""
+    """The tensors that a module would draw at random, with their dtypes, in their order; without
+    recognised dropout, and those in branches, loops and functions, where nothing can be fed."""
     nodes = subject.found.graph.nodes
     return {
         of_edge(edge): str(value.dtype)
@@ -128,13 +128,13 @@ def refuse_unfed(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) 
 
 
 def drawing(subject: Subject, outputs: Iterable[Edge], fed: Iterable[str]) -> str:
-    """A listing of the nodes that draw at random on the way to the outputs."""
+    """A listing of the nodes before the outputs that draw at random."""
     nodes = [subject.found.graph.nodes[n] for n in upstream(subject.found.graph, outputs, fed)]
     return some_of(map(repr, _drawing(nodes))) or "an op that is not known"
 
 
 def draws(subject: Subject, outputs: Iterable[Edge]) -> bool:
-    """Whether tensors of TensorFlow's graph are drawn at random."""
+    """Whether tensors of TensorFlow's graph depend on random values."""
     return bool(_drawing(subject.raw.nodes[name] for name in upstream(subject.raw, outputs)))
 
 
@@ -145,10 +145,10 @@ def _drawing(nodes: Iterable[Node]) -> List[str]:
 def upstream(
     graph: Graph, outputs: Iterable[Edge], fed: Iterable[str] = (), controls: bool = True
 ) -> Set[str]:
-    """Names of the nodes that the outputs depend on, but by what is fed.
+    """Names of the nodes that the outputs depend on, other than through fed tensors.
 
     Args:
-        controls: whether those count that only have to run before.
+        controls: whether control inputs count.
     """
     ends = set(fed)
 
@@ -166,13 +166,13 @@ def upstream(
 def session_feeds(
     setting: Setting, taken: Mapping[str, Any], constants: Mapping[str, Any]
 ) -> Dict[str, Any]:
-    """The caller's constants as a session takes them: those of `told_feeds` by the tensors of what
-    the module takes, the others as they are named."""
+    """The caller's constants for a session: those of `told_feeds` under the tensors of the module's
+    inputs, the others under their own names."""
     others = {name: value for name, value in setting.feeds.items() if name not in constants}
     return {**others, **{taken[name].tensors[0]: value for name, value in constants.items()}}
 
 
 def told_feeds(setting: Setting, taken: Mapping[str, Any]) -> Dict[str, Any]:
-    """Those of the caller's constants that a module takes, by its names."""
+    """The caller's constants that a module takes, by its names."""
     named = ((input_called(name, taken), value) for name, value in setting.feeds.items())
     return {name: value for name, value in named if name is not None}

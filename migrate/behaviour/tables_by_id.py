@@ -1,7 +1,8 @@
-"""Tables by raw id on both sides: TensorFlow tells rows by their ids, torch by where they stand.
+"""Tables by raw id on both sides: TensorFlow identifies rows by their ids, torch by their
+positions.
 
-An id that neither has yet begins with what the graph's initializer draws. Here it begins with zeros
-on both sides, unless the graph says a constant.
+A new id begins with random values of the graph's initializer. Here it begins with zeros on both
+sides, unless the initializer is a constant.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ Values = Dict[str, np.ndarray]
 
 
 def zeros_fed(subject: Subject) -> Dict[str, Any]:
-    """What TensorFlow is fed to begin with zeros where it would draw."""
+    """TensorFlow's feeds with which new rows begin with zeros instead of random values."""
     drawn = {edge: dim for edge, dim in defaults(subject.raw).items() if draws(subject, [edge])}
     return {of_edge(edge): [[0.0] * dim] for edge, dim in drawn.items()}
 
 
 def begin_with_zeros(fed: Mapping[str, Any], module: torch.nn.Module) -> None:
-    """Has a module's tables start as `fed` by `zeros_fed`."""
+    """Has new rows of a module's tables begin like those `fed` by `zeros_fed`."""
     for table in module.modules() if fed else ():
         if isinstance(table, TableById):
             table.default = torch.zeros(table.weight.shape[1])
 
 
 class TablesById:
-    """Those of a training.
+    """The tables by raw id in a training.
 
     Attributes:
-        tensors: of each table and slot, by name, what TensorFlow is asked for: the names of the
-            keys and values of each shard.
+        tensors: the tensors to fetch for each table and slot, by name: the names of the keys and
+            values of each shard.
 
     Raises:
-        BadInput: the graph cannot tell them.
+        BadInput: the graph does not have them.
     """
 
     def __init__(self, subject: Subject, training: Training) -> None:
@@ -67,7 +68,7 @@ class TablesById:
                 self.tensors[name] = [[f"{one}:0", f"{one}:1"] for one in shards[name].exports]
 
     def gradients(self, given: Mapping[str, Gradient]) -> Mapping[str, Gradient]:
-        """With rows in the place of ids; read them when the module has taken in the batch's ids."""
+        """The gradients with rows instead of ids; read them once the module has added the ids."""
         return _Lazily(
             {name: functools.partial(self._gradient, name, given[name]) for name in given}
         )
@@ -110,7 +111,7 @@ class TablesById:
 
 
 class _Lazily(Mapping[str, Any]):
-    """What functions return when it is read."""
+    """A mapping whose values are the results of functions, called when they are read."""
 
     def __init__(self, made: Dict[str, Callable[[], Any]]) -> None:
         self._made = made

@@ -1,4 +1,4 @@
-"""Reports in words."""
+"""Reports as text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def scores_lines(report: ScoresReport) -> List[str]:
 
 
 def apart_text(report: ScoresReport) -> str:
-    """The largest difference and its row; after "the scores are"."""
+    """The largest difference and its row, to follow "the scores are"."""
     if report.at is None:
         return "the same in every row"
     return (
@@ -70,7 +70,7 @@ def apart_text(report: ScoresReport) -> str:
 
 
 def row_text(place: ScorePlace) -> str:
-    """A row by its number, and by its key where that says more."""
+    """A row by its number, and by its key if that is not its number."""
     return f"row {place.row:,}" + ("" if place.key is None else f" (key {place.key!r})")
 
 

@@ -1,21 +1,21 @@
 """The training op's own steps on the same batches in TensorFlow and with model.py, compared after
 each.
 
-1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. What
-   is trained is the module of the conversion's model.py as it lies there, in training mode; its
-   outputs, or the logits that these are sigmoids of, go into the graph's loss, see
-   `trained.loss`. A conversion without a model.py has a module made from the graph in its place.
-   The weights, slots and counters are the conversion's; one that it lacks is a difference. What
-   the checkpoint lacks of the optimizers' state begins on both sides at the graph's first values.
-2. TensorFlow begins a step: what the graph draws at random first, then the loss and the gradients.
-   What was drawn is fed to both sides.
+1. The loss, the training op and its optimizers are those that `migrate.build_training` finds. The
+   module of the conversion's model.py is trained, in training mode; its outputs, or the logits
+   before its sigmoids, go into the graph's loss, see `trained.loss`. For a conversion without a
+   model.py a module is made from the graph. The weights, slots and counters are the conversion's; a
+   missing one is a difference. Optimizer state that the checkpoint lacks begins on both sides at
+   the graph's initial values.
+2. TensorFlow begins a step: random tensors first, then the loss and the gradients. The random
+   values are fed to both sides.
 3. torch does the same, and `migrate.model.training.steps` compares both. Then both take the step
    with TensorFlow's gradients: every parameter, slot, statistic and counter after it is compared.
-4. Steps pass one by one; none is kept.
+4. Steps are compared one by one; none is kept.
 
 Dropout at a constant rate is off on both sides, and its rates, places and masks' shapes are
-compared by themselves, see `trained.dropouts`. Where it cannot be off in TensorFlow, the loss of a
-batch is another each time, and nothing is compared. What is not compared the report says.
+compared separately, see `trained.dropouts`. If it cannot be turned off in TensorFlow, the loss of a
+batch differs each time, and nothing is compared. The report lists the parts that are not compared.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ def compare_training(
 
     Args:
         prefix: a checkpoint with its MetaGraph and its slots.
-        converted: what `semisync convert` wrote of it.
+        converted: its conversion by `semisync convert`.
         data: a data set as `semisync score` reads it, with the labels; its rows are taken in
             order, `setting.reading.size` a step, and again from the first.
         tolerance: see `migrate.model.training.steps`.
 
     Raises:
-        BadInput, UsageError: what cannot be compared, such as a graph that does not train.
+        BadInput, UsageError: they cannot be compared, as for a graph that does not train.
     """
     if steps < 1:
         raise UsageError(f"--steps is 1 or more, not {steps}")
@@ -230,7 +230,7 @@ class _Both:
             yield BegunStep({**given, **drawn}, begun.loss, gradients, rounding, self._finish)
 
     def dropouts(self) -> List[Difference]:
-        """How the dropouts of model.py differ from the graph's, after the first step."""
+        """The differences of model.py's dropouts from the graph's, after the first step."""
         if self._dropouts is None:
             return []
         values = {split(name): value for name, value in self._first.watched.items()}

@@ -1,9 +1,9 @@
-"""A first look at what a comparison is made of, before anything is converted or run: every finding
-at once.
+"""A first look at the inputs of a comparison, before anything is converted or run: every finding at
+once.
 
-    fed         what each side takes of a row, and what must be fed beside it
+    fed         the columns that each side takes, and the constants that must be fed
     columns     all rows of the columns: types, missing values, ids, labels, keys
 
-Each finding is the error that the comparison would end with, by the same function, or is told of
-more rows than the first.
+Each finding is the error with which the comparison would end, by the same function, or covers more
+rows than the first.
 """

@@ -1,8 +1,8 @@
 """All rows of the columns that a comparison reads, each column by itself.
 
-1. A column that is not there is a finding, and so is the first value that its input does not take.
+1. A missing column is a finding, and so is the first value that its input does not take.
 2. Missing values are counted, and so are ids that are no row of their table.
-3. Labels and keys are looked at as they are when scores are written.
+3. Labels and keys are checked as when scores are written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from parity.io.columns import At
 from parity.io.join import refuse_repeated, repeated
 from semisync.common.errors import BadInput, Findings, MissingColumn, MissingValue, SemisyncError
 
-_STAND_IN = "0"  # for a missing value, so that the others of its batch are looked at
+_STAND_IN = "0"  # for a missing value, so that the others of its batch are checked
 
 
 def look_at_columns(
@@ -39,7 +39,7 @@ def look_at_columns(
     """Reads the whole data set once; returns its rows.
 
     Args:
-        inputs: what is read; several may take one column.
+        inputs: the inputs to read; several may take one column.
         tables: by an input's name.
         progress: called after each batch with the rows so far and the file they are from.
     """
@@ -64,7 +64,7 @@ def look_at_columns(
 def _batches(
     data: str, inputs: List[Input], others: List[str], reading: Reading, findings: Findings
 ) -> Iterator[Batch]:
-    """Those of the columns that are there; the others are findings."""
+    """The batches of the existing columns; missing ones are findings."""
     options = columns_of(inputs)
     while True:
         try:
@@ -84,10 +84,10 @@ def _batches(
 
 
 class _Seen:
-    """What the rows held so far for one input.
+    """The values of one input so far.
 
     Args:
-        tables: those whose rows the values number.
+        tables: those whose row numbers the values are.
 
     Attributes:
         taken: the input.
@@ -152,7 +152,7 @@ class _Seen:
 
 
 class _Keys:
-    """The keys so far, all of which are remembered: none comes twice."""
+    """The keys so far, all of which are remembered, to find repeated ones."""
 
     def __init__(self, key: Optional[str], data: str) -> None:
         self._key, self._data = key, data

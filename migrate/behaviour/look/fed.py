@@ -1,7 +1,7 @@
-"""What both sides are fed: columns, and constants that --feed must give.
+"""The feeds of both sides: columns, and constants that --feed must give.
 
-What is wrong with the graph itself, so that no option mends it, is left to the comparison that
-needs it: a graph without a training op is still one that scores.
+Errors of the graph itself, which no option corrects, are left to the comparison that meets them: a
+graph without a training op can still be scored.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def fed_to_score(
     """The columns that model.py takes.
 
     Args:
-        written: what the graph's model.py is, or was before it was edited.
+        written: the source of the graph's model.py, unedited.
         wanted: INPUTS of model.py.
-        outputs: that are compared.
+        outputs: the tensors that are compared.
     """
     edges = list(outputs)
     found = _columns(subject, wanted, setting, written.off, findings)
@@ -83,7 +83,7 @@ def _columns(
     off: Mapping[str, float],
     findings: Findings,
 ) -> List[Input]:
-    """Those of the inputs, one by one, so that each is looked at."""
+    """The columns of the inputs, one by one, so that each is checked."""
     found: List[Input] = []
     for name, one in wanted.items():
         own = {name: one}
@@ -95,6 +95,6 @@ def _columns(
 
 
 def _names(wanted: Mapping[str, Any], feeds: Iterable[str]) -> Sequence[str]:
-    """All tensors that are fed, as a session names them."""
+    """The names of all tensors that are fed, in a session's form."""
     tensors = (tensor for one in wanted.values() for tensor in one.tensors)
     return [in_session(name) for name in (*feeds, *tensors)]

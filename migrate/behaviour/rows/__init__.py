@@ -1,5 +1,5 @@
-"""Which rows of a data set both sides are given, and how far their scores of all rows are apart.
+"""The rows of a data set that both sides compute, and the comparison of their scores of all rows.
 
-`drawn` chooses some rows of many, in which what is rare occurs; `reading` brings them in batches;
-`score_files` compares the scores that both sides wrote of all rows.
+`drawn` samples rows that include rare values; `reading` reads them in batches; `score_files`
+compares the scores of all rows that both sides wrote.
 """

@@ -1,10 +1,10 @@
-"""Some rows of many, among which is what occurs seldom.
+"""A sample of rows that includes rare values.
 
-1. Of each input whose values are few enough, one row with each value; and of every input one row
+1. For each input with few enough distinct values, one row per value; and for every input one row
    each with the least and the greatest value, the longest and an empty list, and a missing value
    or nan. These are at most half of the rows; inputs of fewer values come first.
-2. The last rows, a tenth. Of data in the order of its days they are the last day's.
-3. As many others as are left, drawn at random with a seed.
+2. The last rows, a tenth. In data that is ordered by day these are the last day's.
+3. The rest is drawn at random with a seed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Drawn(NamedTuple):
     Attributes:
         rows: counted over the whole data set from 0, ascending; None: all.
         total: how many there are.
-        how: they were drawn, in words; "" if all were taken.
+        how: a sentence on how they were drawn; "" if all were taken.
     """
 
     rows: Optional[np.ndarray]
@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
 
 
 def draw_rows(data: str, inputs: Sequence[Input], setting: Setting, count: int) -> Drawn:
-    """Draws `count` rows of a data set, which is read once; all where it has no more.
+    """Draws `count` rows of a data set, which is read once; all if it has no more.
 
     Raises:
         BadInput: as `migrate.scoring.run.batches`.
@@ -67,7 +67,7 @@ def draw_rows(data: str, inputs: Sequence[Input], setting: Setting, count: int) 
 
 
 def _with_values(seen: Sequence[_Seen], most: int) -> Tuple[Set[int], List[str]]:
-    """Rows with what is seldom, and the columns of which each value is among them."""
+    """Rows with rare values, and the columns whose every value occurs in them."""
     rows = set([row for one in seen for _, row in one.ends.values()][:most])
     each: List[str] = []
     few = [one for one in seen if one.values is not None]
@@ -92,14 +92,14 @@ def _in_words(count: int, total: int, seen: Sequence[_Seen], each: Sequence[str]
 
 
 class _Seen:
-    """What the rows of one input held so far.
+    """The values of one input so far.
 
     Args:
-        most: values that are remembered.
+        most: how many values are remembered.
 
     Attributes:
-        values: {value: the first row with it}; None where there are more than `most`.
-        ends: {what: (how far it goes, the first row that goes so far)}.
+        values: {value: the first row with it}; None if there are more than `most`.
+        ends: {name of an extreme: (its value, the first row with it)}.
     """
 
     def __init__(self, column: str, most: int) -> None:
@@ -111,7 +111,7 @@ class _Seen:
         """The next rows.
 
         Args:
-            column: as the data have them, before anything was filled.
+            column: as in the data, before missing values were filled.
             before: rows of earlier calls.
         """
         rows = before + np.arange(len(column))

@@ -1,4 +1,4 @@
-"""Batches of a data set, as both sides take them."""
+"""Batches of a data set, in the form that both sides take."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Rows(NamedTuple):
     """Some rows of one file.
 
     Attributes:
-        file, numbers: where they are from, and the number of each in that file, from 0.
+        file, numbers: their file, and the number of each in that file, from 0.
         read: their features.
         fixed: rows that the graph takes at a time; 0: any number.
     """
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The rows that both sides are given: where they are too few, the last one again."""
+        """The number of rows for both sides; if there are too few, the last one is repeated."""
         return max(self.rows, self.fixed)
 
     @property
@@ -45,12 +45,12 @@ class Rows(NamedTuple):
         return [one.padded(self.size - self.rows) for one in self.read]
 
     def part(self, start: int, stop: int) -> Rows:
-        """Those from one place to another."""
+        """The rows from one position to another."""
         read = [one.part(start, stop) for one in self.read]
         return self._replace(numbers=self.numbers[start:stop], read=read)
 
     def take(self, places: np.ndarray) -> Rows:
-        """Those at some places, (n,)."""
+        """The rows at some positions, (n,)."""
         read = [one.take(places) for one in self.read]
         return self._replace(numbers=self.numbers[places], read=read)
 
@@ -103,7 +103,7 @@ def _only(found: Iterator[Rows], chosen: np.ndarray) -> Iterator[Rows]:
 
 
 def _together(found: Iterator[Rows], inputs: Sequence[Input], size: int) -> Iterator[Rows]:
-    """The same rows in fewer batches, each of one file and of lists that are alike."""
+    """The same rows in fewer batches, each of one file and with lists of one length."""
     waiting: List[Rows] = []
 
     def joined() -> Rows:
@@ -129,10 +129,10 @@ def _shape(rows: Rows) -> List[Any]:
 def read_full(
     data: str, inputs: Sequence[Input], setting: Setting, fixed: Optional[int]
 ) -> Iterator[List[Feature]]:
-    """The features of batches of one size, in order and without end: after the last row comes the
-    first again.
+    """The features of batches of one size, in order and without end: the first row follows the
+    last.
 
-    A smaller batch would be another training step than the job's.
+    A smaller batch would not be the job's training step.
 
     Raises:
         BadInput: as `read_rows`.
@@ -169,6 +169,6 @@ def _joined(parts: Sequence[Rows], inputs: Sequence[Input]) -> List[Feature]:
 
 
 def _sizes(feature: Feature) -> Any:
-    """What tells how large the lists of a row of a dense feature are."""
+    """The size of a row's lists in a dense feature."""
     values = feature.values
     return values.shape[1:] if isinstance(values, np.ndarray) else values.type

@@ -1,6 +1,6 @@
-"""How far the scores of all rows are apart, from the files of both sides, in bounded memory.
+"""The differences of the scores of all rows, from the files of both sides, in bounded memory.
 
-Both files have the rows of one data set in its order, and say of each row its key.
+Both files have the rows of one data set in its order, with the key of each row.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from migrate.scoring.output import ROW
 from parity.io.batches import batches
 from semisync.common.errors import BadInput
 
-MOST = 10_000  # rows that are too far apart whose scores are remembered
+MOST = 10_000  # rows beyond the tolerance whose scores are remembered
 
 
 class Suspects(NamedTuple):
-    """Rows whose scores are further apart than the tolerance, ascending.
+    """Rows whose scores differ by more than the tolerance, ascending.
 
     Attributes:
         rows: counted over the data set from 0.
-        keys: of each; None where that is its number.
+        keys: of each; None if that is its number.
         theirs, ours: TensorFlow's scores and torch's.
     """
 
@@ -34,7 +34,7 @@ class Suspects(NamedTuple):
     ours: np.ndarray
 
     def take(self, places: np.ndarray) -> Suspects:
-        """Those at some places, (n,)."""
+        """The suspects at some positions, (n,)."""
         return Suspects(*(one[places] for one in self))
 
     def place(self, index: int) -> ScorePlace:
@@ -44,13 +44,13 @@ class Suspects(NamedTuple):
 
 
 class Apart(NamedTuple):
-    """What the files say.
+    """The comparison of the files.
 
     Attributes:
         rows: how many there are.
         largest, at: the largest difference, and where; None if there is none.
-        beyond: rows that are further apart than the tolerance.
-        suspects: those, at most MOST: the furthest apart, by the tolerance.
+        beyond: how many rows differ by more than the tolerance.
+        suspects: those that do so most, MOST of them at most.
     """
 
     rows: int
@@ -96,7 +96,7 @@ def _furthest(found: Suspects) -> Suspects:
 def _side_by_side(
     theirs: str, ours: str, key: str, score: str
 ) -> Iterator[Tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """The keys, and the scores of both, block after block."""
+    """The keys, and the scores of both files, block by block."""
     tables: List[Iterator[pa.Table]] = [
         (batch.table for batch in batches(path, [score], [key])) for path in (theirs, ours)
     ]

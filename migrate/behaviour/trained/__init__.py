@@ -1,4 +1,4 @@
-"""model.py as it trains: its own module on the way to the graph's loss.
+"""Training model.py: its own module before the graph's loss.
 
 loss        what is trained: model.py, and what of the loss is the graph's
 taps        which tensors of model.py the loss is computed from

@@ -1,4 +1,4 @@
-"""What TensorFlow is asked of a training step, by the names of its graph."""
+"""The tensors and nodes of a training step that TensorFlow is asked for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from semisync.common.tensor_names import of_edge, split
 def variables(
     subject: Subject, training: Training, tables: Collection[str]
 ) -> Dict[str, List[str]]:
-    """The nodes of all that is compared, by the name in the checkpoint; but for tables by id."""
+    """The nodes of all compared variables, by the name in the checkpoint, without tables by id."""
     optimizer = training.optimizer
     names = {one.variable for one in training.module.tensorflow_nodes.values()}
     names |= {target.name for target in optimizer.targets}
@@ -34,7 +34,7 @@ def variables(
 
 
 def initializers(subject: Subject, training: Training, recipe: Recipe) -> List[str]:
-    """The nodes that give first values to what a step needs and the checkpoint lacks."""
+    """The nodes that initialise the state that a step needs and the checkpoint lacks."""
     begun = (node for nodes in training.optimizer.begun.values() for node in nodes)
     lacking = {*begun, *recipe.changes.written} - set(subject.found.saved)
     return sorted({initializer(node) for node in lacking} & set(subject.raw.nodes))
@@ -63,7 +63,7 @@ def gradients(
 
 
 def writers(subject: Subject, recipe: Recipe) -> Dict[str, Set[str]]:
-    """Every variable that a step writes: the nodes of the raw graph that do so."""
+    """Every variable that a step writes -> the nodes of the raw graph that do so."""
     return {
         variable: {node.name for node in nodes} & subject.raw.nodes.keys()
         for variable, nodes in recipe.changes.written.items()
@@ -71,8 +71,9 @@ def writers(subject: Subject, recipe: Recipe) -> Dict[str, Set[str]]:
 
 
 def raced(subject: Subject, training: Training, written: Mapping[str, Set[str]]) -> List[str]:
-    """The hyperparameters that a step computes of variables that it writes, in no order: BERT's job
-    assigns the global step beside its optimizer. None whose own computing writes."""
+    """The hyperparameters that a step computes from variables that it also writes, without an
+    order: BERT's job assigns the global step beside its optimizer. None whose own computation
+    writes."""
     graph = subject.raw
     writing: Set[str] = set().union(*written.values())
 

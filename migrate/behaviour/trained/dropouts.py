@@ -1,13 +1,14 @@
 """Are the dropouts of model.py those of the graph: their rates, places and masks' shapes?
 
 While steps are compared dropout is off on both sides: a BatchNorm behind masks magnifies rounding.
-So what each would drop is compared by itself, on one batch:
+So the dropouts are compared separately, on one batch:
 
-1. A dropout's place is what it drops of: of the same values on both sides, as nothing is dropped.
+1. A dropout's place is identified by its input, which is the same on both sides, since nothing is
+   dropped.
 2. At the same place the rates are the same, and the masks have one shape.
 3. model.py has no others.
-4. Where TensorFlow does not let one read that, in a loop or a function, or in a branch that is not
-   that of training, a rate of model.py's that no place has must be one of these; `unread` says so.
+4. If TensorFlow does not expose a dropout, in a loop or a function, or in a branch other than that
+   of training, a rate in model.py without a place must be one of these; `unread` reports them.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ _RATES = 1e-6
 
 
 class Place(NamedTuple):
-    """A dropout of the graph: its node, its rate, and the tensors of what it drops of and of what
-    is drawn for its mask."""
+    """A dropout of the graph: its node, its rate, its input, and the random tensor of its mask."""
 
     node: str
     rate: float
@@ -39,15 +39,15 @@ class Place(NamedTuple):
 
 
 class Dropouts:
-    """Those of a model.
+    """The dropouts of a model.
 
     Args:
         emitter: of its source.
         trains: whether it is in training mode.
 
     Attributes:
-        places: that can be read.
-        unread: the others, by node; their rates.
+        places: those that can be read.
+        unread: the rates of the others, by node.
     """
 
     def __init__(self, subject: Subject, emitter: Emitter, trains: bool) -> None:
@@ -65,18 +65,18 @@ class Dropouts:
 
     @property
     def tensors(self) -> List[Edge]:
-        """What TensorFlow is asked for."""
+        """The tensors to fetch from TensorFlow."""
         return [edge for place in self.places for edge in (place.source, place.drawn)]
 
     @property
     def unread_text(self) -> List[str]:
-        """What cannot be read, in words."""
+        """Sentences on the dropouts that cannot be read."""
         return [f"the places of the dropout in {some_of(self.unread)}"] if self.unread else []
 
     def compare(
         self, values: Mapping[Edge, numpy.ndarray], ours: Sequence[Dropped]
     ) -> List[Difference]:
-        """How far each dropout's rate is from TensorFlow's; infinite for one that a side lacks.
+        """The difference of each dropout's rate from TensorFlow's; infinite if one side lacks it.
 
         Args:
             values: of `tensors`, for a batch.

@@ -1,8 +1,8 @@
 """model.py and the rest of the graph's loss as one module.
 
-What the rest reads of variables are model.py's own parameters, in TensorFlow's layout: a loss on a
-kernel trains the kernel that the model has. A statistic of a BatchNorm alone is its own there, as
-it would be moved twice.
+The variables that the rest reads are model.py's own parameters, in TensorFlow's layout: a loss on a
+kernel trains the model's kernel. Only a BatchNorm's statistics are separate there, since otherwise
+they would be moved twice.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Joined(nn.Module):
     """Returns the loss of a batch.
 
     Args:
-        model: that is trained.
+        model: the one to train.
         nodes: its variables, by their nodes.
         taps: by the name under which `loss` takes each.
-        draws: (op, tensor) of what the model draws, in its order; None: TensorFlow does not tell
-            the tensor.
+        draws: (op, tensor) of the model's random ops, in its order; None: the tensor cannot be
+            fetched.
         loss: the module of the rest.
 
     Attributes:
@@ -70,7 +70,7 @@ class Joined(nn.Module):
                 self.tensorflow_nodes[node] = more
 
     def forward(self, batch: Mapping[str, Any]) -> torch.Tensor:
-        """The loss, of what `tensorflow_inputs` lists and what is drawn."""
+        """The loss, from the inputs of `tensorflow_inputs` and the random values."""
         given = {name: batch[own] for name, own in self._names.items() if own in batch}
         given.update(self._run(batch))
         handed = {
@@ -81,7 +81,7 @@ class Joined(nn.Module):
             return torch.func.functional_call(self.loss, handed, (given,))
 
     def _run(self, batch: Mapping[str, Any]) -> Dict[str, torch.Tensor]:
-        """What the taps read of a run."""
+        """The values of the taps in a run."""
         path = self._converted.path
         taken = {name: batch[name] for name in self._converted.inputs if name in batch}
         drawn = [(op, None if name is None else batch[name]) for op, name in self._draws]
@@ -101,11 +101,11 @@ class Joined(nn.Module):
         return {name: tap.read(path, outputs, run, names) for name, tap in self._taps.items()}
 
     def _share(self, of_loss: Parameter, of_model: Parameter) -> None:
-        """Lets the loss read the model's own."""
+        """Makes the loss read the model's own parameter."""
         owner, _, name = of_loss.attribute.rpartition(".")
         home = of_model.attribute.rpartition(".")[0]
         inner = self.loss.get_submodule(owner)
-        if of_loss.grows:  # whose rows come and go together
+        if of_loss.grows:  # ids and weights grow together
             above, _, leaf = owner.rpartition(".")
             setattr(self.loss.get_submodule(above), leaf, self.model.get_submodule(home))
         elif _is_statistic(inner, name):
@@ -128,7 +128,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _turn(kept: Parameter, wanted: Parameter) -> Any:
-    """From a variable as `kept` has it to the order of axes that is `wanted`."""
+    """The permutation from the order of axes of `kept` to that of `wanted`."""
     identity = tuple(range(len(kept.shape)))
     stored = numpy.argsort(kept.axes or identity)
     order = [int(stored[axis]) for axis in wanted.axes or identity]

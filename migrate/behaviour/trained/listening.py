@@ -1,9 +1,9 @@
-"""What a module does while it runs, which its outputs do not tell.
+"""Intercepting the ops of a running module that its outputs do not show.
 
-1. A dropout drops nothing: how much it would drop, and of what, is noted.
-2. What it draws at random is given: the values that TensorFlow drew, in the order of the source.
-3. What a sigmoid or a softmax that is returned is of: the logits, from which a loss is computed.
-   They are not recomputed from probabilities, which have lost them where they are 0 or 1.
+1. A dropout drops nothing: its rate and its input are recorded.
+2. A random op returns the values that TensorFlow drew, in the order of the source.
+3. The input of a returned sigmoid or softmax is recorded: the logits, from which a loss is
+   computed. They cannot be recomputed from probabilities that have rounded to 0 or 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PRODUCTS = {"__mul__", "__rmul__", "mul", "multiply"}
 
 
 class Dropped(NamedTuple):
-    """A dropout: the share that it drops, the shape of its mask, and what it drops of."""
+    """A dropout: the share that it drops, the shape of its mask, and its input."""
 
     rate: float
     shape: Tuple[int, ...]
@@ -32,12 +32,12 @@ class Dropped(NamedTuple):
 
 
 class Listening(TorchFunctionMode):
-    """Listens to one run.
+    """Intercepts one run.
 
     Args:
-        path: whose run it is.
-        drawn: (op, values) of the graph's draws, in their order; values are None where TensorFlow
-            does not tell them, and the run draws by itself.
+        path: of the model, for messages.
+        drawn: (op, values) of the graph's random ops, in their order; values are None if they
+            cannot be fetched, and the run draws its own.
 
     Attributes:
         dropped: its dropouts, in their order.
@@ -51,7 +51,7 @@ class Listening(TorchFunctionMode):
         self._made: Dict[int, Tuple[str, Any, torch.Tensor]] = {}  # which it keeps alive, too
 
     def of(self, output: torch.Tensor, activation: str) -> Optional[torch.Tensor]:
-        """What `output` is the activation of, possibly reshaped; None: it is not."""
+        """The input of the activation whose result is `output`, possibly reshaped; or None."""
         seen: Any = output
         while isinstance(seen, torch.Tensor):
             name, source, _ = self._made.get(id(seen), ("", None, seen))
@@ -61,7 +61,7 @@ class Listening(TorchFunctionMode):
         return None
 
     def check(self) -> None:
-        """Raises BadInput if the run drew less than the graph."""
+        """Raises BadInput if the run had fewer random ops than the graph."""
         if self._drawn:
             left = some_of(op for op, _ in self._drawn)
             raise BadInput(

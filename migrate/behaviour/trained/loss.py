@@ -1,11 +1,11 @@
-"""What is trained: model.py on the way to the graph's loss.
+"""The training of model.py, whose outputs go into the graph's loss.
 
-1. The graph is cut where model.py computes what the loss is made of, see `taps`. Only what is left
-   between that and the loss is written from the graph: the loss's own formula, with the labels,
-   weights and regularisation. Both together are one module, see `joined`.
-2. What model.py lacks and the loss needs, such as another task's tower, is the graph's, and
-   `beside` says so.
-3. A loss that does not come from model.py is refused, as nothing of model.py would be trained.
+1. The graph is cut where model.py computes inputs of the loss, see `taps`. Only the part between
+   these and the loss is written from the graph: the loss's own formula, with the labels, weights
+   and regularisation. Both together are one module, see `joined`.
+2. Parts of the loss that model.py lacks, such as another task's tower, are taken from the graph,
+   and `beside` reports them.
+3. A loss that does not depend on model.py is refused, since nothing of model.py would be trained.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _OF_SAMPLER = ("int64", "float32", "float32")  # the sampled classes, two expect
 
 
 class Trained(NamedTuple):
-    """What is trained.
+    """The module that is trained.
 
     Attributes:
         module: returns the loss.
-        emitters: of its parts as the conversion writes them; of model.py first.
-        drawn: {tensor: dtype} of what TensorFlow draws and the module takes.
-        beside: what the steps do without model.py, in words.
-        rows: that the graph takes at a time; None: any number.
+        emitters: of its parts as the conversion writes them; that of model.py first.
+        drawn: {tensor: dtype} of TensorFlow's random tensors that the module takes.
+        beside: sentences on the parts of the steps outside of model.py.
+        rows: the number that the graph takes at a time; None: any.
     """
 
     module: Any
@@ -56,7 +56,7 @@ class Trained(NamedTuple):
 
 
 def without_model(subject: Subject, converted: str, loss: Edge) -> Trained:
-    """The loss as the graph has it, for a conversion that has no model.py."""
+    """The loss written from the graph alone, for a conversion without a model.py."""
     written, drawn = write_loss(subject, loss)
     module = build_module(written, Carried(subject.checkpoint, converted))
     beside = f"model.py, which {converted} lacks: the steps are those of the graph's own formulas"
@@ -68,7 +68,7 @@ def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
 
     Raises:
         Lost: the conversion or model.py lacks a variable.
-        BadInput: the loss does not depend on what model.py computes, or this cannot be told.
+        BadInput: the loss does not depend on model.py, or this cannot be determined.
     """
     graph = subject.found.graph
     outputs = find_outputs(graph, list(model.outputs))
@@ -89,7 +89,7 @@ def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
             f"computes, {', '.join(outputs)}, so that its steps cannot be compared; convert the "
             "model again with the --output that the loss is computed from"
         )
-    # Rows that a table by raw id begins with are not drawn, see `tables_by_id`.
+    # New rows of a table by raw id are not random, see `tables_by_id`.
     needed = subjects.upstream(subject.raw, [loss, *outputs.values()], zeros_fed(subject))
     told = subjects.drawn_by(subject, written.emitter).items()
     draws = {name: dtype for name, dtype in told if split(name)[0] in needed}
@@ -103,15 +103,15 @@ def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
 
 
 def write_loss(subject: Subject, loss: Edge) -> Tuple[Written, Dict[str, str]]:
-    """The source of the loss with its whole model, and {tensor: dtype} of what is drawn."""
+    """The source of the loss with its whole model, and {tensor: dtype} of random tensors."""
     return _write_rest(subject, loss, {})
 
 
 def _write_rest(
     subject: Subject, loss: Edge, taps: Mapping[Edge, Tap]
 ) -> Tuple[Written, Dict[str, str]]:
-    """The source of the loss, of what is tapped and drawn, and {tensor: dtype} of all that is
-    drawn."""
+    """The source of the loss, from taps and random tensors, and {tensor: dtype} of all random
+    tensors."""
     graph, drawn = subject.found.graph, _sampled(subject, loss)
     tapped = {
         edge: Given(of_edge(edge), dtype, output_shape(graph, graph.nodes[edge[0]], edge[1]))
@@ -130,7 +130,7 @@ def _write_rest(
 
 
 def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
-    """The tensors of samplers of classes that the loss depends on, with their dtypes."""
+    """The outputs of class samplers on which the loss depends, with their dtypes."""
     nodes = subject.found.graph.nodes
     needed = subjects.upstream(subject.found.graph, [loss])
     return {
@@ -142,7 +142,7 @@ def _sampled(subject: Subject, loss: Edge) -> Dict[str, str]:
 
 
 def _of_model(model: Converted, written: Written) -> Dict[str, Parameter]:
-    """The variables of model.py by their nodes, where it keeps them and as it does."""
+    """The variables of model.py by their nodes, with their attributes and layouts in it."""
     attributes = {(one.name, one.rows): name for name, one in model.variables.items()}
     state = model.module.state_dict()
     found: Dict[str, Parameter] = {}
@@ -172,7 +172,7 @@ def _features(rest: Written, model: Converted) -> List[str]:
 def _draws(
     subject: Subject, model: Converted, written: Written, told: Collection[str]
 ) -> List[Tuple[str, Optional[str]]]:
-    """What the model draws outside of branches and loops, in its order."""
+    """The model's random ops outside of branches and loops, in its order."""
     nodes = subject.found.graph.nodes
     computed = (edge for edge in written.emitter.computed() if edge[0] in nodes)
     drawn = [edge for edge in computed if nodes[edge[0]].op in RANDOM]
@@ -193,7 +193,8 @@ def _beside(
     rest: Written,
     through: Set[Edge],
 ) -> List[str]:
-    """What the loss needs that model.py does not compute, and what only that has, in words."""
+    """Sentences on the parts of the loss outside of model.py, and on parts of model.py outside of
+    the loss."""
     graph = subject.found.graph
     reached = {node.name for node in graph.behind([name for name, _ in through])}
     own = {

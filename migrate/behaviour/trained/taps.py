@@ -1,14 +1,14 @@
-"""Which tensors of a running model.py stand for tensors of the graph, so that the graph's loss is
-computed from them.
+"""The tensors of a running model.py that correspond to tensors of the graph, from which the graph's
+loss is computed.
 
-1. Its outputs, and what only hands them on before.
-2. Where an output is a sigmoid or a softmax, what that is of, see `listening`: a loss reads
-   logits where the model gives probabilities.
-3. Where the loss reads features past these, as a sampled softmax does, which reads the last layer,
-   the names of the source: what they stand for where `forward` and its parts return. They hold for
-   a source that has the names of the one that the conversion writes.
+1. Its outputs, and tensors before them that are only passed on.
+2. If an output is a sigmoid or a softmax, the input of that, see `listening`: a loss reads logits
+   where the model returns probabilities.
+3. If the loss reads features past these, like a sampled softmax, which reads the last layer, the
+   local variables of `forward` and its parts when they return. This requires that model.py has the
+   names that the conversion writes.
 
-A reshape in between is made up for, if the graph tells the shape.
+A reshape in between is undone, if the graph has the shape.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Tap(NamedTuple):
     """Where to read a tensor.
 
     Attributes:
-        output: the number of an output; None: it has a name.
-        name: in the source; of an output, what the graph calls it.
-        activation: torch's name of what the output is of the tensor.
-        shape: its own, where it is a reshaped one's.
+        output: the number of an output; None: it is a local variable.
+        name: in the source; for an output, its name in the graph.
+        activation: torch's name of the activation between the tensor and the output.
+        shape: of the tensor, if it was reshaped.
     """
 
     output: Optional[int]
@@ -55,7 +55,7 @@ class Tap(NamedTuple):
 
         Args:
             path: of the source.
-            names: what the names stand for where the methods return.
+            names: the values of local variables when the methods return.
 
         Raises:
             BadInput: model.py, edited, does not have it.
@@ -78,7 +78,7 @@ class Tap(NamedTuple):
 
 
 def output_taps(graph: Graph, outputs: Mapping[str, Edge]) -> Dict[Edge, Tap]:
-    """Those of the first two kinds.
+    """The taps of the first two kinds.
 
     Args:
         outputs: of model.py, in its order.
@@ -95,7 +95,7 @@ def output_taps(graph: Graph, outputs: Mapping[str, Edge]) -> Dict[Edge, Tap]:
 
 
 def name_taps(graph: Graph, written: Written, model: Converted) -> Dict[Edge, Tap]:
-    """Those of the third kind.
+    """The taps of the third kind.
 
     Args:
         written: the source that the conversion writes.
@@ -110,8 +110,8 @@ def name_taps(graph: Graph, written: Written, model: Converted) -> Dict[Edge, Ta
 
 
 def _handed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
-    """The tensor, and those before it that are the same, with the shape of each that has another
-    number of axes; as far as the graph tells the shapes."""
+    """The tensor, and those before it with the same values, with the shape of each that was
+    reshaped; only as far as the graph has the shapes."""
     reshaped = False
     while True:
         shape = output_shape(graph, graph.nodes[edge[0]], edge[1])
