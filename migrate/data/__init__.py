@@ -21,9 +21,9 @@
    larger than a global batch. All ranks have the same number of batches. The rows of the last,
    partial global batch are dropped or padded.
 4. The position is (epoch, [(ranks, batch size, batches taken), ...]), one entry for each division
-   of the epoch so far: enough to know which rows of the order are left. Another number of ranks or
-   another batch size divides what is left again. It is the same on every rank, and knows nothing of
-   what was read ahead. Restoring reads one window.
+   of the epoch so far, which determines the rows of the order that are left. Another number of
+   ranks or another batch size divides the remaining rows again. The position is the same on every
+   rank, and independent of reading ahead. Restoring reads one window.
 5. Threads read blocks ahead and make batches; decoding releases the GIL. Memory per rank: two
    windows, a block for each reader, and `prefetch` batches.
 

@@ -1,7 +1,7 @@
 """Items made in a thread while their user works on earlier ones.
 
-The thread ends when the items do, when they raise, when `close` is called, when nobody holds the
-`Ahead` any more, and at the end of the process; it is never killed in the middle of a read.
+The thread ends when the items do, when they raise, when `close` is called, when the `Ahead` is no
+longer referenced, and at the end of the process; it is never killed in the middle of a read.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Deque, Generator, Generic, Optional, TypeVar
 
 T = TypeVar("T")
 
-_PATIENCE = 60  # seconds between two lines that say that nothing comes
+_PATIENCE = 60  # seconds between two warnings that no item arrives
 
 logger = logging.getLogger(__name__)
 
 
 class _Shared(Generic[T]):
-    """What both threads see, under the condition's lock."""
+    """The state that both threads share, under the condition's lock."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -30,9 +30,9 @@ class _Shared(Generic[T]):
 
 
 class Ahead(Generic[T]):
-    """An iterator over `items` that makes at most `most` of them before they are asked for.
+    """An iterator over `items` that makes at most `most` of them ahead.
 
-    What `items` raises is raised here, after the items before it.
+    An error of `items` is raised here, after the items before it.
     """
 
     def __init__(self, items: Generator[T, None, None], most: int) -> None:

@@ -37,7 +37,7 @@ def tables(
             parts = []
             for wanted, start, stop in _pieces(order, ranges):
                 if wanted != number:
-                    window = None  # its memory goes before the next one is put together
+                    window = None  # frees its memory before the next one is assembled
                     number, window = next(windows)
                     for one in window.lost:
                         lost(one)

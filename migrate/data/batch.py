@@ -26,8 +26,8 @@ class Batch:
 
     Attributes:
         rows: how many are real.
-        position: where the data set stands once this batch has been used; for a trainer that
-            fetches batches ahead, `data.state_dict(batch.position)`.
+        position: the data set's after this batch; for a trainer that fetches batches ahead,
+            `data.state_dict(batch.position)`.
         sparse: the ids of all columns of kind ids.
         weighted: those of kind weighted, with weights.
         numbers: those of kind numbers, float32.

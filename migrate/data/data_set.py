@@ -1,4 +1,4 @@
-"""Opening a data set, going through it, and its state; `migrate.data` says what these are."""
+"""Opening a data set, iterating over it, and its state; `migrate.data` defines these."""
 
 from __future__ import annotations
 
@@ -65,19 +65,19 @@ def open_data(
         schema: the columns to read; `infer` suggests one.
         batch_size: rows per batch of a rank.
         last: "drop" leaves out the rows of an epoch's last, partial global batch; "pad" shares them
-            among the ranks, in batches filled up with rows that `Batch.rows` says are none; "keep",
-            for a `convert`, shares them without filling up: `Rows.share` says what a rank's part
-            is, and a rank that is left without a row gets the first, which counts for nothing.
+            among the ranks, in batches padded beyond `Batch.rows`; "keep", for a `convert`, shares
+            them without padding: `Rows.share` is a rank's part, and a rank that would have no row
+            gets the first one, which does not count.
         shuffle: None reads in the order of the files' paths.
-        rank, ranks: which share this is, of how many. Without them, those of torch.distributed;
-            where it is not initialized, the only one.
-        text: how text files are written; by default .csv and .tsv files are read by their name.
+        rank, ranks: the number of this share, and of all. By default those of torch.distributed; if
+            it is not initialized, there is one share.
+        text: the format of text files; by default .csv and .tsv files are read by their name.
         on_broken: "skip" continues without files and blocks that cannot be decoded: see
             `DataSet.skipped`. The batches of a broken block have fewer rows, as padded ones do. A
             file that cannot be reached always stops.
         convert: makes a batch of `Rows`, in a thread; by default a `Batch`.
         readers: threads that read; by default one per CPU, at most four, and eight for URLs.
-        prefetch: batches that are made before they are asked for.
+        prefetch: batches that are made ahead.
 
     Returns:
         A `DataSet`.
@@ -85,7 +85,7 @@ def open_data(
     Raises:
         BadInput: files are missing, broken or lack a column, or the ranks of torch.distributed do
             not see the same files.
-        UsageError: an argument has no meaning.
+        UsageError: an argument is meaningless.
 
     Examples:
         >>> from migrate.data import Column, Shuffle, open_data
@@ -145,8 +145,8 @@ def open_data(
 class DataSet(Generic[B]):
     """One rank's batches; `open_data` makes it.
 
-    Iterating goes through the rest of the current epoch and ends; the next iteration is the next
-    epoch. Leaving an iteration early keeps the place. One iteration at a time.
+    An iteration covers the rest of the current epoch; the next one is the next epoch. Leaving an
+    iteration early keeps the position. Only one iteration at a time is possible.
 
     Args:
         listing: the files.
@@ -154,11 +154,11 @@ class DataSet(Generic[B]):
         batch_size: rows per batch and rank.
         share: (rank, ranks).
         shuffle: or None.
-        last: what becomes of the last, partial global batch.
+        last: the treatment of the last, partial global batch.
         loader: reads and checks blocks.
         convert: makes a batch of `Rows`.
         readers: threads that read.
-        prefetch: batches that are made before they are asked for.
+        prefetch: batches that are made ahead.
 
     Attributes:
         schema: the columns.
@@ -210,13 +210,13 @@ class DataSet(Generic[B]):
 
     @property
     def batches(self) -> int:
-        """Batches that are left in the epoch: the same number on every rank."""
+        """The number of batches left in the epoch, the same on every rank."""
         _, division, taken = self._divided(self._order())
         return division.batches - taken
 
     @property
     def rows_left(self) -> int:
-        """Rows that are left in the epoch, of all ranks, those among them that are dropped."""
+        """The number of rows left in the epoch, for all ranks, including those that are dropped."""
         _, division, taken = self._divided(self._order())
         return division.rows - taken * self.ranks * self.batch_size
 
@@ -227,13 +227,13 @@ class DataSet(Generic[B]):
         return running
 
     def state_dict(self, position: Optional[Position] = None) -> Dict[str, Any]:
-        """The place after the last batch that was delivered.
+        """The position after the last batch that was delivered.
 
-        It is the same on every rank, so that one copy is enough, and knows nothing of batches that
+        It is the same on every rank, so that one copy is enough, and independent of batches that
         were read ahead.
 
         Args:
-            position: of a batch, for the place after that one instead.
+            position: of a batch, for the position after that one instead.
 
         Returns:
             A dict of JSON's types.
@@ -246,7 +246,7 @@ class DataSet(Generic[B]):
         }
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Goes to the place of a state; the number of ranks and the batch size may be others.
+        """Restores the position of a state; the number of ranks and the batch size may differ.
 
         Args:
             state: from `state_dict`.
@@ -282,7 +282,7 @@ class DataSet(Generic[B]):
         return Order(self._block_rows, self._shuffle, self._position.epoch)
 
     def _divided(self, order: Order) -> Tuple[Tuple[Taken, ...], Division, int]:
-        """Earlier divisions, the one in use, and the batches that are taken of it."""
+        """Earlier divisions, the current one, and the number of batches taken from it."""
         before, taken = self._position.taken, 0
         if before and before[-1][:2] == (self.ranks, self.batch_size):
             before, taken = before[:-1], before[-1].batches

@@ -44,8 +44,8 @@ def infer(
 ) -> List[Column]:
     """Suggests the columns of a data set, by the types in its first file.
 
-    Look at what it suggests: no file says whether integers are ids or numbers to compute with.
-    Going through the data set checks every file against it.
+    Check the suggestion: no file states whether integers are ids or numbers to compute with.
+    Reading the data set checks every file against it.
 
     Args:
         paths, text: as for `open_data`.
@@ -56,7 +56,7 @@ def infer(
         A list of `Column`.
 
     Raises:
-        BadInput: a column that is not there, or of a type that fits no kind.
+        BadInput: a column is missing, or its type fits no kind.
 
     Examples:
         >>> from migrate.data import infer

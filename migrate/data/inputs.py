@@ -5,9 +5,9 @@
     for batch in data:
         logits = module(batch.inputs)
 
-An input takes a column as `migrate.scoring.features` says: ids, numbers and strings go to a sparse
-one as they are, and to a dense one where every row has as many as it takes. Columns without an
-input are left in `columns`.
+An input takes a column by the rules of `migrate.scoring.features`: a sparse one takes ids, numbers
+and strings unchanged, a dense one takes them if every row has the required number. Columns without
+an input are left in `columns`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from semisync.common.errors import BadInput, UsageError
 
 
 class InputBatch(NamedTuple):
-    """One rank's part of a global batch, as a converted model takes it.
+    """One rank's part of a global batch, in the form that a converted model takes.
 
-    It has as many rows as there are, also where a `Batch` would be padded.
+    It has only real rows, also where a `Batch` would be padded.
 
     Attributes:
-        inputs: what the module's `forward` takes.
+        inputs: the argument of the module's `forward`.
         columns: a pyarrow.RecordBatch of all columns, labels and keys among them.
         position: as of a `Batch`.
 
@@ -51,11 +51,11 @@ class InputBatch(NamedTuple):
 def inputs_of(
     inputs: Mapping[str, Input], columns: Optional[Mapping[str, str]] = None
 ) -> Callable[[Rows], InputBatch]:
-    """For `open_data(convert=...)`: makes what a converted model takes.
+    """For `open_data(convert=...)`: makes the inputs of a converted model.
 
     Args:
         inputs: INPUTS of its model.py, or `tensorflow_inputs` of `migrate.load_model`'s.
-        columns: the column of an input, where it has another name.
+        columns: the column of an input, if it has another name.
 
     Returns:
         A function from `Rows` to an `InputBatch`. It raises BadInput for an input without a column,
@@ -94,6 +94,6 @@ def inputs_of(
 
 
 def input_of(name: str, wanted: Input, column: str, rows: Rows) -> Any:
-    """One input of a module, of a column; raises BadInput if it does not fit."""
+    """One input of a module, from a column; raises BadInput if it does not fit."""
     taken = taking(column, name, wanted)
     return tensor(name, wanted, feature(rows.columns[column], Column(column, "a batch"), taken))

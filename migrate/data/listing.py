@@ -1,7 +1,7 @@
-"""What a data set consists of: its files and their blocks, the same on every rank.
+"""The content of a data set: its files and their blocks, the same on every rank.
 
-The digest is of each file's name below the folder that all share, its bytes, and the rows of its
-blocks: the same files elsewhere have the same digest.
+The digest covers each file's name below their common folder, its size, and the rows of its blocks:
+the same files elsewhere have the same digest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class File(NamedTuple):
     """A file.
 
     Attributes:
-        format: of parity.io.formats, or "text" where it is said how it is written.
+        format: of parity.io.formats, or "text" if its format is given.
         rows: of each block.
         names: of its columns.
         bounds: where the blocks of a TFRecord file begin, and its end.
@@ -46,7 +46,7 @@ class File(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The files in their order, and what was skipped because it is broken: file and reason."""
+    """The files in their order, and those that were skipped as broken: file and reason."""
 
     files: Tuple[File, ...]
     skipped: Tuple[Tuple[str, str], ...] = ()
@@ -74,11 +74,11 @@ class Listing(NamedTuple):
 def survey(
     paths: Paths, schema: Sequence[Column], written: Optional[TextFormat], skip_broken: bool
 ) -> Listing:
-    """Lists the files, and reads of each the columns' names and the rows of its blocks.
+    """Lists the files, and reads the names of their columns and the rows of their blocks.
 
     Raises:
-        BadInput: there is no file, where one with rows lacks a column of the schema, and, unless
-            they are to be skipped, a broken one.
+        BadInput: there is no file, one with rows lacks a column of the schema, or one is broken,
+            unless these are to be skipped.
     """
     found = files_of(paths, written is not None)
     shared: Dict[Tuple[str, ...], Tuple[str, ...]] = {}
@@ -106,7 +106,7 @@ def survey(
 
 
 def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
-    """What a file's footer, header or lines say of it; raises Broken if they cannot be read."""
+    """A file by its footer, header or lines; raises Broken if they cannot be read."""
     bounds: Sequence[int] = ()
     with explained(path):
         kind = format_of(path, written is not None)
@@ -166,7 +166,7 @@ def lines_of(
     """A block of a text file, which begins with row `first`.
 
     Args:
-        wanted: the columns to read, where only these are.
+        wanted: the columns to read, if only these are.
     """
     how, rows = of_kind(file.format, written), file.rows[block]
     return text.Lines(file.path, file.size, block, rows, file.names, how, first, wanted)

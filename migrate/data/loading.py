@@ -41,7 +41,7 @@ class Loader:
         self._first: Dict[str, Tuple[Any, str]] = {}  # the type of each column, and a file with it
 
     def load(self, number: int) -> Union[Any, Lost]:
-        """A pyarrow.RecordBatch of the rows of a block, as `Rows` has them.
+        """A pyarrow.RecordBatch of the rows of a block, in the form of `Rows`.
 
         Raises:
             BadInput: a column of another kind, values that are missing or out of range, ids that
@@ -78,7 +78,7 @@ class Loader:
 
 
 def empty_table(schema: Sequence[Column]) -> Any:
-    """No rows, with a column for each of the schema; keys are of type null."""
+    """A table without rows, with a column for each of the schema; keys are of type null."""
     arrays = []
     for column in schema:
         untyped = column._replace(dtype=None) if column.kind == "key" else column
@@ -87,7 +87,7 @@ def empty_table(schema: Sequence[Column]) -> Any:
 
 
 def _constant(column: Column, value: Any, rows: int) -> Any:
-    """The value, a pyarrow.Scalar, that a folder such as day=2024-01-31 gives all rows of its
-    files; a key of no dtype has the type that it has in all of them."""
+    """A column of the value, a pyarrow.Scalar, that the name of a folder such as day=2024-01-31
+    sets for all rows of its files; a key without a dtype keeps the value's type."""
     of_text = column.kind in ("string", "strings")
     return pa.repeat(value.cast(pa.large_string()) if of_text else value, rows)

@@ -1,4 +1,4 @@
-"""The files that the paths of a data set stand for; `parity.io.data_files` says which these are."""
+"""The files that the paths of a data set match, by the rules of `parity.io.data_files`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
     """Each file's absolute path and its size in bytes, sorted by path, part-2 before part-10.
 
     Args:
-        written: whether it is known how text files are written.
+        written: whether the format of text files is known.
 
     Raises:
         BadInput: a path matches no file, or a file that may not be data.
@@ -34,8 +34,8 @@ def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
 
 
 def other_order(paths: Paths, written: bool = False) -> Optional[str]:
-    """What to say where files are named in another order than they are read in, as `files_of` has
-    them; None where they are not.
+    """A warning if files are named in another order than that of `files_of`, in which they are
+    read; else None.
 
     Args:
         written: as of `files_of`.

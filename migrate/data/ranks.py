@@ -1,4 +1,4 @@
-"""Which share of a data set this process has, and whether all see the same files."""
+"""This process's share of a data set, and a check that all processes see the same files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_alike(digest: Optional[str]) -> None:
             call the others would wait for it.
 
     Raises:
-        BadInput: they do not.
+        BadInput: they differ.
     """
     distributed = _distributed()
     found: List[Any] = [None] * distributed.get_world_size()
@@ -57,7 +57,7 @@ def check_alike(digest: Optional[str]) -> None:
 
 
 def _distributed() -> Any:
-    """torch.distributed where it is initialized; torch is not imported for it."""
+    """torch.distributed if it is initialized; torch is not imported for this."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.distributed.is_available():
         return None

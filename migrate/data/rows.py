@@ -24,7 +24,7 @@ class Rows(NamedTuple):
         columns: a pyarrow.RecordBatch with a column for each of the schema, of at most `batch_size`
             rows.
         batch_size: rows of a whole batch.
-        position: of the data set once they have been used.
+        position: the data set's after these rows.
         share: of the global batch.
 
     Examples:

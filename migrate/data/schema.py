@@ -1,4 +1,4 @@
-"""What the columns of a data set are to a model, and how text files have them.
+"""The use of a data set's columns in a model, and their form in text files.
 
     kind        in Parquet, ORC, JSON lines and TFRecord  in text               becomes
     ids         integers, or lists of them                7|12|3                a KeyedJaggedTensor
@@ -45,10 +45,11 @@ class Column(NamedTuple):
         dtype: of ids int64 (the default) or int32; of a dense column float32 (the default), or
             another of numbers where a `convert` takes it; of a key int64, string (in a text file
             the default), or timestamp, of microseconds in UTC, from dates, times and ISO 8601.
-        default: stands for a missing value.
+        default: the replacement of a missing value.
         width: values per row of a dense column.
-        type: what the values are first turned into: bool, int32, int64, float32, float64 or string.
-        tables: those whose rows the integers number; another number is refused.
+        type: to which the values are first converted: bool, int32, int64, float32, float64 or
+            string.
+        tables: those whose row numbers the integers are; other integers are refused.
         among: the only numbers that it may hold.
 
     Examples:
@@ -83,7 +84,7 @@ class Column(NamedTuple):
 
 
 def checked(schema: Iterable[Column]) -> List[Column]:
-    """The columns; raises UsageError for a kind, dtype, default, ... that means nothing."""
+    """The columns; raises UsageError for an invalid kind, dtype, default, ..."""
     columns = [Column(*column) for column in schema]
     names = [column.name for column in columns]
     if not columns:

@@ -1,8 +1,8 @@
 """One Arrow column of a block as checked values, or a sentence that names the row at fault.
 
-The kinds and what becomes of missing values: see `migrate.data.schema`; the types that come out:
-`migrate.data.rows`. But for keys and weighted ids a kind is an input of a model, and what fits it
-is what fits that: `migrate.scoring.features`.
+The kinds and the treatment of missing values: see `migrate.data.schema`; the resulting types:
+`migrate.data.rows`. Except for keys and weighted ids a kind is an input of a model, with the rules
+of `migrate.scoring.features`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ _DENSE = {"dense": "float32", "label": "float32", "string": "bytes"}
 
 
 def checked_values(array: Any, column: Column, place: Place) -> Any:
-    """The values of an Arrow array, as `Rows` has them.
+    """The values of an Arrow array, in the form of `Rows`.
 
     Raises:
-        BadInput: another type, a missing value without a default, or a number out of range.
+        BadInput: the type differs, a value without a default is missing, or a number is out of
+            range.
     """
     array = plain(array)
     if column.kind == "key":
@@ -92,7 +93,7 @@ def refuse_strays(values: Any, column: Column, place: Place) -> None:
 
 
 def lists_of_pairs(lengths: numpy.ndarray, ids: numpy.ndarray, weights: numpy.ndarray) -> Any:
-    """Weighted ids as `Rows` has them."""
+    """Weighted ids in the form of `Rows`."""
     pairs = pa.StructArray.from_arrays([pa.array(ids), pa.array(weights)], ["id", "weight"])
     return _lists(lengths, pairs)
 
@@ -141,7 +142,7 @@ def _key(array: Any, column: Column, place: Place) -> Any:
 
 
 def _moments(array: Any, at: At) -> Any:
-    """timestamp[us] of times in UTC, none missing; those without a zone are taken to be in it."""
+    """timestamp[us] of times in UTC, none missing; those without a zone count as UTC."""
     kind, due = array.type, pa.timestamp("us")
     refuse_missing(array, at.column)
     if pa.types.is_timestamp(kind):
@@ -163,5 +164,5 @@ def _moments(array: Any, at: At) -> Any:
 
 
 def _in_microseconds(array: Any) -> Any:
-    """timestamp[us] in UTC, of timestamps, later digits cut off."""
+    """timestamp[us] in UTC, of timestamps, finer digits cut off."""
     return array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.timestamp("us"))

@@ -1,4 +1,4 @@
-"""The blocks of a window put into their order."""
+"""The rows of a window's blocks in their order."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from migrate.data.order.shuffling import Order
 from migrate.data.rows import lists_of
 from semisync.common.errors import BadInput
 
-Block = Union[Any, Lost]  # a pyarrow.RecordBatch, or why there is none
+Block = Union[Any, Lost]  # a pyarrow.RecordBatch, or the record of its loss
 
 
 class OrderedWindow:
-    """The rows of a window, each at its place in the order.
+    """The rows of a window, each at its position in the order.
 
     Attributes:
         lost: the blocks that are missing.
@@ -81,7 +81,7 @@ class _Lists:
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Record batches of the same types one after the other."""
+    """Record batches of the same types, concatenated."""
     if len(parts) == 1:
         return parts[0]
     try:

@@ -1,4 +1,4 @@
-"""The arguments of `semisync score`: what they are, which go together, and what is in each."""
+"""The arguments of `semisync score`: their declarations, allowed combinations and values."""
 
 import argparse
 import os
@@ -91,7 +91,7 @@ def _add_more(group: Any) -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuses what has no meaning before anything is opened."""
+    """Refuses meaningless arguments before anything is opened."""
     if args.torch_model and not args.converted:
         raise UsageError("--torch-model is given the directory of --converted; name one")
     if args.torch_model and (args.output or args.examples or args.feed):
@@ -127,7 +127,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def _check_spark(args: argparse.Namespace) -> None:
-    """Refuses what executors cannot do, and an --out that is there."""
+    """Refuses options that executors do not support, and an existing --out."""
     if args.torch_model:
         raise UsageError("--torch-model scores on one machine; without it --spark takes model.py")
     if args.text is not None:

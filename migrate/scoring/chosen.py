@@ -1,4 +1,4 @@
-"""Which model scores: values alone, so that any process can be sent them and open it."""
+"""The choice of a model, as plain values that can be sent to any process, which then opens it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from semisync.common.errors import UsageError
 
 
 class Asked(NamedTuple):
-    """What is asked of a model of either framework.
+    """A request to a model of either framework.
 
     Attributes:
         named: (column, input, whether it is sparse).
@@ -41,7 +41,7 @@ class TensorFlowFiles(NamedTuple):
         signature, tags: of the SavedModel.
         examples: the input that takes the others as serialized tf.train.Examples.
         modules: imported first, for their ops.
-        python: an interpreter with TensorFlow 1.15 or later; None: the one that asks for it.
+        python: an interpreter with TensorFlow 1.15 or later; None: the current one.
         timeout: seconds for TensorFlow to open the model, or for a batch.
 
     Examples:
@@ -80,10 +80,10 @@ def chosen(args: Any) -> Chosen:
 
 
 def origin_of(which: Chosen, asked: Asked) -> Dict[str, Any]:
-    """What `model.Model.origin` returns, but for the versions: the SHA-256 of the model's files.
+    """`model.Model.origin` without the versions: the SHA-256 of the model's files.
 
     Raises:
-        UsageError, BadInput: not the files of one model.
+        UsageError, BadInput: they are not the files of one model.
     """
     if isinstance(which, Converted):
         return model_files.of_conversion(which.directory, which.torch_model)

@@ -5,7 +5,7 @@
     semisync score DATA --converted DIR --key id --label y --out torchrec.parquet
     semisync score DATA --saved-model DIR --key id --label y --out tensorflow --spark yarn
 
-Where it does not end with exit code 0, no file is written.
+If it does not end with exit code 0, no file is written.
 """
 
 import argparse
@@ -58,6 +58,6 @@ def _show(rows: int, file: str) -> None:
 def _several(args: argparse.Namespace, said: Given, model: Any) -> List[str]:
     """The columns of text files whose fields hold several values."""
     columns = [column for column, _, sparse in said.named if sparse]
-    if not args.examples:  # there every input may have several
+    if not args.examples:  # with Examples every input may have several
         columns += [taken.column for taken in model.inputs if taken.several]
     return columns

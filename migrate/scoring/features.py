@@ -1,15 +1,15 @@
-"""One Arrow column as a model takes it, or a sentence that names the row at fault.
+"""One Arrow column in the form that a model takes, or a sentence that names the row at fault.
 
 1. A missing value is refused for a dense input, unless `fill` is given; for a sparse one it is a
    row without values. A missing value within a list is always refused.
-2. NaN is missing where there is a `fill`, unless that is nan itself, and where `nan_is_missing`: a
-   graph may know what to do with it, but it spoils a training.
-3. Text becomes numbers where the type or the model asks for numbers; numbers become text only
-   where the type says so. Floats become integers only where nothing is lost, nor was before: from
-   2^53 on a float64 may have been another id.
+2. NaN counts as missing if there is a `fill`, unless that is nan itself, or with `nan_is_missing`:
+   a graph may handle it when scoring, but in training it would make the weights NaN.
+3. Text becomes numbers if the type or the model requires numbers; numbers become text only if the
+   type is text. Floats become integers only if the conversion is exact, and below 2^53, since a
+   larger float64 may be the rounded form of another id.
 4. Without a dtype integers are int64, floats float32 (as models compute), text bytes.
-5. Lists may hold lists, all of one size. A flat list fills an input of several dimensions in its
-   order, row-major.
+5. Lists may hold lists, all of one size. A flat list fills an input of several dimensions in
+   row-major order.
 """
 
 import math
@@ -29,7 +29,7 @@ _ARROW = {
     name: pa.large_string() if name == "string" else pa.type_for_alias(name) for name in TYPES
 }
 _Values = Union[np.ndarray, pa.Array]
-MAKES_TEXT = "; --type makes text of it"  # ends what is said of other values, for commands with it
+MAKES_TEXT = "; --type makes text of it"  # appended to messages of commands with --type
 
 
 def feature(
@@ -40,23 +40,23 @@ def feature(
     fill: Optional[str] = None,
     nan_is_missing: bool = False,
 ) -> Feature:
-    """The column's values in the dtype and shape that `wanted` asks for.
+    """The column's values in the dtype and shape of `wanted`.
 
     Args:
         values: Arrow's, of a batch; lists, numbers or text.
-        column: where they came from, for the messages.
-        kind: one of TYPES that the values are first turned into.
-        fill: stands for a missing value, as text.
-        nan_is_missing: also without a fill.
+        column: their source, for messages.
+        kind: one of TYPES to which the values are first converted.
+        fill: the replacement of a missing value, as text.
+        nan_is_missing: whether NaN counts as missing even without a fill.
 
     Raises:
-        BadInput: a value that the input does not take, with its row.
-        UsageError: a `fill` of another type.
+        BadInput: the input does not take a value; with its row.
+        UsageError: `fill` is of another type.
     """
     array, at, rows = plain(values), At(column), len(values)
     _check_type(array.type, column, wanted)
     if pa.types.is_null(array.type) and (wanted.sparse or _width(wanted, []) not in (None, 1)):
-        array = array.cast(pa.list_(array.type))  # no value tells that it is a column of lists
+        array = array.cast(pa.list_(array.type))  # all null: it may be of lists
     lengths, inner, in_lists = None, [], is_list(array.type)
     present = None  # which rows have a value, where not all have
     if array.null_count and (in_lists or (wanted.sparse and fill is None)):
@@ -97,7 +97,7 @@ def feature(
 
 
 def _check_type(kind: pa.DataType, column: Column, wanted: Input) -> None:
-    """Refuses what is not a number, text or list; for a sparse input lists of lists as well."""
+    """Refuses types other than numbers, text and lists; for a sparse input also lists of lists."""
     inside, depth = kind, 0
     while is_list(inside):
         inside, depth = inside.value_type, depth + 1
@@ -106,7 +106,7 @@ def _check_type(kind: pa.DataType, column: Column, wanted: Input) -> None:
 
 
 def _width(wanted: Input, inner: List[int]) -> Optional[int]:
-    """How many values, or lists, a row of a dense input has, where it says so."""
+    """How many values, or lists, a row of a dense input has, if its shape is known."""
     sizes = (None,) if wanted.shape is None else wanted.shape[1:]
     if inner or None in sizes:
         return None
@@ -116,7 +116,7 @@ def _width(wanted: Input, inner: List[int]) -> Optional[int]:
 def _typed(
     array: pa.Array, wanted: Input, kind: Optional[str], fill: Optional[str], at: At
 ) -> _Values:
-    """The values in the input's dtype, none missing; with `kind` alone, floats stay as wide."""
+    """The values in the input's dtype, none missing; with only `kind`, floats keep their width."""
     if kind is not None:
         array = cast(array, _ARROW[kind], at)
     dtype = wanted.dtype or _natural(array.type, kind is not None)
@@ -138,7 +138,7 @@ def _typed(
 
 
 def _without_nan(flat: _Values, fill: Optional[str], at: At, in_lists: bool) -> _Values:
-    """The values with the fill for nan, which without one, or in lists, is refused."""
+    """The values with nan replaced by the fill; without a fill, or in lists, nan is refused."""
     if isinstance(flat, pa.Array) or flat.dtype.kind != "f":
         return flat
     missing = np.isnan(flat)
@@ -162,7 +162,7 @@ def _number(fill: str, dtype: str, column: Column) -> Any:
 def _with_fills(
     flat: _Values, lengths: np.ndarray, gaps: np.ndarray, each: int, fill: str
 ) -> _Values:
-    """The values of lists, and in those rows that are `gaps`, `each` times the fill."""
+    """The values of lists, with `each` times the fill in the rows that are `gaps`."""
     filled = np.repeat(gaps, np.where(gaps, each, lengths))
     places = np.where(filled, len(flat), np.cumsum(~filled) - 1)
     if isinstance(flat, np.ndarray):
@@ -173,7 +173,7 @@ def _with_fills(
 
 
 def _natural(kind: pa.DataType, as_is: bool) -> str:
-    """The dtype in which a model that does not ask for one gets an Arrow type."""
+    """The dtype of an Arrow type for a model that does not specify one."""
     if is_text(kind):
         return "bytes"
     if pa.types.is_boolean(kind):
@@ -184,7 +184,7 @@ def _natural(kind: pa.DataType, as_is: bool) -> str:
 
 
 def _one_length(lengths: np.ndarray, at: At, due: Optional[int]) -> int:
-    """That of lists which are all of a length: `due`, or that of the first."""
+    """The length of lists that are all of one length: `due`, or that of the first."""
     first = int(lengths[0]) if len(lengths) else 0
     differs = lengths != (first if due is None else due)
     if differs.any():
@@ -200,7 +200,7 @@ def _one_length(lengths: np.ndarray, at: At, due: Optional[int]) -> int:
 
 
 def _shaped(values: _Values, wanted: Input, size: Tuple[int, ...]) -> _Values:
-    """(rows, k, ...) as the input has it, text as fixed-size lists; `size` where it fits none."""
+    """(rows, k, ...) in the input's shape, text as fixed-size lists; `size` if it has none."""
     if wanted.shape is not None:
         known = [one for one in wanted.shape[1:] if one is not None]
         if len(known) == len(wanted.shape[1:]) and math.prod(size[1:]) == math.prod(known):

@@ -1,7 +1,7 @@
 """The module of a converted directory: its own model.py, with the graph's own inputs and outputs.
 
-It scores in inference mode and in eval mode, as a TensorFlow session does that is fed the same;
-`module_inputs` says what that is.
+It scores in inference mode and in eval mode, like a TensorFlow session with the same feeds;
+`module_inputs` determines these.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ class ConvertedModel:
     """Loads DIRECTORY/model.py and its weights.
 
     Args:
-        directory: what `semisync convert --model` wrote.
+        directory: the one that `semisync convert --model` wrote.
         named: (column, input, whether it is sparse) of each --input and --sparse.
         feeds: {input: value} of constants.
         output: one of those that model.py lists; None for the only one.
-        origin: what `model.Model.origin` returns, but for the versions.
+        origin: `model.Model.origin` without the versions.
 
     module: of model.py.
     Raises:
         UsageError: a name is not the model's or a value is missing.
-        BadInput: a directory that is not a whole conversion with its model.
+        BadInput: the directory is not a complete conversion with its model.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ConvertedModel:
         return {**self._origin, **more, "versions": torch_code.versions()}
 
     def unknown_ids(self) -> Dict[str, float]:
-        """That share, of the tables that lacked any."""
+        """That share, for tables that lacked any id."""
         tables = self.module.named_modules()
         return {n: m.unknown / m.looked_up for n, m in tables if getattr(m, "unknown", 0)}
 

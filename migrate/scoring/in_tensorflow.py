@@ -1,4 +1,4 @@
-"""A TensorFlow model in a process of its own: the interpreter that has its TensorFlow.
+"""A TensorFlow model in a process of its own, run by an interpreter that has TensorFlow.
 
 `tf_child.messages` is the protocol. Every answer has a deadline; a child that misses it is killed,
 and one that dies is reported with the last line that it wrote to stderr.
@@ -29,12 +29,12 @@ class TensorFlowModel:
     Args:
         python: the interpreter, Python 3.7 or later with TensorFlow 1.15 or later.
         spec: of the model, see `tf_child.scorer.Scorer`.
-        origin: what `model.Model.origin` returns, but for the versions.
+        origin: `model.Model.origin` without the versions.
         timeout: seconds for each answer.
 
     Raises:
         UsageError: the interpreter cannot be run.
-        BadInput: what it or TensorFlow says.
+        BadInput: with its own or TensorFlow's message.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class TensorFlowModel:
         self._kill()
         streams: List[Any] = [self._child.stdin, self._child.stdout, self._errors]
         for stream in streams:
-            with contextlib.suppress(OSError):  # what is left to flush has no reader
+            with contextlib.suppress(OSError):  # unflushed data has no reader any more
                 stream.close()
         self._child.wait()
 
@@ -112,12 +112,13 @@ class TensorFlowModel:
         self._kill()
 
     def _kill(self) -> None:
-        """The whole session: where `python` is a script, the real one is a child of the child."""
+        """Kills the whole session: if `python` is a script, the real one is a child of the
+        child."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._child.pid, signal.SIGKILL)
 
     def _end(self) -> str:
-        """What became of a child that no longer answers."""
+        """A sentence on the end of a child that no longer answers."""
         try:
             code = self._child.wait(self._timeout)
         except subprocess.TimeoutExpired:
@@ -129,7 +130,7 @@ class TensorFlowModel:
 
 
 def arrays_of(features: Sequence[Feature]) -> List[Tuple[str, np.ndarray]]:
-    """The features of a batch as `tf_child.messages` has them."""
+    """The features of a batch in the form of `tf_child.messages`."""
     arrays: List[Tuple[str, np.ndarray]] = []
     for i, feature in enumerate(features):
         arrays.append((f"{i}", feature.numpy()))

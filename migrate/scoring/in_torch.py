@@ -30,12 +30,12 @@ class TorchModel:
     Args:
         factory: "MODULE:NAME" or "FILE.py:NAME".
         converted: the directory that `semisync convert` wrote.
-        inputs: what the model takes; the sparse ones in int64.
-        origin: what `model.Model.origin` returns, but for the versions.
+        inputs: the inputs of the model; the sparse ones in int64.
+        origin: `model.Model.origin` without the versions.
 
     Raises:
         UsageError: there is no such factory.
-        BadInput: what the user's code raises.
+        BadInput: the user's code raises an error.
     """
 
     batch: Optional[int] = None
@@ -95,7 +95,7 @@ class TorchModel:
 
 
 def _find(factory: str) -> Callable[[str], Any]:
-    """Imports the factory; what it imports may stand beside it, or in the working directory."""
+    """Imports the factory; its own imports may be beside it, or in the working directory."""
     place, _, name = factory.rpartition(":")
     if not place or not name:
         raise UsageError(f"--torch-model is MODULE:NAME or FILE.py:NAME, not {factory!r}")

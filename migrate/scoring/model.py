@@ -1,4 +1,4 @@
-"""What a model is to `semisync score`, whichever framework computes it."""
+"""The interface of a model for `semisync score`, whichever framework computes it."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ if TYPE_CHECKING:  # --help does not need it
     import pyarrow as pa
 
 T = TypeVar("T")
-TYPES = ("bool", "int32", "int64", "float32", "float64", "string")  # that a column can be given
+TYPES = ("bool", "int32", "int64", "float32", "float64", "string")  # types to convert to
 
 
 class Input(NamedTuple):
     """A column of the data that the model takes."""
 
     column: str
-    name: str  # what the model calls it
-    dtype: Optional[str]  # numpy's name, or "bytes" for text; None: as the data has it
+    name: str  # its name in the model
+    dtype: Optional[str]  # numpy's name, or "bytes" for text; None: as in the data
     sparse: bool  # any number of values per row
     shape: Optional[Sequence[Optional[int]]] = None  # of a dense one, rows first; None: not known
 
     @property
     def several(self) -> bool:
-        """Whether a row has several values, which a field of a text file separates. Where a size is
-        not known, text is one value, as it may hold the separator; numbers may be several."""
+        """Whether a row has several values, separated in a field of a text file. If the size is not
+        known, text is one value, since it may hold the separator; numbers may be several."""
         one = (None, 1) if self.dtype in (None, "bytes") else (1,)
         return self.sparse or any(size not in one for size in (self.shape or ())[1:])
 
 
 def columns_of(inputs: Sequence[Input]) -> Dict[str, str]:
-    """{column: the option that names another one for the input that takes it}; an input of no known
-    shape may be one value for all rows."""
+    """{column: the option with which its input takes another column}; an input of unknown shape may
+    be one value for all rows."""
     return {one.column: _option(one) for one in inputs}
 
 
@@ -64,10 +64,10 @@ def _option(one: Input) -> str:
 
 @contextlib.contextmanager
 def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
-    """Within it, a MissingColumn that is an input's also says which option names another column.
+    """In its block, the message of a MissingColumn also names the option for another column.
 
     Args:
-        columns: as `columns_of` has them.
+        columns: as from `columns_of`.
     """
     try:
         yield
@@ -78,7 +78,7 @@ def naming_inputs(columns: Mapping[str, str]) -> Iterator[None]:
 
 
 def of_column(said: Iterable[Tuple[str, T]], column: str) -> Optional[T]:
-    """What the first pattern that fits the column says, of (pattern, value); None: nothing."""
+    """The value of the first pattern that matches the column, of (pattern, value), or None."""
     return next((value for name, value in said if fnmatch.fnmatchcase(column, name)), None)
 
 
@@ -106,21 +106,21 @@ class Feature(NamedTuple):
         return flat.to_numpy(zero_copy_only=False).astype(object).reshape(size)
 
     def part(self, start: int, stop: int) -> Feature:
-        """Those of some of the rows."""
+        """The feature of some of the rows."""
         if self.lengths is None:
             return Feature(self.values[start:stop], None)
         ends = np.concatenate([[0], np.cumsum(self.lengths)])
         return Feature(self.values[ends[start] : ends[stop]], self.lengths[start:stop])
 
     def padded(self, more: int) -> Feature:
-        """With the last row `more` times more."""
+        """The feature with the last row repeated `more` times."""
         if not more:
             return self
         rows = len(self.values) if self.lengths is None else len(self.lengths)
         return self.take(np.append(np.arange(rows), np.full(more, rows - 1)))
 
     def take(self, rows: np.ndarray) -> Feature:
-        """Those of rows by their numbers, (n,), in that order."""
+        """The feature of rows by their numbers, (n,), in that order."""
         places, lengths = rows, self.lengths
         if lengths is not None:
             starts = (np.cumsum(lengths) - lengths)[rows]
@@ -139,13 +139,13 @@ class Model(Protocol):
 
     inputs: List[Input]
     batch: Optional[int]  # rows that it takes at a time; None: any number
-    output: Optional[str]  # which of its outputs was asked for
+    output: Optional[str]  # the requested output
 
     def score(self, rows: int, features: List[Feature]) -> np.ndarray:
         """The output for a batch, `features` in the order of `inputs`; float32 or float64."""
 
     def origin(self) -> Dict[str, Any]:
-        """Where it came from, for the file's metadata: kind, paths, SHA-256, versions."""
+        """Its origin, for the file's metadata: kind, paths, SHA-256, versions."""
 
     def close(self) -> None:
-        """Ends what it started."""
+        """Ends processes that it started."""

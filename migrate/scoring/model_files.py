@@ -1,10 +1,10 @@
-"""A model's files: which ones a path means, what a checkpoint's graph has, and their SHA-256.
+"""A model's files: those that a path refers to, a checkpoint's graph, and their SHA-256.
 
-The origin of a model is the SHA-256 of the files that tell two models apart. A checkpoint's index
-has the checksum of every tensor, and a conversion's manifest the SHA-256 of every table, so that
-neither needs its large data files read again.
+The origin of a model is the SHA-256 of the files that distinguish it from others. A checkpoint's
+index has the checksum of every tensor, and a conversion's manifest the SHA-256 of every table, so
+that the large data files need not be read again.
 
-`migrate` is imported only where it is asked, as its extra, torch, is more than scores need.
+`migrate` is imported only where it is needed, since its extra, torch, is more than scoring needs.
 """
 
 import glob
@@ -19,7 +19,7 @@ from semisync.common.sentences import some_of
 
 
 def prefix_of(path: str) -> str:
-    """The checkpoint's prefix; of a directory the one that its file `checkpoint` names.
+    """The checkpoint's prefix; for a directory the one in its file `checkpoint`.
 
     Raises:
         BadInput: it names none.
@@ -35,7 +35,7 @@ def prefix_of(path: str) -> str:
 
 
 def graph_of(prefix: str) -> str:
-    """The MetaGraph beside a checkpoint; of a frozen graph, which is its own, the file.
+    """The MetaGraph beside a checkpoint; for a frozen graph the file itself.
 
     Raises:
         BadInput: a file with a graph whose variables have no values.
@@ -52,7 +52,7 @@ def graph_files(checkpoint: str, meta: Optional[str], output: Optional[str]) -> 
     """(the checkpoint's prefix, its MetaGraph) of what `prefix_of` and `graph_of` take.
 
     Raises:
-        UsageError: no output is named; the message has the likely ones.
+        UsageError: no output is named; the message lists the likely ones.
     """
     prefix = prefix_of(checkpoint)
     meta = meta or graph_of(prefix)
@@ -63,7 +63,7 @@ def graph_files(checkpoint: str, meta: Optional[str], output: Optional[str]) -> 
 
 
 def _likely_outputs(meta: str) -> str:
-    """A listing of the tensors that a MetaGraph's scores may be."""
+    """A listing of the tensors of a MetaGraph that may be scores."""
     tensors = [
         f"{output.tensor} ({output.why if output.what == 'end' else f'{output.what} {output.why}'})"
         for output in _interface(meta).outputs
@@ -111,7 +111,7 @@ def _interface(meta: str) -> Any:
 
 
 def _stored(prefix: str) -> List[str]:
-    """The index of a checkpoint, or the tables of one of format V1, which is one or several."""
+    """The index of a checkpoint, or the tables, one or several, of one in format V1."""
     literal = glob.escape(prefix)
     if os.path.isfile(prefix + ".index"):
         if not glob.glob(literal + ".data-?????-of-?????"):

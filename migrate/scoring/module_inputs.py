@@ -1,7 +1,7 @@
-"""What a converted module is given of each batch: columns of the data set, and constants.
+"""The inputs of a converted module for each batch: columns of the data set, and constants.
 
 Every input that the module lists takes the column of its name, unless --input or --sparse names
-another; one that has a default, or that --feed gives, takes none.
+another; one that has a default, or a value from --feed, takes none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class ModuleInputs:
     """The inputs of one module.
 
     Args:
-        path: what the module is called in messages.
-        wanted: what it takes, by name: INPUTS of its model.py.
+        path: the module's name in messages.
+        wanted: its inputs, by name: INPUTS of its model.py.
         named: of each --input and --sparse.
         feeds: {input: value} of constants.
         off: {input: value}, the likely one of an input that --feed must give, for the message.
@@ -35,7 +35,7 @@ class ModuleInputs:
     Attributes:
         inputs: those that take a column, in the order of `wanted`.
         constants: tensors of the others, by name.
-        batch: rows that every run takes, where an input has a fixed number of them, or None.
+        batch: the number of rows in every run, if an input fixes it, or None.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class ModuleInputs:
         self.batch: Optional[int] = next((size[0] for size in sizes if size and size[0]), None)
 
     def of(self, features: Sequence[Feature]) -> Dict[str, Any]:
-        """What the module takes of one batch, by name.
+        """The module's inputs for one batch, by name.
 
         Args:
             features: of `inputs`, in their order.
 
         Raises:
-            BadInput: a shape is another.
+            BadInput: a shape differs.
         """
         given = dict(self.constants)
         for taken, feature in zip(self.inputs, features):
@@ -115,7 +115,7 @@ def taking(column: str, name: str, wanted: Any) -> Input:
 
 
 def tensor(name: str, wanted: Any, feature: Feature) -> Any:
-    """What a module takes under one of its names; raises BadInput for another shape."""
+    """The value of one of a module's inputs; raises BadInput for another shape."""
     from migrate.runtime import columns
 
     if feature.lengths is None:
@@ -124,8 +124,8 @@ def tensor(name: str, wanted: Any, feature: Feature) -> Any:
 
 
 def input_called(name: str, wanted: Mapping[str, Any]) -> Optional[str]:
-    """Which of a module's inputs is meant: by its own name, or its tensor's with or without ":0",
-    or those of all three parts of a sparse one, with commas; None: there is none."""
+    """The input of a module by its own name, its tensor's with or without ":0", or those of all
+    three parts of a sparse one, with commas; None: there is none."""
     if name in wanted:
         return name
     tensors = [in_session(part) for part in name.split(",")]

@@ -1,15 +1,14 @@
 """A model's scores of the rows of a Spark DataFrame, on the executors.
 
-1. The model's files are what driver and executors read by one path: on shared storage, or in a
-   folder that is on each of them.
+1. Driver and executors read the model's files by one path: on shared storage, or in a folder that
+   exists on each of them.
 2. An executor's Python processes open the model once each; TensorFlow's runs beside them, in a
    process that ends with them. Arrow batches go through it as the batches of `semisync score` do;
    no row becomes a Python object.
-3. The scores come back beside the key, as `parity.spark.compare` takes them.
+3. The scores are returned beside the key, as `parity.spark.compare` takes them.
 
 The executors' Python needs this package with the extras `report` and `spark`, and `torch` for a
-converted model. TensorFlow is asked for on the executors alone: one of them says which inputs its
-model takes.
+converted model. Only the executors need TensorFlow: one of them lists the inputs of its model.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ from semisync.common.errors import MissingColumn, SemisyncError, UsageError
 from semisync.common.extras import extra
 from semisync.common.terminal import say
 
-_BATCH = "a batch of the DataFrame"  # what messages call it
+_BATCH = "a batch of the DataFrame"  # its name in messages
 _NONE: Mapping[str, Any] = {}
 _OPEN: Dict[str, Model] = {}  # at most one
 
@@ -82,26 +81,26 @@ def score_dataframe(
 
     Args:
         df: a pyspark.sql.DataFrame with a column for each input of the model.
-        model: what `semisync convert --model` wrote, or TensorFlow's own files; by a path that
-            every executor reads.
+        model: the directory that `semisync convert --model` wrote, or TensorFlow's own files; by a
+            path that every executor reads.
         keep: the columns that the result has beside the score: key, label, user, day.
-        inputs, sparse: by column, the input that it feeds where that has another name.
+        inputs, sparse: by column, the input that it feeds, if that has another name.
         feeds: constants by input.
-        fills, types: by column or pattern, what stands for a missing value, and the type that the
-            column is cast to first.
-        output, column: which output, and which of several values per row.
+        fills, types: by column or pattern, the replacement of a missing value, and the type to
+            which the column is first cast.
+        output, column: the output, and the number of the value if there are several per row.
         sigmoid: the output is a logit, which goes into a column `logit`; the score is its
             probability.
         batch_size: rows at a time.
 
     Returns:
-        A DataFrame; before it is used nothing runs but the task that asks TensorFlow for its
-        model's inputs.
+        A DataFrame; until it is used only the task that asks TensorFlow for its model's inputs
+        runs.
 
     Raises:
-        BadInput: a column that is not there, files without a model, or no TensorFlow.
-        UsageError: an input that the model does not have.
-        MissingExtra: without pyspark or pandas.
+        BadInput: a column is missing, the files hold no model, or there is no TensorFlow.
+        UsageError: the model does not have an input.
+        MissingExtra: pyspark or pandas is missing.
 
     Examples:
         scored = migrate.score_dataframe(rows, converted, ["id", "y"], sigmoid=True, inputs=INPUTS)
@@ -154,7 +153,7 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
 
 
 def _scored(df: Any, scoring: _Scoring, inputs: Sequence[Input], source: str) -> Any:
-    """`score_dataframe`; `source` is what messages call the DataFrame."""
+    """`score_dataframe`; `source` is the DataFrame's name in messages."""
     with extra("spark", "to score on Spark"):
         import pandas  # noqa: F401 (mapInArrow asks for it)
         from pyspark.sql import types as T
@@ -179,7 +178,7 @@ def _selected(df: Any, names: Sequence[str]) -> Any:
 
 
 def _instability(df: Any, scoring: _Scoring, inputs: Sequence[Input]) -> Optional[Instability]:
-    """That of the first rows, which one executor scores for it."""
+    """The instability of the first rows, which one executor scores for this."""
     from parity.spark.session import explained
 
     taken = _selected(df, [one.column for one in inputs])
@@ -190,7 +189,7 @@ def _instability(df: Any, scoring: _Scoring, inputs: Sequence[Input]) -> Optiona
 
 
 def _inputs_of(scoring: _Scoring, session: Any) -> List[Input]:
-    """Those of the model that take a column: by its model.py alone, or as TensorFlow says."""
+    """The inputs of the model that take a column: from its model.py, or from TensorFlow."""
     if isinstance(scoring.model, TensorFlowFiles):
         return _inputs_there(scoring, session)
     from migrate.runtime.source import read_source
@@ -202,7 +201,7 @@ def _inputs_of(scoring: _Scoring, session: Any) -> List[Input]:
 
 
 def _inputs_there(scoring: _Scoring, session: Any) -> List[Input]:
-    """The inputs of the model, as an executor opens it."""
+    """The inputs of the model, from an executor that opens it."""
     from parity.spark.session import explained
 
     with extra("spark", "to score on Spark"), explained("Spark cannot open the model"):
@@ -214,7 +213,7 @@ def _inputs_there(scoring: _Scoring, session: Any) -> List[Input]:
 
 
 class _Scoring(NamedTuple):
-    """What an executor does; it is sent there by its values."""
+    """The work of an executor, to which it is sent as plain values."""
 
     model: Chosen
     asked: Asked
@@ -245,7 +244,7 @@ class _Scoring(NamedTuple):
             yield pa.RecordBatch.from_pydict({"inputs": [found] * one.num_rows})
 
     def instability(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What else the scores of the first batch depend on, as a row of JSON, if anything."""
+        """The instability of the first batch's scores, as a row of JSON, if there is any."""
         for whole in batches:
             model = self._opened()
             table = pa.Table.from_batches([whole.slice(0, model.batch)])
@@ -256,7 +255,7 @@ class _Scoring(NamedTuple):
             return
 
     def _opened(self) -> Model:
-        """The model in this process, opened anew when its files have changed."""
+        """The model in this process, reopened when its files have changed."""
         origin = origin_of(self.model, self.asked)
         wanted = repr((self.model, self.asked, origin["sha256"]))
         if wanted not in _OPEN:

@@ -1,4 +1,4 @@
-"""The options of every command that feeds a data set to a model: what is fed, and TensorFlow."""
+"""The options of every command that feeds a data set to a model: feeds, and TensorFlow."""
 
 import argparse
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -11,14 +11,14 @@ from semisync.common.errors import UsageError
 
 
 class Given(NamedTuple):
-    """What the options say.
+    """The values of the options.
 
     Attributes:
         named: (column, the model's name for it, whether it is sparse).
         feeds: {input: value} of constants.
-        types: (pattern of columns, what they are first turned into).
-        fills: (pattern of columns, what stands for a missing value).
-        text: how text files are written, whatever their names.
+        types: (pattern of columns, the type to which they are first converted).
+        fills: (pattern of columns, the replacement of a missing value).
+        text: the format of text files, whatever their names.
     """
 
     named: List[Tuple[str, str, bool]]
@@ -28,12 +28,12 @@ class Given(NamedTuple):
     text: Optional[TextFormat]
 
     def asked(self, output: Optional[str]) -> Asked:
-        """What to ask of the model, for that output."""
+        """The request to the model, for that output."""
         return Asked(tuple(self.named), tuple(self.feeds.items()), output)
 
 
 def add_inputs(group: Any) -> None:
-    """Declares what `given` reads. COL in --type and --fill may be a pattern such as 'C*'."""
+    """Declares the options that `given` reads; COL in --type and --fill may be a pattern: 'C*'."""
 
     def several(option: str, metavar: str, text: str) -> None:
         group.add_argument(option, metavar=metavar, action="append", default=[], help=text)
@@ -61,7 +61,7 @@ def add_inputs(group: Any) -> None:
 
 
 def add_types(group: Any) -> None:
-    """Declares what `typed` reads."""
+    """Declares the option that `typed` reads."""
     group.add_argument(
         "--type",
         metavar="COL=TYPE",
@@ -72,7 +72,7 @@ def add_types(group: Any) -> None:
 
 
 def given(args: argparse.Namespace) -> Given:
-    """What was said; raises UsageError if a value is not of its option's form."""
+    """The values of the options; raises UsageError if one is not of its option's form."""
     return Given(
         named_inputs(args),
         constants(args.feed),
@@ -90,7 +90,7 @@ def named_inputs(args: argparse.Namespace) -> List[Tuple[str, str, bool]]:
 
 
 def add_tensorflow(group: Any) -> None:
-    """Declares how TensorFlow's side is run."""
+    """Declares the options for running TensorFlow."""
     add = group.add_argument
     add(
         "--tf-python",
@@ -114,7 +114,7 @@ def add_tensorflow(group: Any) -> None:
 
 
 def pairs(texts: Sequence[str], option: str, form: str = "NAME=VALUE") -> List[Tuple[str, str]]:
-    """The two sides of each =; raises UsageError for a text without one, or without a name."""
+    """The two sides of each "="; raises UsageError for a text without one, or without a name."""
     for text in texts:
         if text.find("=") < 1:
             raise UsageError(f"{option} takes {form}, not {text!r}")
@@ -122,7 +122,7 @@ def pairs(texts: Sequence[str], option: str, form: str = "NAME=VALUE") -> List[T
 
 
 def constants(texts: Sequence[str]) -> Dict[str, Any]:
-    """What each --feed gives; raises UsageError for what is not JSON."""
+    """The value of each --feed; raises UsageError for one that is not JSON."""
     return dict(map(_constant, pairs(texts, "--feed")))
 
 

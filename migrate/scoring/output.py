@@ -2,10 +2,10 @@
 
     KEY      the key column, or "row", the row's number in the data set from 0
     LABEL    int8, 0 or 1
-    kept     other columns, as they are
-    score    float32 or float64, as the model gave it, or the probability of its logit
-    logit    as the model gave it, where the score is a probability: of a large logit a float32
-             probability is 1.0 exactly, which has no log loss
+    kept     other columns, unchanged
+    score    float32 or float64, the model's output, or the probability of its logit
+    logit    the model's output, if the score is a probability: for a large logit a float32
+             probability is exactly 1.0, whose log loss is infinite for a negative row
 
 The file's metadata has "semisync.score", a JSON object: schema, model, data, versions, written.
 """
@@ -34,7 +34,7 @@ class ScoreFile:
     """Writes batch after batch; `finish` ends the file.
 
     Args:
-        path: where to; the caller moves it to its place.
+        path: the temporary file; the caller moves it to its final name.
         key, label: columns of the data, or None.
         kept: further columns to copy.
     """
@@ -79,7 +79,7 @@ class ScoreFile:
             self._flush()
 
     def finish(self, about: Mapping[str, Any]) -> None:
-        """Writes what waits and the metadata."""
+        """Writes the remaining rows and the metadata."""
         self._flush()
         assert self._writer is not None  # the data has rows
         about = {"schema": SCHEMA, **about}
@@ -100,22 +100,22 @@ class ScoreFile:
 
 
 def keys_of(batch: Batch, key: str) -> pa.ChunkedArray:
-    """The names of the rows; raises BadInput for a missing one."""
+    """The keys of the rows; raises BadInput for a missing one."""
     return to_names(_text(batch.table[key]), batch.column(key))
 
 
 def positive_rows(batch: Batch, label: str, labels: LabelValues) -> np.ndarray:
-    """bool (n,): which rows are positive; raises BadInput for what is not a label.
+    """bool (n,): which rows are positive; raises BadInput for a value that is not a label.
 
     Args:
-        labels: those of the batches before, which this one's are added to.
+        labels: those of the previous batches, to which this one's are added.
     """
     at = batch.column(label)
     return labels.positive(to_numbers(_text(batch.table[label]), at), at)
 
 
 def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The text of a TFRecord's bytes; other columns as they are."""
+    """The text of a TFRecord's bytes; other columns unchanged."""
     return values.cast(pa.large_string()) if pa.types.is_binary(values.type) else values
 
 

@@ -1,10 +1,11 @@
-"""A model over a data set: batches of features as it takes them, and the file of its scores.
+"""A model over a data set: batches of features in the form that it takes, and the file of its
+scores.
 
 The data sets are those of `parity.io.batches`, with the columns of their paths. Columns of text
-files stay text, so that whoever knows their type can name the row that does not have it; the type
-of a column of unknown type is the one that its first 16 MB suggest. An empty field is
-missing. In a TFRecord file a feature with one value in every record of a batch is a plain column,
-any other a column of lists; a record that lacks it has a missing value there.
+files stay text, so that the code that knows their type can name a row without it; a column of
+unknown type gets the type that its first 16 MB suggest. An empty field is missing. In a TFRecord
+file a feature with one value in every record of a batch is a plain column, any other a column of
+lists; a record that lacks it has a missing value there.
 """
 
 import contextlib
@@ -25,17 +26,17 @@ from parity.provenance import stamp
 from semisync.common.errors import BadInput
 from semisync.common.files import replacing
 
-Pairs = Sequence[Tuple[str, str]]  # of a column's name or pattern, and what is said of it
+Pairs = Sequence[Tuple[str, str]]  # (a column's name or pattern, a setting) pairs
 
 
 class Reading(NamedTuple):
     """How columns become features, the same for either model.
 
     Attributes:
-        types: (pattern, type) of columns that are first turned into another type, see model.TYPES.
-        fills: (pattern, value) of what stands for a missing value.
+        types: (pattern, type) of columns that are first converted to a type, see model.TYPES.
+        fills: (pattern, value) of replacements for missing values.
         lists: columns of text files whose fields hold several values.
-        text: how text files are written, whatever their names.
+        text: the format of text files, whatever their names.
         size: rows at a time.
     """
 
@@ -46,20 +47,20 @@ class Reading(NamedTuple):
     size: int = 4096
 
     def type_of(self, column: str) -> Optional[str]:
-        """That the column is first turned into, if any."""
+        """The type to which the column is first converted, if any."""
         return of_column(self.types, column)
 
     def fill_of(self, column: str) -> Optional[str]:
-        """What stands for a missing value of the column, if anything."""
+        """The replacement of a missing value of the column, if any."""
         return of_column(self.fills, column)
 
 
 class Writing(NamedTuple):
-    """What the file has of each row, beside its score.
+    """The columns of the file beside the score.
 
     Attributes:
         key, label, keep: columns of the data.
-        column: of a model's several outputs per row, from 0.
+        column: the number of the value, from 0, if the model has several per row.
         sigmoid: the output is a logit; the score is its probability.
     """
 
@@ -74,7 +75,7 @@ _READING, _WRITING = Reading(), Writing()
 
 
 class Scored(NamedTuple):
-    """What was written: rows, those with label 1, and on what else than its row a score depends."""
+    """The result: rows, those with label 1, and whether scores depend on more than their rows."""
 
     rows: int
     positives: int
@@ -118,7 +119,7 @@ def features_of(batch: Batch, inputs: Sequence[Input], reading: Reading) -> List
 
 
 def feature_of(batch: Batch, taken: Input, reading: Reading, fill: Optional[str] = None) -> Feature:
-    """The feature of one input; `fill` stands for what is missing where `reading` has no fill."""
+    """The feature of one input; `fill` replaces missing values if `reading` has no fill."""
     told = reading.fill_of(taken.column)
     return feature(
         _values(batch, taken),
@@ -135,7 +136,7 @@ def rows_of(
     """The columns of the data set in batches of at most `size` rows.
 
     Raises:
-        BadInput: a file or a column that is not there, damage, and a data set without rows.
+        BadInput: a file or a column is missing, a file is damaged, or the data set has no rows.
     """
     empty = True
     for read in batches_of(path, columns, size, text):
@@ -148,7 +149,7 @@ def rows_of(
 
 
 def _values(batch: Batch, taken: Input) -> pa.ChunkedArray:
-    """The column of an input; what stands in a path is text to a model that takes text."""
+    """The column of an input; a value from a path is text for a model that takes text."""
     values = batch.table[taken.column]
     as_text = taken.dtype == "bytes" and taken.column in batch.placed
     return values.cast(pa.string()) if as_text else values

@@ -1,7 +1,7 @@
 """From a model's output to one finite score per row, and whether that depends on the row alone.
 
-The rows of one batch are scored once more, and then in two batches. What differs by more than float
-arithmetic in another order can explain is told: the file holds what one run gave.
+The rows of one batch are scored again, and then in two batches. Differences beyond the rounding of
+another order of operations are reported: the file holds the result of only one run.
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence
@@ -32,9 +32,9 @@ _CAUSES = {
 def scorer(
     model: Model, batch: Batch, features: Sequence[Feature], column: Optional[int]
 ) -> Callable[[int, int], np.ndarray]:
-    """Scores the batch's rows from one number to another, in one run, as `one_a_row` says.
+    """Scores the batch's rows from one number to another, in one run, as in `one_a_row`.
 
-    Where the model takes more rows at a time, the last one is repeated, and those scores dropped.
+    If the model takes more rows at a time, the last one is repeated, and those scores are dropped.
     """
 
     def score(start: int, stop: int) -> np.ndarray:
@@ -61,10 +61,10 @@ def one_a_row(
     Args:
         output: float32 or float64, one value per row, or several of which `column` is taken; they
             count row-major.
-        rows: that the model was given, the batch's own first; by default there are no others.
+        rows: of the model's input, the batch's own first; by default there are no others.
 
     Raises:
-        BadInput: another shape, or a score that is not finite, with its row.
+        BadInput: the shape differs, or a score is not finite; with its row.
     """
     rows = rows or batch.table.num_rows
     shape = f"the model's output is {list(output.shape)} for {rows} rows"
@@ -98,7 +98,7 @@ def probability(logits: np.ndarray) -> np.ndarray:
 
 
 class Instability(NamedTuple):
-    """That scores depend on more than their rows."""
+    """Evidence that scores depend on more than their rows."""
 
     depends_on: str  # "chance" or "batch"
     rows: int  # that were scored again
@@ -121,7 +121,7 @@ class Instability(NamedTuple):
 def find_instability(
     scores: np.ndarray, rescore: Callable[[int, int], np.ndarray]
 ) -> Optional[Instability]:
-    """What the scores of a batch depend on besides their rows, or None.
+    """The dependence of a batch's scores on more than their rows, or None.
 
     Args:
         scores: (rows,) as the batch was scored.
@@ -135,7 +135,7 @@ def find_instability(
     by_batch = _compared("batch", scores, np.concatenate([rescore(0, cut), rescore(cut, rows)]))
     if by_batch is None:
         return None
-    # What a run moves it may read before or after it, so that two runs can agree, and not three.
+    # A run may read a moving statistic before or after moving it: two runs can agree, three cannot.
     return _compared("chance", scores, rescore(0, rows)) or by_batch
 
 

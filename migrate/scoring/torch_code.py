@@ -21,12 +21,12 @@ _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _OURS = (f"{_ROOT}/parity/", f"{_ROOT}/migrate/")
 _LISTED = 20  # names in a sentence
 
-# torchrec 1.8 asks torch 2.13 for something under its old name, at every import.
+# torchrec 1.8 uses a deprecated name of torch 2.13 at every import.
 logging.getLogger("torch.fx._symbolic_trace").setLevel(logging.ERROR)
 
 
 def run(model: Callable[[Any], Any], given: Any) -> Any:
-    """What the model makes of `given`, in inference mode."""
+    """The model's result for `given`, in inference mode."""
     import torch
 
     with torch.inference_mode():
@@ -37,7 +37,7 @@ def scores(found: Any, name: str) -> np.ndarray:
     """A model's output as an array, float32 or float64; half precision is widened.
 
     Raises:
-        BadInput: it is not a tensor of floats; name: what gave it.
+        BadInput: it is not a tensor of floats; name: the model's, for the message.
     """
     import torch
 
@@ -58,13 +58,14 @@ def versions() -> Dict[str, str]:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Names in a sentence, the first ones of many."""
+    """Names in a sentence, only the first ones if there are many."""
     return some_of(names, _LISTED) or "none"
 
 
 @contextlib.contextmanager
 def explained(name: str) -> Iterator[None]:
-    """What the code raises becomes one sentence with the line of that code; name: whose it is."""
+    """Turns an error of the code into one sentence with the line; name: the code's, for
+    messages."""
     try:
         yield
     except SemisyncError:
@@ -75,7 +76,7 @@ def explained(name: str) -> Iterator[None]:
 
 
 def _place(error: Exception) -> str:
-    """The last line of the code itself on the way to the error."""
+    """The last line of the code itself in the error's traceback."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not frame.filename.startswith(_OURS) and not _LIBRARY.search(frame.filename):
             return f" in {frame.filename}, line {frame.lineno}"

@@ -158,7 +158,7 @@ class Fields:
     def _null(
         self, data: numpy.ndarray, starts: numpy.ndarray, ends: numpy.ndarray
     ) -> Optional[numpy.ndarray]:
-        """Which spans are what the format writes for a missing value, if it writes anything."""
+        """Which spans are the format's text for a missing value, if it has one."""
         if self._written.null is None:
             return None
         null = numpy.frombuffer(self._written.null.encode(), numpy.uint8)

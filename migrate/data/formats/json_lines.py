@@ -1,7 +1,7 @@
-"""JSON lines, an object per line: a block is the lines that begin within 8 MB, as of other text.
+"""JSON lines, an object per line: a block is the lines that begin within 8 MB, as in other text.
 
-The names are those in the first block. Text such as 2020-01-31 is text, though Arrow takes it for a
-time.
+The names are those in the first block. Text such as 2020-01-31 stays text, though Arrow reads it as
+a time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _parsed(data: bytes, due: Any) -> Any:
 
 
 def _settled(found: Any) -> Any:
-    """The type to read a column as, of which Arrow guessed `found`."""
+    """The type with which to read a column for which Arrow guessed `found`."""
     if pa.types.is_list(found):
         return pa.list_(_settled(found.value_type))
     return pa.string() if pa.types.is_timestamp(found) else found

@@ -34,7 +34,7 @@ def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[i
     start, rows = surveyed(path, size)
     if written.names is not None:
         return list(written.names), rows
-    if not any(rows):  # a writer with nothing to write leaves such a file, without a header
+    if not any(rows):  # a writer without rows leaves an empty file, without a header
         return [], rows
     names, _ = _header(start, path, written)
     return names, [rows[0] - 1, *rows[1:]]
@@ -205,8 +205,8 @@ def _header(data: numpy.ndarray, path: str, written: TextFormat) -> Tuple[List[s
 
 
 def _empty(shape: Tuple[int, ...], kind: Any) -> numpy.ndarray:
-    """An array in Arrow's memory pool, which keeps what one block gives back for the next: the C
-    library returns it to the system, and a fifth of the CPU time would go to getting it again."""
+    """An array in Arrow's memory pool, which reuses one block's memory for the next: the C library
+    would return it to the system, and a fifth of the CPU time would go to getting it again."""
     size = int(numpy.prod(shape)) * numpy.dtype(kind).itemsize
     return numpy.frombuffer(pa.allocate_buffer(size), kind).reshape(shape)
 

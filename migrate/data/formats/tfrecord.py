@@ -1,7 +1,7 @@
-"""TFRecord of tf.train.Example: a block is the records that begin within 8 MB, as of text lines.
+"""TFRecord of tf.train.Example: a block is the records that begin within 8 MB, as in text files.
 
-Where they begin is known by one pass over the lengths of all records; a compressed file is one
-block. The columns are the features that the first block has. A feature without a value is missing.
+One pass over the lengths of all records finds their positions; a compressed file is one block. The
+columns are the features in the first block. A feature without a value is missing.
 """
 
 from __future__ import annotations

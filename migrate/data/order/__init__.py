@@ -1,1 +1,1 @@
-"""Which row comes when, and on which rank: numbers alone, no files."""
+"""The order of rows and their ranks: only numbers, no files."""

@@ -1,7 +1,7 @@
-"""How far an epoch has come: which rows of its order are left, and how they are divided.
+"""The progress of an epoch: the rows of its order that are left, and their division over ranks.
 
-An epoch begins with all rows of its order left. Each entry of `Position.taken` divides what is left
-over ranks and takes some batches of it from each; the next entry, made when the number of ranks or
+An epoch begins with all rows of its order left. Each entry of `Position.taken` divides the rows
+left over ranks and takes some batches from each; the next entry, made when the number of ranks or
 the batch size changes, divides the remainder.
 """
 
@@ -25,11 +25,11 @@ class Taken(NamedTuple):
 
 
 class Position(NamedTuple):
-    """A place in a data set: the same on every rank, between two global batches.
+    """A position in a data set: the same on every rank, between two global batches.
 
     Attributes:
         epoch: from 0.
-        taken: what was taken of it: (ranks, batch size, batches) for each division so far.
+        taken: the batches taken from it: (ranks, batch size, batches) for each division so far.
 
     Examples:
         >>> from migrate.data import Position
@@ -41,7 +41,7 @@ class Position(NamedTuple):
     taken: Tuple[Taken, ...] = ()
 
     def to_json(self) -> Any:
-        """What `from_json` reads back.
+        """The position in the form that `from_json` reads.
 
         Returns:
             Lists and numbers.
@@ -50,7 +50,7 @@ class Position(NamedTuple):
 
     @classmethod
     def from_json(cls, saved: Any) -> Position:
-        """What `to_json` gave.
+        """The position from the result of `to_json`.
 
         Args:
             saved: lists and numbers.
@@ -77,7 +77,7 @@ class Share(NamedTuple):
     """How many rows a rank's batch adds to a global batch, and how many that has.
 
     Attributes:
-        rows: of the rank; 0 where a row of another's stands in for what it has not.
+        rows: of the rank; 0 if it has only another rank's row as a placeholder.
         of: of all ranks.
 
     Examples:
@@ -123,7 +123,7 @@ class Division:
     Args:
         in_order: a global batch is a range of them; otherwise each rank has one range, and a
             global batch is a batch of each.
-        last: what becomes of the last, partial global batch, as `open_data` has it.
+        last: the treatment of the last, partial global batch, see `open_data`.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class Division:
     def batch(self, rank: int, number: int) -> List[Range]:
         """The rows of a rank's batch.
 
-        Of the last, partial global batch they are fewer than the batch size. A rank that is left
-        without one has none, or, where they are kept, the first.
+        In the last, partial global batch they are fewer than the batch size. A rank without a row
+        has none, or, if they are kept, the first one.
         """
         if number == self._whole:
             first, last = self._part(rank)
@@ -150,7 +150,7 @@ class Division:
         return self._left.part(ahead * self._size, (ahead + 1) * self._size)
 
     def share(self, rank: int, number: int) -> Share:
-        """What a rank's batch is of its global batch."""
+        """The share of a rank's batch in its global batch."""
         if number == self._whole:
             first, last = self._part(rank)
             return Share(last - first, self._rest)
@@ -161,7 +161,7 @@ class Division:
         return self._rest * rank // self._ranks, self._rest * (rank + 1) // self._ranks
 
     def after(self, batches: int) -> Left:
-        """What is left when each rank has taken the first `batches`, all of them whole."""
+        """The rows left when each rank has taken the first `batches`, all of them whole."""
         taken = batches * self._size
         if self._in_order:
             return Left(self._left.part(taken * self._ranks, self._left.rows))

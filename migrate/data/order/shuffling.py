@@ -2,7 +2,7 @@
 
 1. With `Shuffle`, the blocks are permuted. Consecutive ones form a window until it has at least
    `buffer` rows; the rows of a window are permuted.
-2. Without it, the blocks stand as they are and each is a window.
+2. Without it, the blocks keep their order and each is a window.
 
 The random numbers are those of numpy's RandomState, whose streams no version of numpy changes
 (NEP 19): a state that was saved today names the same rows under a later numpy.
@@ -17,7 +17,7 @@ import numpy
 
 from semisync.common.errors import UsageError
 
-_BLOCKS, _ROWS = 0, 1  # what is permuted, as a part of the seed
+_BLOCKS, _ROWS = 0, 1  # the permuted items, as a part of the seed
 
 
 class Shuffle(NamedTuple):
@@ -25,7 +25,7 @@ class Shuffle(NamedTuple):
 
     Args:
         seed: from 0 to 2**32 - 1; every epoch has another order.
-        buffer: rows that a window has at least.
+        buffer: the least number of rows in a window.
 
     Examples:
         >>> from migrate.data import Column, Shuffle, open_data
@@ -58,7 +58,7 @@ class Shuffle(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Blocks whose rows stand at start to start + rows of the order, permuted or not."""
+    """Blocks whose rows are at start to start + rows of the order, permuted or not."""
 
     blocks: Tuple[int, ...]
     start: int
@@ -97,7 +97,7 @@ class Order:
         return bisect.bisect_right(self._starts, row) - 1
 
     def permutation(self, window: int) -> Optional[numpy.ndarray]:
-        """Which row of its blocks each place of the window has, int64 [rows]; None: its own."""
+        """The row of the blocks at each position of the window, int64 [rows]; None: unpermuted."""
         if self._shuffle is None:
             return None
         rows = self.windows[window].rows

@@ -1,4 +1,4 @@
-"""Answers the parent until stdin ends. What else prints to stdout goes to stderr."""
+"""Answers the parent until stdin ends. Other output to stdout goes to stderr."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from tf_child.messages import Refused, receive, send  # noqa: E402
 from tf_child.probe import Probe  # noqa: E402
 from tf_child.scorer import Scorer  # noqa: E402
 
-del sys.path[0]  # what the user's modules import is not there
+del sys.path[0]  # the user's modules' imports are not in this folder
 
 
 def main():
@@ -29,7 +29,7 @@ def main():
             send(answers, *opened.answer(*message))
     except Refused as error:
         send(answers, {"error": str(error)})
-    except Exception as error:  # TensorFlow raises whatever its kernels and files do
+    except Exception as error:  # TensorFlow's kernels and files may raise any error
         traceback.print_exc()
         lines = str(error).strip().splitlines() or [""]
         send(answers, {"error": "{}: {}".format(type(error).__name__, lines[0][:300])})

@@ -1,4 +1,4 @@
-"""A graph with its variables' values, as tf2onnx writes it in ONNX."""
+"""A graph with its variables' values, exported to ONNX by tf2onnx."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ OPSET = 17
 
 
 def export(tf, session, constants, inputs, outputs):
-    """(the bytes of the model, "") or (None, why there is none).
+    """(the bytes of the model, "") or (None, the reason).
 
     Args:
         constants: {tensor: value} that become part of it.
         inputs: tensors; the k-th is called input_k:0 in the model.
-        outputs: names of tensors; so they are called in the model, too.
+        outputs: names of tensors, which they keep in the model.
     """
     try:
         import tf2onnx
@@ -35,7 +35,7 @@ def export(tf, session, constants, inputs, outputs):
 
 
 def _cut(tf, graph_def, constants, inputs):
-    """The graph that begins at the inputs, and what these are called in it."""
+    """The graph that begins at the inputs, and their names in it."""
     with tf.Graph().as_default() as graph:
         fed = {tensor.name: tf.constant(value) for tensor, value in constants.items()}
         places = [

@@ -1,13 +1,13 @@
-"""The graph of a SavedModel, a checkpoint or a frozen graph: opened in a session, and what it must
-be fed.
+"""The graph of a SavedModel, a checkpoint or a frozen graph: opened in a session, and its required
+feeds.
 
-Two things that an older TensorFlow wrote into a graph may keep a later one from importing it, and
-neither has a part in what is computed. They are taken out then: the shapes in `_output_shapes`,
-where the later one infers others, and a version such as 0.12.head.
+Two things that an older TensorFlow wrote into a graph may prevent a later one from importing it,
+and neither affects the results. They are removed then: the shapes in `_output_shapes`, if the later
+one infers others, and a version such as 0.12.head.
 
-A training graph takes its rows from ops of its own, which must be fed instead: an iterator that was
-not initialized fails in a message of many lines, a queue that is not filled waits without end, and
-one that does work would score other rows than those of the data.
+A training graph takes its rows from ops of its own, which must be fed instead: an uninitialized
+iterator fails with a message of many lines, a queue that is not filled waits forever, and a working
+one would score other rows than the data's.
 """
 
 import os
@@ -23,10 +23,10 @@ _KINDS = {"Iterator": "an iterator", "Queue": "a queue", "Reader": "a reader"}
 
 
 def open_model(tf, spec):
-    """(session, signature) of what `opened.Opened` describes; only a SavedModel has a signature.
+    """(session, signature) of the spec of `opened.Opened`; only a SavedModel has a signature.
 
     Raises:
-        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
+        Refused, Exception: it is not supported, or TensorFlow raises an error.
     """
     if spec["kind"] != "saved_model":
         return _checkpoint(tf, spec), None
@@ -55,7 +55,7 @@ def refuse_unfed(output, fed):
 
 
 def depends_on(output, tensors, fed):
-    """Whether `output` depends on one of the tensors, where others are fed."""
+    """Whether `output` depends on one of the tensors, given that others are fed."""
     names = {tensor.name for tensor in tensors} - {tensor.name for tensor in fed}
     return any(tensor.name in names for tensor in _behind(output, fed))
 
@@ -63,7 +63,7 @@ def depends_on(output, tensors, fed):
 def makes_rows(output, rows, fed):
     """Whether a reshape before `output` turns any number of rows into `rows`.
 
-    The same question as in `migrate.graph.interface.rows`.
+    The rule is that of `migrate.graph.interface.rows`.
     """
     from tensorflow.python.framework.tensor_util import constant_value
 
@@ -90,7 +90,7 @@ def unfed_placeholders(output, fed):
 
 
 def _behind(output, fed):
-    """The tensors that `output` depends on, itself among them, as far as those that are fed."""
+    """The tensors that `output` depends on, including itself, up to the fed ones."""
     fed = {tensor.name for tensor in fed}
     seen = set()
     waiting = [] if output.name in fed else [output]
@@ -132,7 +132,7 @@ def _checkpoint(tf, spec):
 
 
 def _meta_graph(tf, spec):
-    """The MetaGraphDef; of a frozen graph one of its GraphDef alone."""
+    """The MetaGraphDef; for a frozen graph one with only its GraphDef."""
     from tensorflow.python.framework import meta_graph
 
     if spec["kind"] != "frozen":
@@ -144,7 +144,7 @@ def _meta_graph(tf, spec):
 
 
 def _rewire(graph_def, told):
-    """Gives nodes other inputs: {name: [op, inputs]}, as a GraphDef has them."""
+    """Replaces the ops and inputs of nodes: {name: [op, inputs]}, in the form of a GraphDef."""
     for node in graph_def.node:
         if node.name in told:
             op, inputs = told[node.name]
@@ -156,7 +156,7 @@ def _rewire(graph_def, told):
 
 
 def _serve(tf, graph_def, statistics):
-    """Has FusedBatchNorms take these statistics: {name: [mean, variance]}."""
+    """Makes FusedBatchNorms take these statistics: {name: [mean, variance]}."""
     for node in list(graph_def.node):
         for place, value in enumerate(statistics.get(node.name, ())):
             constant = graph_def.node.add(name="{}/served_{}".format(node.name, place), op="Const")
@@ -167,7 +167,7 @@ def _serve(tf, graph_def, statistics):
 
 
 def _stored(prefix):
-    """What a Saver restores: of a checkpoint of format V1 in several tables it takes a pattern."""
+    """The path for Saver.restore: a pattern for a checkpoint of format V1 in several tables."""
     single = any(os.path.isfile(path) for path in (prefix, prefix + ".index"))
     return prefix if single else prefix + "-?????-of-?????"
 

@@ -1,4 +1,4 @@
-"""What a column of the data is fed to, and how: as a tensor, or in serialized Examples."""
+"""The input that a column of the data is fed to: a tensor, or a feature of serialized Examples."""
 
 import collections
 
@@ -11,18 +11,18 @@ _LISTS = {"i": "int64_list", "u": "int64_list", "b": "int64_list", "f": "float_l
 
 
 class Input(collections.namedtuple("Input", "column name tensors")):
-    """A column of the data and what it is fed to.
+    """A column of the data and the input that it is fed to.
 
     Attributes:
         column: its name in the data.
-        name: what the model calls it.
+        name: its name in the model.
         tensors: one, or a sparse tensor's indices, values and shape; none for a feature of
             serialized Examples.
     """
 
     def describe(self):
-        """What the parent needs to read the column: dtype is None where any will do, shape where
-        it is not known, or the input is sparse."""
+        """The description by which the parent reads the column: dtype is None if any will do, shape
+        if it is not known, or the input is sparse."""
         dtype = shape = None
         if self.tensors:
             kind = self.tensors[len(self.tensors) // 2].dtype.base_dtype
@@ -45,7 +45,7 @@ class Input(collections.namedtuple("Input", "column name tensors")):
         return dict(zip(self.tensors, [np.stack([rows, places], 1), values, shape]))
 
     def _fitting(self, values):
-        """`values` [rows] as [rows, 1] where the tensor has one dimension more."""
+        """`values` [rows] as [rows, 1] if the tensor has one more dimension."""
         shape = self.tensors[0].shape
         if shape.is_compatible_with(values.shape + (1,)) and shape.ndims is not None:
             values = values.reshape(values.shape + (1,))
@@ -59,7 +59,7 @@ class Input(collections.namedtuple("Input", "column name tensors")):
 
 
 def serialized(tf, rows, names, values, lengths):
-    """An Example of each row, bytes [rows]; a feature without values is left out of it."""
+    """An Example per row, bytes [rows]; features without values are left out."""
     columns = [
         (name, _LISTS.get(column.dtype.kind, "bytes_list"), column.tolist(), np.cumsum(many))
         for name, column, many in zip(names, values, lengths)

@@ -1,6 +1,6 @@
-"""What `semisync score` and `verify` and their TensorFlow end say to each other, over two pipes.
+"""The messages between `semisync score` or `verify` and their TensorFlow end, over two pipes.
 
-Each waits for the other, one message in turn:
+They alternate, one message each:
 
     1. parent: the model, see `scorer.Scorer`           child: {"inputs": [...], "batch": rows,
        or a graph, see `probe.Probe`                           "versions": {...}}
@@ -25,9 +25,9 @@ At any turn the child may answer {"error": sentence} instead, and end. A message
     arrays    row-major bytes, little-endian; of dtype "bytes" (text) an int64 length for each
               value, then the values one after the other
 
-In the arrays of a batch, "i" holds the values of the input i of answer 1, rows first. Of a sparse
-input "i" holds the values of all rows one after the other, and "i/lengths" (int64) how many each
-row has.
+In the arrays of a batch, "i" holds the values of the input i of answer 1, rows first. For a sparse
+input "i" holds the values of all rows one after the other, and "i/lengths" (int64) the number of
+each row's.
 """
 
 import itertools
@@ -42,11 +42,11 @@ _LISTED = 20  # names in a sentence
 
 
 class Refused(Exception):
-    """The model is not what was said of it; the message is for the user."""
+    """The model does not match its description; the message is for the user."""
 
 
 def listing(names):
-    """The names in a sentence, the first ones of many; t:2 comes before t:10."""
+    """The names in a sentence, only the first ones if there are many; t:2 comes before t:10."""
     names = sorted(names, key=_by_numbers)
     more = " and {} more".format(len(names) - _LISTED) if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more or "none"
@@ -81,11 +81,11 @@ def send(stream, head, arrays=()):
 
 
 def receive(stream):
-    """(head, {name: array}) of the next message; None where the stream ends before one.
+    """(head, {name: array}) of the next message; None if the stream ends before one.
 
     Raises:
-        EOFError: one that is cut short.
-        ValueError: what is not a message.
+        EOFError: it is truncated.
+        ValueError: it is not a message.
     """
     start = stream.read(8)
     if not start:

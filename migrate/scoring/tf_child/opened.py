@@ -1,4 +1,4 @@
-"""A TensorFlow model, opened in a session of its own, with what it is fed."""
+"""A TensorFlow model, opened in a session of its own, with its feeds."""
 
 import difflib
 import importlib
@@ -30,7 +30,7 @@ class Opened:
     feeds       {tensor: value}, the same for every batch
 
     Raises:
-        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
+        Refused, Exception: it is not supported, or TensorFlow raises an error.
 
     Attributes:
         inputs: the columns that it takes, in order.
@@ -59,7 +59,7 @@ class Opened:
 
     @property
     def batch(self):
-        """Rows that every run takes, where the graph has a fixed number of them, or None."""
+        """The number of rows in every run, if the graph fixes it, or None."""
         dense = [taken.tensors[0] for taken in self.inputs if len(taken.tensors) == 1]
         return _fixed_rows(dense if self._examples is None else self._fed())
 
@@ -109,7 +109,7 @@ class Opened:
         return Input(column, name, [self._tensor(part) for part in names])
 
     def _named(self, name, signature, role):
-        """The tensor that `signature` (None: the graph itself) calls `name`."""
+        """The tensor with the name `name` in `signature` (None: in the graph itself)."""
         if signature is None:
             return self._tensor(name)
         if name not in signature:
@@ -138,7 +138,7 @@ class Opened:
 
 
 def _shaped(tensor, value):
-    """A constant for `tensor`; as many values as it has, in its shape, whatever that is."""
+    """A constant for `tensor`, reshaped if it has the right number of values."""
     value = np.array(value, tensor.dtype.as_numpy_dtype)
     if tensor.shape.is_fully_defined() and tensor.shape.num_elements() == value.size:
         return value.reshape(tensor.shape.as_list())
@@ -185,7 +185,7 @@ def _tensorflow():
 
 
 def _fixed_rows(tensors):
-    """The size of the first dimension, where one of the tensors has a fixed one, or None."""
+    """The size of the first dimension, if one of the tensors fixes it, or None."""
     ranked = [tensor.shape for tensor in tensors if tensor.shape.ndims]
     known = [shape.as_list()[0] for shape in ranked]
     return next((rows for rows in known if rows is not None), None)

@@ -1,4 +1,4 @@
-"""A TensorFlow graph whose tensors are read, and which takes its training steps."""
+"""A TensorFlow graph whose tensors can be fetched, and which takes training steps."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .rounding import Rounding
 
 
 class Probe(Opened):
-    """A graph whose tensors and training steps are asked for.
+    """A graph whose tensors are fetched and whose training steps are taken.
 
     Args:
         spec: as of `Opened`, with
@@ -33,7 +33,7 @@ class Probe(Opened):
               begun       nodes that initialise what the checkpoint lacks
 
     Raises:
-        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
+        Refused, Exception: it is not supported, or TensorFlow raises an error.
     """
 
     def __init__(self, spec):
@@ -61,7 +61,7 @@ class Probe(Opened):
         return {}, self._steps.finish() if head["step"] == "finish" else self._steps.rounding()
 
     def _fetch(self, rows, arrays, names, rounding):
-        """The values of tensors for a batch; or what they differ from themselves by."""
+        """The values of tensors for a batch; or their rounding."""
         tensors = [self._tensor(name) for name in names]
         if not rounding:
             return self._session.run(tensors, self._feed(rows, arrays))
@@ -109,7 +109,7 @@ class Steps:
             self._put = [_assign(tf, op, value) for op, value in zip(moved, self._given)]
 
     def begin(self, rows, arrays, twice):
-        """What a step computes before it changes anything: the arrays of its answer.
+        """The values that a step computes before it changes anything: the arrays of its answer.
 
         loss                 of the batch
         again                once more, if it is asked for: another one shows that chance has a part
@@ -132,7 +132,7 @@ class Steps:
         return found + _told(gradients)
 
     def rounding(self):
-        """What the loss and the gradients of the step that was begun differ from themselves by:
+        """The rounding of the loss and the gradients of the step that was begun:
 
         loss, gradient/NODE   of a sparse gradient by its rows, ascending, repeated ones summed
         """
@@ -147,8 +147,8 @@ class Steps:
         return list(zip(names, found))
 
     def finish(self):
-        """Takes the step: every variable after it, after/NAME, of a table its rows by ascending id
-        and ids/NAME, and the gradients as in `begin`, to the bit those that were applied."""
+        """Takes the step; returns every variable after it, after/NAME, for a table its rows by
+        ascending id and ids/NAME, and, as in `begin`, the exact gradients that were applied."""
         _, gradients = self._session.run([self._ops, self._gradients], self._begun[-1])
         after = self._session.run(self._values)
         found = [("after/" + name, _joined(parts)) for name, parts in after.items()]
@@ -159,13 +159,14 @@ class Steps:
         return found + _told(gradients)
 
     def _compute(self, feed):
-        """(loss, {node: its gradient}), in a run of its own, as what a step assigns may be read
-        before or after it."""
+        """(loss, {node: its gradient}), in a run of its own, since in the run of the step variables
+        may be read before or after their assignment."""
         loss, gradients = self._unmoved([self._loss, self._gradients], feed)
         return np.sum(loss), gradients  # tf.gradients takes those of the sum
 
     def _unmoved(self, fetches, feed):
-        """A run; what it moves, such as BatchNorm's statistics, is put back."""
+        """A run after which the variables that it moves, such as BatchNorm's statistics, are
+        restored."""
         before = self._session.run(self._moved)
         found = self._session.run(fetches, feed)
         self._session.run(self._put, dict(zip(self._given, before)))

@@ -1,9 +1,9 @@
-"""What a graph differs from itself by rounding alone.
+"""The rounding of a graph: by how much its results vary.
 
 The same rows are run again in another order, with the weights and the float inputs an ulp up or
-down, at random: of each value the largest difference that comes of it. A whole number among the
-inputs stays what it is, as a graph may round, compare or look it up. Where the order of the rows
-moves a value by more than rounding it is part of what the graph computes, and is left alone.
+down, at random: the rounding of each value is the largest resulting difference. Whole numbers among
+the inputs do not change, since a graph may round, compare or look them up. If the order of the rows
+changes a value by more than rounding, the graph depends on it, and the order is kept.
 """
 
 import numpy as np
@@ -14,12 +14,13 @@ _SAME = 1e-3  # relative to the root mean square: more is not rounding
 
 
 class Rounding:
-    """Of the graph that `opened` has.
+    """The rounding of the graph in `opened`.
 
     Args:
-        weights: ops of variables; those of floats, and of no more than a million elements, are
-            moved.
-        read, assign: functions of tf and such an op, and of a value: a tensor, an op.
+        weights: ops of variables; those of floats with no more than a million elements are
+            perturbed.
+        read, assign: functions of tf and such an op, and for `assign` a value, which return a
+            tensor, and an op.
     """
 
     def __init__(self, opened, weights, read, assign):
@@ -33,14 +34,14 @@ class Rounding:
             self._put = [assign(tf, op, given) for (op, _), given in zip(moved, self._given)]
 
     def largest(self, rows, arrays, run, more, in_order=False):
-        """Of each value the largest difference, float64, of its shape.
+        """The largest difference of each value, float64, of its shape.
 
         Args:
             rows, arrays: a batch of `messages`.
-            run: a function of what is fed and of the order of the rows (None: as they are) to a
-                list of values, which are those of the rows as they are.
-            more: fed as well, as it is.
-            in_order: the rows stay in their order.
+            run: a function of the feed and of the order of the rows (None: unchanged) that returns
+                a list of values, in the original order of the rows.
+            more: further feeds, which are not perturbed.
+            in_order: whether the rows keep their order.
         """
 
         def values(random, order):
@@ -71,7 +72,7 @@ class Rounding:
         return found
 
     def _batch(self, arrays, random, order):
-        """The arrays of a batch in another order, their floats an ulp apart."""
+        """The arrays of a batch in another order, their floats perturbed by an ulp."""
         found = dict(arrays)
         for place in range(len(self._opened.inputs)):
             values, lengths = arrays[str(place)], arrays.get("{}/lengths".format(place))
@@ -86,7 +87,7 @@ class Rounding:
 
 
 def ulp_apart(values, random):
-    """`values`, each that is not a whole number moved to a neighbour, up or down, or not."""
+    """`values`, with those that are not whole numbers moved by an ulp up or down, or not."""
     if values.dtype.kind != "f":
         return values
     towards = random.choice(np.array([-np.inf, np.inf], values.dtype), values.shape)

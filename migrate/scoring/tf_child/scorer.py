@@ -10,14 +10,14 @@ from .opened import Opened
 class Scorer(Opened):
     """A model that scores.
 
-    Besides `inputs` it takes what the output depends on and nothing feeds, inputs of the signature
-    and placeholders, each from the column of its name.
+    Besides `inputs` it takes all other inputs of the signature and placeholders on which the output
+    depends, each from the column of its name.
 
     Args:
         spec: as of `Opened`, with `output`, its name; None for the only one of the signature.
 
     Raises:
-        Refused, Exception: what cannot be done here, and whatever TensorFlow raises.
+        Refused, Exception: it is not supported, or TensorFlow raises an error.
     """
 
     def __init__(self, spec):
@@ -52,8 +52,8 @@ class Scorer(Opened):
 
     @property
     def batch(self):
-        """As of `Opened`, or where a batch size in the graph's code says so: the output has that
-        many rows, and a reshape makes them of any number."""
+        """As of `Opened`, or a batch size in the graph's code: the output has that many rows, and a
+        reshape makes them from any number."""
         given = super().batch
         shape = self._output.shape.as_list() if self._output.shape.ndims else [None]
         if given is not None or shape[0] is None:
