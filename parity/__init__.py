@@ -2,6 +2,7 @@
 
     parity.auc(labels, scores)                      one model's AUC, exact, ties counted half
     parity.compare(labels, baseline, candidate)     two models on the same rows -> Comparison
+    parity.compare(table, label="y", baseline="old", candidate="new")      of any library
     parity.require(comparison, {"pcoc": 0.01})      what must be equivalent beside AUC
     parity.diagnose(comparison, ...)                why they differ: suspects with their evidence
     parity.write_report(comparison, directory)      report.html for people, others for a CI
@@ -12,7 +13,6 @@ matplotlib.
 """
 
 from parity import plot, spark
-from parity.comparison import compare
 from parity.diagnosis.diagnose import diagnose
 from parity.diagnosis.facts import Facts
 from parity.gates import require
@@ -25,6 +25,7 @@ from parity.stats.roc import auc
 from parity.stats.strata import Days, Part, compare_days, compare_slices
 from parity.stats.tf1_auc import tf1_compat_auc
 from parity.stats.worst_rows import worst_rows
+from parity.tables import compare
 
 Comparison._repr_html_ = notebook_html
 

@@ -70,7 +70,14 @@ def _declare_columns(group: Any) -> None:
         "float64, so that large ones have a log loss",
     )
     add("--candidate-logit", metavar="COL", help="the same for the candidate")
-    add("--key", metavar="COL", help="column that names each row once, the same in both files")
+    add(
+        "--key",
+        metavar="COL",
+        action="append",
+        default=[],
+        help="column that names each row once, the same in both files; given several times, the "
+        "columns together; without it rows of two files belong together by their place",
+    )
     add(
         "--allow-misses",
         action="store_true",

@@ -45,8 +45,6 @@ def _missing(args: argparse.Namespace) -> List[str]:
         found += ["--baseline-score"] if args.baseline_score is None else []
         if args.candidate is None and not several and args.candidate_score is None:
             found += ["--candidate-score" + " (or CANDIDATE, a second file)" * bool(args.baseline)]
-        if (args.candidate is not None or several) and args.key is None:
-            found += ["--key, a column whose value names the same row in both files"]
     if args.out is None and not args.partial and not args.json:
         found += ["--out"]
     return found
@@ -129,7 +127,7 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
         "label": args.label,
         "baseline_score": args.baseline_score,
         "candidate_score": args.baseline_score if score is None else score,
-        "key": args.key,
+        "key": args.key[0] if len(args.key) == 1 else tuple(args.key),
         "group": args.group,
         "weight": args.weight,
         "ids": tuple(dict.fromkeys(column_and_table(item)[0] for item in args.ids)),

@@ -125,25 +125,15 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
 def _with_parts(comparison: Any, sample: Any, args: argparse.Namespace) -> Any:
     """The comparison with the days, slices and worst rows that were asked for."""
     import parity
+    from parity.tables import with_parts
 
     columns = (sample.labels, sample.baseline, sample.candidate)
-    more = (args.margin, sample.clusters, sample.weights)
-    days = None
-    if args.day:
-        days = parity.compare_days(*columns, sample.parts[args.day], *more)
     worst = parity.worst_rows(*columns, args.worst, sample.weights) if args.worst else ()
     if sample.match is not None:
         rows = sample.match.baseline
         worst = tuple(row._replace(row=int(rows[row.row])) for row in worst)
-    return dataclasses.replace(
-        comparison,
-        days=days,
-        slices=tuple(
-            (name, parity.compare_slices(*columns, sample.parts[name], *more))
-            for name in args.slice
-        ),
-        worst=worst,
-    )
+    comparison = with_parts(comparison, sample, args.day, args.slice)
+    return dataclasses.replace(comparison, worst=worst)
 
 
 def _with_tables(ids: Any, args: argparse.Namespace) -> Any:

@@ -56,7 +56,7 @@ def warnings_of_join(args: argparse.Namespace, join: Mapping[str, int]) -> Tuple
 
 def columns_of_worst(args: argparse.Namespace) -> List[str]:
     """The columns by which the worst rows are known."""
-    named = [args.key, args.group, args.day, *args.slice, *args.show]
+    named = [*args.key, args.group, args.day, *args.slice, *args.show]
     return list(dict.fromkeys(name for name in named if name))
 
 

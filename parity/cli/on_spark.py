@@ -28,6 +28,10 @@ def check(args: argparse.Namespace) -> None:
     for name, instead in _REFUSED.items():
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not go with --spark: {instead}")
+    if len(args.key) > 1:
+        raise UsageError("Spark joins by one column; give --key once, or leave --spark out")
+    if args.candidate and not args.key:
+        raise UsageError("two files need --key on Spark, where rows have no place")
     if standard_input.NAME in (args.baseline, args.candidate):
         raise UsageError("Spark reads no standard input (-); name a file, folder or pattern")
 
@@ -37,6 +41,7 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
     from parity import diagnose
     from parity.inputs.checks import Column, check_margin
     from parity.spark.session import explained, read, start
+    from parity.tables import with_days
 
     check_margin(args.margin)
     session = start(args.spark)
@@ -48,14 +53,14 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
         label=names["label"],
         baseline=names["baseline_score"],
         candidate=names["candidate_score"],
-        key=names["key"],
+        key=names["key"] or None,
         clusters=names["group"],
         weights=names["weight"],
         slices=tuple(dict.fromkeys(args.slice)),
         day=args.day,
     )
     origin: Dict[str, Any] = {"spark": _about(session), "files": []}
-    rows, told = read(session, args.baseline), {}
+    rows, told = with_days(read(session, args.baseline), args.day), {}
     with explained("Spark ended the comparison"):
         if args.candidate is not None and columns.key is not None:
             sides, paths = (rows, read(session, args.candidate)), (args.baseline, args.candidate)

@@ -165,6 +165,11 @@ def read_columns(
     return whole.replace_schema_metadata({_PARTS: json.dumps(parts)})
 
 
+def of_no_file(table: pa.Table) -> pa.Table:
+    """A table in memory, of which `parts_of` tells no file."""
+    return table.replace_schema_metadata({_PARTS: "[]"})
+
+
 def parts_of(table: pa.Table) -> Tuple[Tuple[str, int], ...]:
     """The files, and the rows of each, that `read_columns` put together."""
     return tuple((file, rows) for file, rows in json_text.loads(table.schema.metadata[_PARTS]))

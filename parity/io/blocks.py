@@ -53,11 +53,11 @@ def blocks(path: str, names: ColumnNames, progress: Optional[Progress] = None) -
     Raises:
         BadInput: as `parity.io.readers.read_one`; for copies and repeated keys at the end.
     """
-    if names.key is None:
+    if not names.keys:
         yield from _blocks(path, names, progress, None)
         return
     with Store() as store:
-        keys = StoredKeys(store, path, names.key)
+        keys = StoredKeys(store, path, names.keys)
         yield from _blocks(path, names, progress, keys)
         keys.refuse_repeated()
 
@@ -67,7 +67,7 @@ def _blocks(
 ) -> Iterator[Block]:
     numbers = [names.label, names.baseline_score, names.candidate_score]
     numbers += [names.weight] if names.weight else []
-    texts = list(dict.fromkeys(filter(None, [names.key, *names.parts, names.group])))
+    texts = list(dict.fromkeys(filter(None, [*names.keys, *names.parts, names.group])))
     seen, copies, labels = 0, Copies(), LabelValues()
     size, fills = LARGE_BATCH if texts else BATCH, dict(names.fills)
     for batch in batches(path, numbers, texts, size, fills=fills, text=names.text):

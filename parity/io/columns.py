@@ -64,7 +64,7 @@ def plain(values: Any) -> pa.Array:
     return values.cast(pa.large_binary()) if values.type == pa.binary_view() else values
 
 
-def _plain_chunks(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def plain_chunks(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """As `plain`, chunk by chunk."""
     kind = plain(pa.array([], values.type)).type
     return pa.chunked_array([plain(chunk) for chunk in values.chunks], kind)
@@ -243,7 +243,7 @@ def with_fills(
 ) -> pa.Table:
     """The table with the given fills for missing values and nan; `column` names one in messages."""
     for name, fill in fills.items():
-        values = _plain_chunks(table[name])
+        values = plain_chunks(table[name])
         if pa.types.is_floating(values.type):
             values = pc.if_else(pc.is_nan(values), None, values)
         place = table.column_names.index(name)
@@ -259,7 +259,7 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
     every unit. Other plain types stay as they are.
     """
     refuse_missing(values, column, instead)
-    values = _plain_chunks(values)
+    values = plain_chunks(values)
     kind = values.type
     if pa.types.is_nested(kind):
         raise BadInput(f"{column} holds {kind}; a number or a string per row is expected")
@@ -278,7 +278,7 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
 
 def to_day_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.ChunkedArray:
     """As `to_names`, of the days: a moment, also as text, is of the day that it has in its zone."""
-    plain_values = _plain_chunks(values)
+    plain_values = plain_chunks(values)
     if pa.types.is_timestamp(plain_values.type):
         refuse_missing(values, column, instead)
         zone = plain_values.type.tz

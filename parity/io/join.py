@@ -4,13 +4,14 @@ A wrong join makes a right verdict impossible and shows nowhere in the figures, 
 key of one file must be in the other, and no key may come twice in either.
 """
 
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parity.inputs.checks import Column
+from parity.io.columns import plain_chunks
 from semisync.common.errors import BadInput
 
 
@@ -51,6 +52,37 @@ def match_keys(
     if not allow_misses:
         refuse_misses(match.only_baseline, match.only_candidate, columns)
     return match
+
+
+def match_places(baseline: int, candidate: int, names: Tuple[str, str]) -> Match:
+    """Row by row, of two data sets of so many rows each.
+
+    Raises:
+        BadInput: they have not equally many.
+    """
+    if baseline != candidate:
+        raise BadInput(
+            f"{names[0]} has {baseline:,} rows and {names[1]} {candidate:,}; without a key rows "
+            "belong together by their place: name the columns (--key, key=) by which to join them"
+        )
+    return Match(np.arange(baseline), np.arange(baseline), 0, 0)
+
+
+def in_another_order(
+    baseline: pa.Table, candidate: pa.Table, shared: Sequence[str]
+) -> Tuple[str, ...]:
+    """A sentence on the first column that holds the same values on both sides, in other rows."""
+    for name in filter(candidate.column_names.__contains__, shared):
+        old, new = (plain_chunks(table[name]) for table in (baseline, candidate))
+        if old.type != new.type or pa.types.is_nested(old.type) or pa.types.is_null(old.type):
+            continue
+        if not old.equals(new) and old.sort().equals(new.sort()):
+            return (
+                f"Both sides have the same values in column {name!r}, in another order, and rows "
+                "were matched by their place: they seem not to belong together; name the columns "
+                "(--key, key=) by which to join them.",
+            )
+    return ()
 
 
 def matched(baseline: pa.ChunkedArray, candidate: pa.ChunkedArray) -> Match:
@@ -108,19 +140,21 @@ def refuse_misses(only_baseline: int, only_candidate: int, columns: Tuple[Column
 
 
 def refuse_disagreement(
-    count: int, ours: Tuple[Column, int, bool], theirs: Tuple[Column, int, bool]
+    count: int,
+    ours: Tuple[Column, int, bool],
+    theirs: Tuple[Column, int, bool],
+    hint: str = "is the key right?",
 ) -> None:
     """Raises BadInput if labels disagree.
 
     Args:
         count: of how many joined rows.
         ours, theirs: the first such row's column of labels, row number and label in either file.
+        hint: what may be wrong.
     """
     if count:
         values = [f"{column.at(row)} is {int(label)}" for column, row, label in (ours, theirs)]
-        raise BadInput(
-            f"the labels of {count} joined rows disagree: {', '.join(values)}; is the key right?"
-        )
+        raise BadInput(f"the labels of {count} joined rows disagree: {', '.join(values)}; {hint}")
 
 
 def as_text(keys: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:

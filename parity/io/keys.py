@@ -6,17 +6,23 @@
     floating point  whole numbers that it holds exactly, as pandas makes of a column with gaps;
                     such keys match whole numbers, and never text
 
+Several columns together are one key: the text of each, one after the other.
+
 Floating point that has lost digits would match rows that do not belong together, so it is refused.
 """
 
-from typing import Tuple
+from typing import Callable, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from parity.inputs.checks import Column
 from parity.io.columns import has_gaps, to_names
+from parity.io.join import as_text
 from semisync.common.errors import BadInput
+
+BETWEEN = "\x1f"  # the texts of a key of several columns
 
 
 def to_keys(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
@@ -37,6 +43,27 @@ def to_keys(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:
             "whole number of that size; write keys as whole numbers or as text"
         )
     return pa.chunked_array([numbers.astype(np.int64)])
+
+
+def key_of(
+    table: pa.Table, names: Sequence[str], column: Callable[[str], Column]
+) -> pa.ChunkedArray:
+    """The key of each row, of one column or several.
+
+    Args:
+        column: names one in messages.
+
+    Raises:
+        BadInput: as `to_keys`, or text that could be of two columns.
+    """
+    parts = [to_keys(table[name], column(name)) for name in names]
+    if len(parts) == 1:
+        return parts[0]
+    texts = [as_text(part, column(name)) for part, name in zip(parts, names)]
+    for text, name in zip(texts, names):
+        if pc.any(pc.match_substring(text, BETWEEN)).as_py():
+            raise BadInput(f"{column(name)} has the control character {BETWEEN!r} in a key")
+    return pc.binary_join_element_wise(*texts, pa.scalar(BETWEEN, pa.large_string()))
 
 
 def refuse_unlike(kinds: Tuple[pa.DataType, pa.DataType], columns: Tuple[Column, Column]) -> None:

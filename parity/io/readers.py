@@ -7,29 +7,33 @@
 3. Every file is identified by its SHA-256, and misses are counted.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import pyarrow as pa
 
 from parity.inputs.checks import Column, check_labels, check_scores, check_weights
+from parity.inputs.frames import Frame
 from parity.inputs.ids import Ids
-from parity.io.batches import Progress, parts_of, read_columns
-from parity.io.columns import FILL, to_codes, to_day_names, to_ids, to_names, to_numbers
+from parity.io.batches import Progress, of_no_file, parts_of, read_columns
+from parity.io.columns import FILL, to_codes, to_day_names, to_ids, to_names, to_numbers, with_fills
 from parity.io.copies import Copies
 from parity.io.identity import FileIdentity, identify_all
 from parity.io.join import (
     Match,
+    in_another_order,
     match_keys,
+    match_places,
     refuse_disagreement,
     refuse_repeated,
     repeated,
 )
-from parity.io.keys import refuse_unlike, to_keys
+from parity.io.keys import key_of, refuse_unlike
 from parity.io.logits import ROLES, probabilities
 from parity.io.scores import to_scores
 from parity.io.text_format import TextFormat
-from semisync.common.errors import BadInput
+
+Source = Union[str, Frame]  # the path of a data set, or a table in memory
 
 
 class ColumnNames(NamedTuple):
@@ -38,7 +42,7 @@ class ColumnNames(NamedTuple):
     label: str
     baseline_score: str
     candidate_score: str
-    key: Optional[str] = None  # names each row once; needed for two files
+    key: Union[None, str, Tuple[str, ...]] = None  # names each row once, of one column or several
     group: Optional[str] = None
     weight: Optional[str] = None
     parts: Tuple[str, ...] = ()  # days and slices
@@ -48,6 +52,23 @@ class ColumnNames(NamedTuple):
     text: Optional[TextFormat] = None  # how text files are written, whatever their names
     day: Optional[str] = None  # which of `parts`
     progress: Optional[Progress] = None  # told how many rows of which file were read
+
+    @property
+    def keys(self) -> Tuple[str, ...]:
+        """The columns of the key; none where rows are known by their place."""
+        return (self.key,) if isinstance(self.key, str) else tuple(self.key or ())
+
+    @property
+    def all(self) -> FrozenSet[str]:
+        """Every column that is read."""
+        scores = (self.label, self.baseline_score, self.candidate_score)
+        return frozenset(filter(None, [*scores, self.weight, *self.texts]))
+
+    @property
+    def texts(self) -> Tuple[str, ...]:
+        """Those that identify rather than count."""
+        named = [*self.keys, self.group, *self.parts, *self.ids]
+        return tuple(dict.fromkeys(filter(None, named)))
 
 
 class Sample(NamedTuple):
@@ -62,6 +83,7 @@ class Sample(NamedTuple):
     match: Optional[Match]  # None for one file
     parts: Dict[str, np.ndarray]  # by column; their values as str or int
     ids: Dict[str, Ids]  # by column
+    warnings: Tuple[str, ...] = ()  # of rows that were matched by their place
 
     def provenance(self) -> Dict[str, Any]:
         """Files and join as strict JSON values."""
@@ -75,7 +97,7 @@ class Sample(NamedTuple):
         return origin
 
 
-def read_one(path: str, names: ColumnNames) -> Sample:
+def read_one(path: Source, names: ColumnNames) -> Sample:
     """Reads a data set (parity.io.batches) that holds the label and both models' scores.
 
     Raises:
@@ -86,9 +108,8 @@ def read_one(path: str, names: ColumnNames) -> Sample:
     labels, clusters, weights = _common(path, table, names)
     scores = [_scores(path, table, names, role) for role in ROLES]
     files = _identities(table, names)
-    if names.key is not None:
-        column = _column(path, table, names.key)
-        refuse_repeated(repeated(to_keys(table[names.key], column)), column)
+    if names.keys:
+        refuse_repeated(repeated(_keys(path, table, names)), _key_column(path, table, names))
     _refuse_copies(table, labels, *scores)
     return Sample(
         labels=labels,
@@ -104,9 +125,12 @@ def read_one(path: str, names: ColumnNames) -> Sample:
 
 
 def read_two(
-    baseline_path: str, candidate_path: str, names: ColumnNames, allow_misses: bool = False
+    baseline_path: Source,
+    candidate_path: Source,
+    names: ColumnNames,
+    allow_misses: bool = False,
 ) -> Sample:
-    """Reads one file per model and joins them by `names.key`.
+    """Reads one data set per model and joins them by `names.key`, or by place without one.
 
     Args:
         allow_misses: leave out, and count, rows whose key is in one file only.
@@ -114,29 +138,40 @@ def read_two(
     Raises:
         BadInput: as `read_one`, or duplicate keys, misses, and labels that disagree.
     """
-    if names.key is None:
-        raise BadInput("two files need a key column, whose value names the same row in both")
     old = _read(baseline_path, names, [names.label, names.baseline_score])
     labels, clusters, weights = _common(baseline_path, old, names)
     baseline = _scores(baseline_path, old, names, "baseline_score")
-    new = read_columns(
+    shared = () if names.keys else _shared(baseline_path, candidate_path, names)
+    new = _table(
         candidate_path,
+        names,
         numbers=[names.label, names.candidate_score],
-        names=[names.key],
-        optional=[names.label],
-        text=names.text,
-        progress=names.progress,
+        texts=[*names.keys, *shared],
+        optional=[names.label, *shared],
     )
     candidate = _scores(candidate_path, new, names, "candidate_score")
-    ends = _column(baseline_path, old, names.key), _column(candidate_path, new, names.key)
-    refuse_unlike((old[names.key].type, new[names.key].type), ends)
-    keys = [to_keys(table[names.key], end) for table, end in zip((old, new), ends)]
-    match = match_keys(keys[0], keys[1], ends, allow_misses)
+    ends = _key_column(baseline_path, old, names), _key_column(candidate_path, new, names)
+    if names.keys:
+        for key in names.keys:
+            columns = _column(baseline_path, old, key), _column(candidate_path, new, key)
+            refuse_unlike((old[key].type, new[key].type), columns)
+        keys = [
+            _keys(path, table, names)
+            for path, table in ((baseline_path, old), (candidate_path, new))
+        ]
+        match = match_keys(keys[0], keys[1], ends, allow_misses)
+    else:
+        match = match_places(len(labels), len(candidate), (str(baseline_path), str(candidate_path)))
     if names.label in new.column_names:
         column = _column(candidate_path, new, names.label)
         theirs = check_labels(to_numbers(new[names.label], column), column)
         _refuse_disagreement(
-            labels, theirs, match, _column(baseline_path, old, names.label), column
+            labels,
+            theirs,
+            match,
+            _column(baseline_path, old, names.label),
+            column,
+            bool(names.keys),
         )
     kept = match.baseline
     return Sample(
@@ -149,6 +184,7 @@ def read_two(
         match=match,
         parts={name: part[kept] for name, part in _parts(baseline_path, old, names).items()},
         ids={name: ids.take(kept) for name, ids in _ids(baseline_path, old, names).items()},
+        warnings=_warnings(baseline_path, candidate_path, old, new, shared),
     )
 
 
@@ -178,16 +214,44 @@ def read_runs(
     )
 
 
-def _read(path: str, names: ColumnNames, numbers: List[str]) -> pa.Table:
+def _read(path: Source, names: ColumnNames, numbers: List[str]) -> pa.Table:
     if names.weight is not None:
         numbers = [*numbers, names.weight]
-    texts = [name for name in (names.key, names.group, *names.parts, *names.ids) if name]
-    fills, progress = dict(names.fills), names.progress
-    return read_columns(path, numbers, texts, fills=fills, text=names.text, progress=progress)
+    return _table(path, names, numbers, names.texts)
 
 
-def _column(path: str, table: pa.Table, name: str) -> Column:
-    return Column(name, path, parts_of(table))
+def _table(
+    source: Source,
+    names: ColumnNames,
+    numbers: Sequence[str],
+    texts: Sequence[str],
+    optional: Sequence[str] = (),
+) -> pa.Table:
+    """The columns of a data set, or of a table in memory."""
+    fills = {name: fill for name, fill in names.fills if name in texts}
+    if isinstance(source, Frame):
+        table = with_fills(
+            source.chosen([*numbers, *texts], optional),
+            fills,
+            lambda name: Column(name, str(source)),
+        )
+        return of_no_file(table)
+    return read_columns(
+        source, numbers, texts, optional, fills, text=names.text, progress=names.progress
+    )
+
+
+def _keys(path: Source, table: pa.Table, names: ColumnNames) -> pa.ChunkedArray:
+    return key_of(table, names.keys, lambda name: _column(path, table, name))
+
+
+def _key_column(path: Source, table: pa.Table, names: ColumnNames) -> Column:
+    """What messages call the key."""
+    return _column(path, table, ", ".join(names.keys))
+
+
+def _column(path: Source, table: pa.Table, name: str) -> Column:
+    return Column(name, str(path), parts_of(table))
 
 
 def _identities(table: pa.Table, names: ColumnNames) -> Tuple[FileIdentity, ...]:
@@ -204,7 +268,7 @@ def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:
     copies.refuse()
 
 
-def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
+def _parts(path: Source, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
     return {
         name: np.asarray(
             (to_day_names if name == names.day else to_names)(
@@ -215,12 +279,12 @@ def _parts(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarr
     }
 
 
-def _ids(path: str, table: pa.Table, names: ColumnNames) -> Dict[str, Ids]:
+def _ids(path: Source, table: pa.Table, names: ColumnNames) -> Dict[str, Ids]:
     return {name: to_ids(table[name], _column(path, table, name)) for name in names.ids}
 
 
 def _common(
-    path: str, table: pa.Table, names: ColumnNames
+    path: Source, table: pa.Table, names: ColumnNames
 ) -> Tuple[np.ndarray, Optional[np.ndarray], Optional[np.ndarray]]:
     """Labels, clusters and weights of the file that carries them."""
     column = _column(path, table, names.label)
@@ -234,7 +298,7 @@ def _common(
     return labels, clusters, weights
 
 
-def _scores(path: str, table: pa.Table, names: ColumnNames, role: str) -> np.ndarray:
+def _scores(path: Source, table: pa.Table, names: ColumnNames, role: str) -> np.ndarray:
     """Those of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
     column = _column(path, table, name)
@@ -242,12 +306,45 @@ def _scores(path: str, table: pa.Table, names: ColumnNames, role: str) -> np.nda
     return probabilities(scores) if role in names.logits else scores
 
 
+def _shared(baseline: Source, candidate: Source, names: ColumnNames) -> Tuple[str, ...]:
+    """Columns that both sides may have, which tell whether the rows are in one order."""
+    if isinstance(baseline, Frame) and isinstance(candidate, Frame):
+        scores = {names.label, names.baseline_score, names.candidate_score}
+        held = baseline.table.column_names
+        return tuple(
+            name for name in held if name in candidate.table.column_names and name not in scores
+        )
+    return names.texts
+
+
+def _warnings(
+    baseline: Source, candidate: Source, old: pa.Table, new: pa.Table, shared: Sequence[str]
+) -> Tuple[str, ...]:
+    """What columns that both sides have say of rows that were matched by place."""
+    if isinstance(baseline, Frame) and isinstance(candidate, Frame):
+        old, new = baseline.table, candidate.table
+    return in_another_order(old, new, shared)
+
+
 def _refuse_disagreement(
-    ours: np.ndarray, theirs: np.ndarray, match: Match, our_column: Column, their_column: Column
+    ours: np.ndarray,
+    theirs: np.ndarray,
+    match: Match,
+    our_column: Column,
+    their_column: Column,
+    by_key: bool,
 ) -> None:
     differ = ours[match.baseline] != theirs[match.candidate]
     first = int(differ.argmax())
     mine, other = int(match.baseline[first]), int(match.candidate[first])
+    hint = "is the key right?"
+    if not by_key:
+        hint = "name the columns by which rows belong together (--key, key=)"
+        if ours.sum() == theirs.sum():
+            hint = f"as many are 1 on both sides, so that the rows stand in another order: {hint}"
     refuse_disagreement(
-        int(differ.sum()), (our_column, mine, ours[mine]), (their_column, other, theirs[other])
+        int(differ.sum()),
+        (our_column, mine, ours[mine]),
+        (their_column, other, theirs[other]),
+        hint,
     )

@@ -22,7 +22,7 @@ from parity.io.join import (
     refuse_no_match,
     refuse_repeated,
 )
-from parity.io.keys import refuse_unlike, to_keys
+from parity.io.keys import key_of, refuse_unlike
 from parity.io.readers import ColumnNames
 from parity.io.store import Store, check_storable, storable
 from parity.io.stored_keys import repeated_in
@@ -43,20 +43,24 @@ class StoredJoin:
         progress: Optional[Progress] = None,
     ) -> None:
         """Args: as `parity.io.readers.read_two`."""
-        if names.key is None:
-            raise BadInput("two files need a key column, whose value names the same row in both")
-        self._paths, self._names, self._key = paths, names, names.key
+        if not names.keys:
+            raise BadInput(
+                "two files of more rows than fit memory need --key, a column whose value names the "
+                "same row in both"
+            )
+        self._paths, self._names, self._keys = paths, names, names.keys
         self._allow_misses, self._progress = allow_misses, progress
         self.counts: Dict[str, int] = {}
 
     def __iter__(self) -> Iterator[Block]:
         """Raises BadInput as `parity.io.readers.read_two`."""
         first = [self._first_key(side) for side in (0, 1)]
-        keys = [to_keys(batch.table[self._key], batch.column(self._key)) for batch in first]
-        refuse_unlike(
-            (first[0].table[self._key].type, first[1].table[self._key].type),
-            (first[0].column(self._key), first[1].column(self._key)),
-        )
+        keys = [key_of(batch.table, self._keys, batch.column) for batch in first]
+        for key in self._keys:
+            refuse_unlike(
+                (first[0].table[key].type, first[1].table[key].type),
+                (first[0].column(key), first[1].column(key)),
+            )
         as_words = keys[0].type != keys[1].type
         with Store() as store:
             files = [self._put_aside(side, store, as_words) for side in (0, 1)]
@@ -71,13 +75,13 @@ class StoredJoin:
             return batches(
                 self._paths[1],
                 numbers,
-                [self._key],
+                list(self._keys),
                 LARGE_BATCH,
                 optional=[names.label],
                 text=names.text,
             )
         numbers = [names.label, names.baseline_score, *([names.weight] if names.weight else [])]
-        texts = dict.fromkeys([self._key, *names.parts, *([names.group] if names.group else [])])
+        texts = dict.fromkeys([*self._keys, *names.parts, *([names.group] if names.group else [])])
         fills, text = dict(names.fills), names.text
         return batches(self._paths[0], numbers, list(texts), LARGE_BATCH, fills=fills, text=text)
 
@@ -92,8 +96,8 @@ class StoredJoin:
         labels = LabelValues()
         files: Dict[str, int] = {}
         for batch in self._batches(side):
-            column = batch.column(self._key)
-            keys, count = to_keys(batch.table[self._key], column), batch.table.num_rows
+            column = batch.column(", ".join(self._keys))
+            keys, count = key_of(batch.table, self._keys, batch.column), batch.table.num_rows
             scores = scores_of(batch, names, f"{name}_score")
             columns: Dict[str, Any] = {
                 "key": storable(as_text(keys, column) if as_words else keys),
@@ -121,7 +125,7 @@ class StoredJoin:
         """Refuses what read_two refuses, in its order and words."""
         keys, labels = (
             [Column(name, path, parts) for path, parts in zip(self._paths, files)]
-            for name in (self._key, self._names.label)
+            for name in (", ".join(self._keys), self._names.label)
         )
         for side, column in zip(_SIDES, keys):
             refuse_repeated(repeated_in(store, side), column)

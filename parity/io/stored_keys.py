@@ -1,6 +1,6 @@
 """Keys on disk: which of them repeat, of more rows than fit memory."""
 
-from typing import Dict
+from typing import Dict, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from parity.inputs.checks import Column
 from parity.io.batches import Batch
 from parity.io.join import Repeated, refuse_repeated
-from parity.io.keys import to_keys
+from parity.io.keys import key_of
 from parity.io.store import Store, storable
 
 _TABLE = "keys"
@@ -17,13 +17,13 @@ _TABLE = "keys"
 class StoredKeys:
     """The keys of one data set, batch by batch."""
 
-    def __init__(self, store: Store, path: str, name: str) -> None:
-        self._store, self._path, self._name = store, path, name
+    def __init__(self, store: Store, path: str, names: Sequence[str]) -> None:
+        self._store, self._path, self._names = store, path, names
         self._files: Dict[str, int] = {}  # rows
 
     def add(self, batch: Batch) -> None:
-        """Raises BadInput as `parity.io.keys.to_keys`."""
-        keys = to_keys(batch.table[self._name], batch.column(self._name))
+        """Raises BadInput as `parity.io.keys.key_of`."""
+        keys = key_of(batch.table, self._names, batch.column)
         before, count = sum(self._files.values()), len(keys)
         rows = pa.table({"key": storable(keys), f"{_TABLE}_row": np.arange(before, before + count)})
         self._store.add(_TABLE, rows)
@@ -31,7 +31,7 @@ class StoredKeys:
 
     def refuse_repeated(self) -> None:
         """Raises BadInput if a key comes twice."""
-        column = Column(self._name, self._path, tuple(self._files.items()))
+        column = Column(", ".join(self._names), self._path, tuple(self._files.items()))
         refuse_repeated(repeated_in(self._store, _TABLE), column)
 
 

@@ -167,7 +167,10 @@ def test_misses_can_be_allowed(parity_command):
         ),
         (["scores.parquet", *COLUMNS, "good", "--margin", "x"], "argument --margin: invalid float"),
         (["scores.parquet", "--label", "y"], "arguments are required: --baseline-score"),
-        (["old.parquet", "new.parquet", *COLUMNS, "good"], "required: --key, a column whose value"),
+        (
+            ["old.parquet", "short.parquet", *COLUMNS, "good"],
+            "belong together by their place: name",
+        ),
         (["old.parquet", "new.parquet", *COLUMNS, "good", "--key", "k"], "has no column 'k'"),
     ],
 )
@@ -203,7 +206,7 @@ def test_all_that_is_missing_is_asked_for_at_once(monkeypatch, capsys):
         assert needed in told
     assert main(["parity", "old.parquet", "new.parquet"]) == 3
     told = capsys.readouterr().err
-    for needed in ("--label", "--baseline-score", "--key", "--out"):
+    for needed in ("--label", "--baseline-score", "--out"):
         assert needed in told
     assert "--candidate-score" not in told
 

@@ -27,7 +27,9 @@ def subject(provenance: Optional[Mapping[str, Any]]) -> Optional[str]:
         ("weight", "weighted by {}"),
     ):
         if columns.get(role):
-            text += ", " + phrase.format(_quoted(columns[role]))
+            named = columns[role]
+            several = named if isinstance(named, (list, tuple)) else [named]
+            text += ", " + phrase.format(" and ".join(map(_quoted, several)))
     return text[0].upper() + text[1:] + "."
 
 
