@@ -1,4 +1,4 @@
-"""How fast a job's launchers agree: elections, 1,000 members, a barrier, forwarded connections.
+"""How fast a job's launchers agree: elections, 1,000 members, forwarded connections.
 
     python benchmarks/coordination.py [--elections N] [--members N] [--processes N]
 
@@ -9,8 +9,7 @@ leader.
 
 Members: one ZooKeeper server; every member has a connection and a session of its own, in a few
 processes. Joining takes from the first connection until the leader sees all; then the leader
-publishes a generation, and each member reads it; then all enter the barrier, until the last has
-passed.
+publishes a generation, and each member reads it.
 
 Forwarding: what `semisync.cluster.launch.forward` passes on in one connection, against a connection
 without it: bytes per second, and the time of a request of 100 bytes and its answer.
@@ -32,7 +31,6 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from semisync.cluster.launch.forward import Forwards
-from semisync.cluster.zookeeper.barrier import conduct, enter
 from semisync.cluster.zookeeper.client import Unavailable
 from semisync.cluster.zookeeper.connection import Connection
 from semisync.cluster.zookeeper.generation import Generation, publish, read
@@ -44,7 +42,6 @@ from tests.support.zookeeper import ZooKeeper
 ROOT = "/job"
 SESSION = 4.0  # seconds, of the candidates
 MEMBER_SESSION = 30.0
-BARRIER_DEADLINE = 120.0
 KILL, STOP, LOSS = "kill", "stop", "loss"
 FAULTS = {
     KILL: "the leader is killed (kill -9): until another leads",
@@ -54,7 +51,6 @@ FAULTS = {
 MEMBERS = (
     "{:,} members, each with a session of its own: until the leader sees all",
     "until each has read the generation with all names",
-    "until all have passed a barrier",
 )
 
 
@@ -96,7 +92,7 @@ def elections(folder, trials):
 
 
 def member_process(hosts, first, count):
-    """Members of one process: they join, read the generation and pass the barrier, when told."""
+    """Members of one process: they join and read the generation, when told."""
     say("ready")
     sys.stdin.readline()
     clients = {}
@@ -116,17 +112,13 @@ def member_process(hosts, first, count):
                 else:
                     generations[name] = generation
 
-    def pass_barrier(name):
-        enter(clients[name], ROOT, "start", generations[name], name, BARRIER_DEADLINE)
-
-    for part in (read_generation, pass_barrier):
-        threads = [threading.Thread(target=part, args=(name,)) for name in clients]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        say(str(boot_clock()))
-        sys.stdin.readline()
+    threads = [threading.Thread(target=read_generation, args=(name,)) for name in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    say(str(boot_clock()))
+    sys.stdin.readline()
 
 
 def say(line):
@@ -154,7 +146,7 @@ def as_leader(act):
 
 
 def many_members(folder, total, processes):
-    """Seconds until all have joined, have read a generation, and have passed a barrier."""
+    """Seconds until all have joined, and have read a generation."""
     server = ZooKeeper(folder)
     hosts = server.hosts + "/members"
     client = Connection(hosts, MEMBER_SESSION)
@@ -185,11 +177,7 @@ def many_members(folder, total, processes):
         here = {name: about["id"] for name, about in members(client, ROOT).items()}
         begun = boot_clock()
         as_leader(lambda: publish(election, ROOT, Generation(1, here, {})))
-        generation, known = read(client, ROOT), last(started) - begun
-        begun = boot_clock()
-        tell(started)
-        as_leader(lambda: conduct(election, client, ROOT, "start", generation, BARRIER_DEADLINE))
-        return joined, known, last(started) - begun
+        return joined, last(started) - begun
     finally:
         for process in started:
             process.kill()

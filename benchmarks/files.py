@@ -1,4 +1,4 @@
-"""How long a file takes to another process, signed and checked, against one plain copy of it.
+"""How long `semisync launch --ship` takes for a file, checked, against one plain copy of it.
 
     python benchmarks/files.py [--megabytes 1000] [--repeats 3]
 
@@ -10,8 +10,8 @@ A process of a repeat is this script with one of these words, and prints a JSON 
 
     serve FOLDER             plain: aiohttp's own file server
     copy URL FILE            plain: one GET
-    publish FOLDER           a `semisync.cluster.files.Node`
-    download URL DIGEST INTO     `semisync.cluster.files.download`
+    publish FOLDER           a `semisync.cluster.files.server.FileServer`
+    download URL TOKEN DIGEST INTO   a `semisync.cluster.files.download.Download`
 """
 
 import argparse
@@ -21,12 +21,12 @@ import os
 import pathlib
 import platform
 import resource
-import secrets
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -35,9 +35,9 @@ import aiohttp
 from aiohttp import web
 
 from benchmarks.tables import head
-from semisync.cluster import files
-
-KEY = {"SEMISYNC_KEY": secrets.token_hex(32)}
+from semisync.cluster.files.download import Download, Source
+from semisync.cluster.files.manifest import copy as copy_files
+from semisync.cluster.files.server import FileServer
 
 
 def say(**what):
@@ -72,14 +72,19 @@ def copy(url, place):
 
 
 def publish(folder):
-    with files.Node(files.read_key()) as node:
-        say(url=node.url, digest=node.publish(folder, job="benchmark"))
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as shipped:
+        manifest = copy_files([(folder, "")], shipped)
+        server = FileServer(manifest, shipped, "127.0.0.1")
+        say(url=server.url, token=server.token, digest=manifest.digest)
         sys.stdin.read()
+        server.close()
 
 
-def download(url, digest, into):
+def download(url, token, digest, into):
+    os.mkdir(into)
     began = time.perf_counter()
-    files.download(files.read_key(), digest, [url], into=into, deadline=600)
+    source = Source(url, token)
+    Download(digest, lambda: source, into, 600.0, threading.Event()).run()
     say(seconds=time.perf_counter() - began)
 
 
@@ -93,7 +98,6 @@ class Program:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **KEY},
         )
 
     def hear(self, what):
@@ -120,8 +124,8 @@ def repeat(source, work):
         if server == "serve":
             asking = Program("copy", f"{serving.hear('url')}/{source.name}", work / "copy")
         else:
-            url, digest = serving.hear("url"), serving.hear("digest")
-            asking = Program("download", url, digest, work / "copy")
+            told = [serving.hear(what) for what in ("url", "token", "digest")]
+            asking = Program("download", *told, work / "copy")
         seconds = asking.hear("seconds")
         said = [asking.end(), serving.end()]
         yield seconds, sum(one["cpu"] for one in said), max(one["memory"] for one in said)

@@ -78,6 +78,12 @@ SUBCOMMANDS = {
         "zookeeper",
         (3, 7),
     ),
+    "config": Subcommand(
+        "semisync.cluster.launch.config_command",
+        "change the configuration of a job while it runs, or show it",
+        "zookeeper",
+        (3, 7),
+    ),
     "status": Subcommand(
         "semisync.cluster.status.command",
         "show who leads, who is missing, and how the training goes",

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "verify": ["given", "out", "--tf-python", "absent"],
     "score": ["given", "--saved-model", "m", "--out", "out", "--tf-python", "absent"],
     "status": ["--zookeeper", "given", "--job", "ctr"],
+    "config": ["show", "--zookeeper", "given", "--job", "ctr"],
     "launch": ["--local", "--ps", "1", "--workers", "1", "--", "given"],
     "parity": ["given", "--label", "y", "--baseline-score", "p", "--out", "out"],
 }

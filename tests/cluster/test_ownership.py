@@ -9,7 +9,7 @@ import pytest
 from kazoo.exceptions import NoAuthError, NoNodeError, NotEmptyError
 
 from semisync.cli import main
-from semisync.cluster.files.configurations import Configurations
+from semisync.cluster.files import configurations
 from semisync.cluster.job import record
 from semisync.cluster.zookeeper import membership, ownership
 from semisync.cluster.zookeeper.client import BadVersion, Forbidden, NodeExists, NoNode
@@ -22,7 +22,7 @@ from semisync.common.errors import BadInput
 pytestmark = pytest.mark.one_tensorflow
 
 ROOT = "/semisync/ctr-7"
-PLAN = ROOT + "/configurations/plan"
+PLAN = ROOT + "/configuration"
 ME, OTHER = Access(auth="me:secret"), Access(auth="other:secret")
 READ, WRITE, CREATE, DELETE, ALL = 1, 2, 4, 8, 31
 
@@ -50,10 +50,10 @@ def open_nodes(client, path=ROOT):
 def assert_shut(me, stranger):
     """The stranger can do nothing to any node of the job, nor to the way to it."""
     assert open_nodes(me) == []
-    plan, first = Configurations(stranger, ROOT), PLAN + "/000000001"
+    first = PLAN + "/000000001"
     evil = json.dumps({"rate": 1e9}).encode()
     for attempt in (
-        lambda: plan.publish("plan", {"rate": 1e9}, after=1),
+        lambda: configurations.publish(stranger, ROOT, evil, 1),
         lambda: stranger.create(PLAN + "/000000002", evil),
         lambda: stranger.put(first, evil, -1),
         lambda: stranger.delete(first, -1),
@@ -67,50 +67,46 @@ def assert_shut(me, stranger):
             stranger.delete(path, -1)
 
 
-NODES = [ROOT, ROOT + "/configurations", PLAN, ROOT + "/leader/x/y", ROOT + "/owned/x"]
+NODES = [ROOT, PLAN, ROOT + "/leader/x/y", ROOT + "/owned/x"]
 
 
 @pytest.mark.parametrize("there", [[], *([node] for node in NODES), NODES], ids=str)
 def test_nobody_else_publishes_changes_or_removes_whatever_they_made_before(me, stranger, there):
     for path in there:
         stranger.ensure(path)
-    mine = Configurations(me, ROOT)
-    assert mine.publish("plan", {"rate": 0.1}, after=0) == 1
+    assert configurations.publish(me, ROOT, b'{"rate": 0.1}', 0) == 1
     assert_shut(me, stranger)
-    assert mine.next("plan", 0, seconds=0) == (1, {"rate": 0.1})
-    assert mine.next("plan", 1, seconds=0) is None
+    assert configurations.newest(me, ROOT, 0) == (1, b'{"rate": 0.1}')
+    assert configurations.newest(me, ROOT, 1) is None
 
 
 @pytest.mark.parametrize(
     "begin",
     [
-        lambda client: Configurations(client, ROOT).latest("plan"),
-        lambda client: Configurations(client, ROOT).read("plan", 1),
         lambda client: Election(client, ROOT, "id", "worker 0"),
         lambda client: Membership(client, ROOT, "worker-0", {"id": "id"}),
     ],
-    ids=["latest", "read", "election", "membership"],
+    ids=["election", "membership"],
 )
 def test_whatever_is_used_first_the_nodes_are_taken_over_before(me, stranger, begin):
-    Configurations(stranger, ROOT).publish("plan", {}, after=0)
+    configurations.publish(stranger, ROOT, b"{}", 0)
     begin(me)
     assert_shut(me, stranger)
 
 
 def test_a_run_without_a_password_leaves_nothing_open_and_its_content(me, stranger, caplog):
-    earlier = Configurations(stranger, ROOT)
     for version in range(3):
-        earlier.publish("plan", version, after=version)
+        configurations.publish(stranger, ROOT, b"%d" % version, version)
     election = Election(stranger, ROOT, "id", "worker 0", lease=30.0)
     election.step()
     Membership(stranger, ROOT, "worker-0", {"id": "id"}).register()
     record.write_end(stranger, ROOT, "worker-1", "id", 0, "")
     record.write_training(stranger, ROOT, {})
     with caplog.at_level(logging.WARNING, "semisync.cluster.zookeeper"):
-        assert Configurations(me, ROOT).next("plan", 2, seconds=0) == (3, 2)
+        Membership(me, ROOT, "worker-0", {"id": "other"})
     assert_shut(me, stranger)
     assert [one.getMessage() for one in caplog.records] == [
-        "ZooKeeper, {}: others could write to 12 of its nodes, which are this user's alone from "
+        "ZooKeeper, {}: others could write to 11 of its nodes, which are this user's alone from "
         "now on; if others did, end the job and remove them".format(ROOT)
     ]
     assert membership.members(me, ROOT) == {}  # it held its place by a session that is not ours
@@ -129,7 +125,7 @@ def test_a_second_process_of_the_user_is_not_disturbed(me, real_store, stranger,
 
 
 def test_a_job_that_was_the_users_from_the_start_costs_four_requests(me, real_store):
-    Configurations(me, ROOT).publish("plan", {}, after=0)
+    configurations.publish(me, ROOT, b"{}", 0)
     assert take(real_store.client(access=ME), (), None) == 4
 
 
@@ -163,7 +159,7 @@ def test_a_node_that_others_hold_is_refused_by_name(me, stranger, path, given):
     acl(stranger, path, *given)
     for _ in range(2):
         with pytest.raises(BadInput, match="^ZooKeeper, {}: .*another user's".format(path)):
-            Configurations(me, ROOT).publish("plan", {}, after=0)
+            configurations.publish(me, ROOT, b"{}", 0)
 
 
 def test_a_way_to_the_job_that_is_anothers_is_refused_by_name(me, real_store, stranger):
@@ -180,9 +176,9 @@ def test_a_way_to_the_job_that_is_anothers_is_refused_by_name(me, real_store, st
 @pytest.mark.parametrize("path", [ROOT, ROOT + "/members", ROOT + "/owned"])
 def test_what_ends_with_a_strangers_session_is_removed(me, stranger, path):
     stranger.create(path, b"", ephemeral=True)
-    Configurations(me, ROOT).publish("plan", {}, after=0)
+    configurations.publish(me, ROOT, b"{}", 0)
     stranger.close()
-    assert me.children(ROOT) == ["configurations", "owned"]
+    assert me.children(ROOT) == ["configuration", "owned"]
     assert open_nodes(me) == []
 
 

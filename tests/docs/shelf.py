@@ -6,11 +6,10 @@ converted           its conversion
 users.model         a hash table of three ids, as HugeCTR keeps it
 by_id               its conversion with --ids rows
 clicks.parquet, .txt  eight clicks of two users
-vocabularies, job.key, audit.jsonl, worker-0.csv  for the examples of semisync
+audit.jsonl, worker-0.csv  for the examples of semisync
 """
 
 import contextlib
-import os
 import pathlib
 
 import numpy as np
@@ -50,12 +49,12 @@ class Shelf:
         import graph_rewrite
         import semisync
         from semisync import audit
-        from semisync.cluster import files, status
+        from semisync.cluster import status
 
         self._once(_job)
         tf = _tensorflow()
         packages = {"semisync": semisync, "graph_rewrite": graph_rewrite}
-        return {"np": np, "tf": tf, "audit": audit, "files": files, "status": status, **packages}
+        return {"np": np, "tf": tf, "audit": audit, "status": status, **packages}
 
     def _once(self, fill):
         if fill not in self._filled:
@@ -109,10 +108,6 @@ def _job():
         log.write([{"event": "step", "step": step, "batches": batches}])
     log.write([{"event": "end"}])
     pathlib.Path("worker-0.csv").write_text("pause,run\n0.01,0.1\n0.02,0.1\n")
-    pathlib.Path("vocabularies").mkdir()
-    pathlib.Path("vocabularies", "user.txt").write_text("ann\nbob\n")
-    pathlib.Path("job.key").write_text("0123456789abcdef0123456789abcdef\n")
-    os.chmod("job.key", 0o600)
 
 
 def _conversions():

@@ -73,8 +73,8 @@ def test_the_reference_has_every_public_name(package, site):
 
 def test_the_reference_has_the_names_of_lazy_packages_inside(site):
     anchors = Page(site / "api" / "semisync.html").anchors
-    for name in importlib.import_module("semisync.cluster.files").__all__:
-        assert f"semisync.cluster.files.{name}" in anchors
+    for name in importlib.import_module("semisync.cluster.status").__all__:
+        assert f"semisync.cluster.status.{name}" in anchors
 
 
 def test_files_beside_the_pages_are_part_of_the_site(site):

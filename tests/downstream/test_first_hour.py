@@ -27,6 +27,7 @@ REFUSED = {
     "score": ["rows.csv", "--checkpoint", "model.ckpt", "--input", "a", "--output", "x"],
     "parity": ["rows.csv", "--label", "y", "--baseline-score", "a", "--candidate-score", "b"],
     "status": ["--zookeeper", "localhost:1", "--job", "j"],
+    "config": ["show", "--zookeeper", "localhost:1", "--job", "j"],
 }
 
 HELP_OF_ALL = """

@@ -110,7 +110,7 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
 
 
 def _refusal(refused: Refused) -> web.Response:
-    headers = dict(refused.signature)
+    headers: Dict[str, str] = {}
     if refused.status == 405:
         headers["Allow"] = "GET, HEAD"
     if refused.wait is not None:

@@ -8,7 +8,7 @@ are counted, and the count is logged. "Not now" (503) is part of every download:
 import collections
 import logging
 import time
-from typing import Callable, Counter, Dict, Optional
+from typing import Callable, Counter, Optional
 
 PER_MINUTE = 120
 _logger = logging.getLogger("semisync.cluster.files")
@@ -21,13 +21,11 @@ class Refused(Exception):
         status: of the HTTP answer.
         reason: a phrase, for the client and the log.
         wait: seconds after which it may be asked again, for 503.
-        signature: headers by which the client knows who refuses.
     """
 
     def __init__(self, status: int, reason: str, wait: Optional[int] = None) -> None:
         super().__init__(reason)
         self.status, self.reason, self.wait = status, reason, wait
-        self.signature: Dict[str, str] = {}
 
     @property
     def body(self) -> bytes:

@@ -29,9 +29,10 @@ class Child:
         environment: variables besides those of this process.
         say: takes a list of lines, bytes, and True for those of stderr; called in other threads.
         ended: called in another thread when the command has ended.
+        folder: where it runs; None: where this process does.
     """
 
-    def __init__(self, command, environment, say, ended):
+    def __init__(self, command, environment, say, ended, folder=None):
         self._ended = ended
         self.code = None  # as of subprocess.Popen; None while it runs
         self._process: Any = subprocess.Popen(
@@ -41,6 +42,7 @@ class Child:
             stderr=subprocess.PIPE,
             env=dict(os.environ, **environment),
             start_new_session=True,
+            cwd=folder,
         )
         self._pumps = [
             threading.Thread(target=_pump, args=(stream, say, is_error), daemon=True)
@@ -99,7 +101,8 @@ def check(command):
     """Raises UsageError unless the command can be run."""
     if not command:
         raise UsageError("the command is missing: end with -- and the command, as python train.py")
-    if shutil.which(command[0]) is None:
+    comes_along = "/" in command[0] and not os.path.isabs(command[0])  # with the job's files
+    if not comes_along and shutil.which(command[0]) is None:
         raise UsageError("{} is not a program that can be run".format(command[0]))
 
 

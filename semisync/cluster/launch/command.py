@@ -2,17 +2,17 @@
 
 import argparse
 import concurrent.futures
-import re
 import resource
 import signal
 
-from semisync.cluster.job.places import CHIEF, PS, WORKER, Shape
+from semisync.cluster.job.places import CHIEF, PS, WORKER, Shape, role_of
 from semisync.cluster.launch import child, codes
 from semisync.cluster.launch.local import LocalJob
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.port import own_host
-from semisync.cluster.zookeeper.options import add_access, connect
+from semisync.cluster.launch.shipment import read_config
+from semisync.cluster.zookeeper.options import add_access, connect, root_of
 from semisync.common.errors import UsageError
 
 RESTARTS = 3
@@ -22,6 +22,7 @@ LOOK_FOR_SIGNALS = 0.1  # seconds
 EXAMPLES = """
 examples:
   semisync launch --local --ps 2 --workers 4 -- python train.py
+  semisync launch --local --ps 2 --workers 4 --ship src/ vocabularies -- python train.py
   semisync launch --zookeeper zk1:2181,zk2:2181 --job ctr --role ps --ps 2 --workers 4 \\
       -- python train.py
   semisync launch --zookeeper zk1:2181,zk2:2181 --job ctr --role worker --ps 2 --workers 4 \\
@@ -49,6 +50,7 @@ def configure(parser):
     parser.epilog = EXAMPLES + codes.listing() + "\n"
     _add_place(parser)
     _add_shape(parser.add_argument_group("the job's processes"))
+    _add_files(parser.add_argument_group("files, which the chief's launcher hands out"))
     _add_waits(parser.add_argument_group("waits and restarts"))
     add_access(parser.add_argument_group("access to ZooKeeper"))
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
@@ -80,6 +82,24 @@ def _add_shape(group):
         "--workers-may-move",
         action="store_true",
         help="of a parameter server: workers may come back on other machines; costs a copy",
+    )
+
+
+def _add_files(group):
+    add = group.add_argument
+    add(
+        "--ship",
+        nargs="+",
+        default=[],
+        metavar="PATH",
+        help="files and folders, in whose copy every command of the job runs; of a folder that "
+        "ends in a slash, the contents",
+    )
+    add(
+        "--config",
+        metavar="FILE",
+        help="JSON that every command finds at {config} and $SEMISYNC_CONFIG; while the job runs "
+        "it is changed by `semisync config publish`, or with --local by saving FILE",
     )
 
 
@@ -141,7 +161,11 @@ def run(args):
         linger=args.linger,
         host=args.host,
         moving=args.workers_may_move,
+        ship=args.ship,
+        config=args.config,
     )
+    if order.config is not None:
+        read_config(order.config)
     return _local(args, order) if args.local else _with_zookeeper(args, order)
 
 
@@ -171,9 +195,8 @@ def _local(args, order):
 
 
 def _with_zookeeper(args, order):
-    root = _root(args.job)
-    _check_place(order)
-    order = order._replace(host=args.host or own_host(args.zookeeper))
+    root = root_of(args.job)
+    order = _placed(order)._replace(host=args.host or own_host(args.zookeeper))
     client = connect(args, args.session_timeout)
     try:
         launcher = Launcher(client, root, order)
@@ -185,20 +208,24 @@ def _with_zookeeper(args, order):
     return end.code
 
 
-def _root(job):
-    if not job or not re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*$", job):
-        raise UsageError("--job takes letters, digits, dots, dashes and underscores")
-    return "/semisync/" + job
-
-
-def _check_place(order):
+def _placed(order):
+    """The order, whose place is one that the job has."""
     if order.role is None:
         raise UsageError("--role is missing: ps, worker or chief")
+    if order.ship or order.config:
+        chief = role_of(order.shape.chief_place)
+        if order.role != chief or order.number not in (None, 0):
+            raise UsageError(
+                "--ship and --config are for the chief's launcher, which has --role {} here and "
+                "--index 0".format(chief)
+            )
+        order = order._replace(number=0)
     count = order.shape.how_many(order.role)
     if not count or not 0 <= (order.number or 0) < count:
         raise UsageError(
             "the job has no such place: {} of them with {}".format(count, order.shape.options)
         )
+    return order
 
 
 def _until_signal(run, stop):

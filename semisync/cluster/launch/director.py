@@ -5,10 +5,14 @@
 1. A generation begins when all that the job requires are there, and either all the others or LATE
    seconds have passed. It starts over when nobody of the earlier one is left, as after its end or
    a crash of everything.
-2. While it runs, a worker that comes or is replaced is written down; the others need not know.
-3. A parameter server that is replaced has lost its state: the next generation begins, in which all
-   processes start again, if its launcher allows restarts; else the job fails.
-4. The job fails when a required process has ended in failure, or has been lost for DEADLINE
+2. Its commands start together, once every launcher in it is ready, which takes a while where the
+   job has files. DEADLINE seconds later the job fails if one is missing that it requires, and
+   names it; without the others it starts.
+3. While it runs, a worker that comes or is replaced is written down; the others need not know.
+4. A parameter server that is replaced has lost its state: the next generation begins, in which all
+   processes start again, if its launcher allows restarts; else the job fails. The next generation
+   begins too when the chief's launcher comes again with other files.
+5. The job fails when a required process has ended in failure, or has been lost for DEADLINE
    seconds. It is over when the chief has ended well: the last checkpoint is written. It ends well
    when every other worker has ended, or has been lost for LOST seconds, or LINGER seconds later:
    whoever still runs then hangs, is named, and is stopped by its launcher.
@@ -16,8 +20,9 @@
 
 import threading
 import time
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
+from semisync.cluster.files import configurations
 from semisync.cluster.job import record
 from semisync.cluster.job.places import PS, role_of, spoken
 from semisync.cluster.launch import codes
@@ -37,17 +42,26 @@ class Sight(NamedTuple):
         current: the newest generation, or None.
         members: {place: what its launcher says}, of those that are there.
         ends: {place: `id`, `code`, `why`}, see `record`.
+        ready: {(id of a launcher, number of a generation)}.
+        configuration: the newest version of the configuration.
     """
 
     current: Optional[Generation]
     members: Dict[str, Dict[str, Any]]
     ends: Dict[str, Dict[str, Any]]
+    ready: Set[Tuple[str, int]] = set()
+    configuration: int = 0
 
     def ended(self, name: str) -> Optional[Dict[str, Any]]:
         """How the process of the current generation ended for good, or None."""
         end = self.ends.get(name)
         assert self.current is not None
         return end if end and end["id"] == self.current.members.get(name) else None
+
+    def is_ready(self, name: str) -> bool:
+        """Whether the launcher of the current generation is ready to start its command."""
+        assert self.current is not None
+        return (self.current.members[name], self.current.number) in self.ready
 
     def is_there(self, name: str) -> bool:
         """Whether the launcher of the current generation is there."""
@@ -104,6 +118,8 @@ class Director:
             generations.read(self._client, self._root),
             membership.members(self._client, self._root, self._tell),
             record.read_ends(self._client, self._root, self._tell),
+            record.read_ready(self._client, self._root, self._tell),
+            configurations.latest(self._client, self._root),
         )
 
     def _tell(self):
@@ -140,14 +156,27 @@ def decide(shape, sight, waited, deadline, linger) -> Optional[Generation]:
     replaced = [name for name in shape.places if role_of(name) == PS and _is_replaced(sight, name)]
     if replaced:
         forbidden = [name for name in replaced if not sight.members[name]["restarts"]]
-        if not forbidden:
-            return _next(shape, sight)
+        if not forbidden or not record.is_started(current):
+            return _next(shape, sight, current.content["configuration"])
         end = _failure(
             "{} was restarted and has lost its state, and its launcher does not allow that "
             "(--restarts)".format(spoken(forbidden[0]))
         )
         return current._replace(content=dict(current.content, outcome=end))
-    return _with_newcomers(sight)
+    files = _files(shape, sight)
+    if files and digest_of(files) != digest_of(current.content["files"]):
+        return _next(shape, sight, sight.configuration)
+    return _with_newcomers(shape, sight) or _started(shape, sight, waited, deadline)
+
+
+def digest_of(files: Optional[Dict[str, Any]]) -> Optional[str]:
+    """The digest of what is handed out; None for nothing."""
+    return files["digest"] if files else None
+
+
+def _files(shape, sight):
+    """What the chief's launcher hands out, if it is there."""
+    return sight.members.get(shape.chief_place, {}).get("files")
 
 
 def _is_replaced(sight, name):
@@ -158,18 +187,19 @@ def _begun(shape, sight, waited):
     """The first generation, or the first of the next run, when it is time."""
     ready = all(name in sight.members for name in shape.required)
     late = waited("ready", ready) < LATE and any(n not in sight.members for n in shape.places)
-    return None if late or not ready else _next(shape, sight)
+    return None if late or not ready else _next(shape, sight, sight.configuration)
 
 
-def _next(shape, sight):
+def _next(shape, sight, configuration):
     addresses = {name: about["address"] for name, about in sight.members.items()}
     servers = [about for name, about in sight.members.items() if role_of(name) == PS]
     fixed = {} if servers and all(about["moving"] for about in servers) else addresses
+    files = _files(shape, sight)
     before = sight.current or Generation(0, {}, {})
     return before._replace(
         number=before.number + 1,
         members=_ids(sight),
-        content=record.content(shape, addresses, fixed),
+        content=record.content(shape, addresses, fixed, files, configuration),
     )
 
 
@@ -177,14 +207,41 @@ def _ids(sight):
     return {name: about["id"] for name, about in sight.members.items()}
 
 
-def _with_newcomers(sight):
+def _with_newcomers(shape, sight):
     current = sight.current
     members = dict(current.members, **_ids(sight))
     if members == current.members:
         return None
     addresses = dict(current.content["addresses"])
     addresses.update((name, about["address"]) for name, about in sight.members.items())
-    return current._replace(members=members, content=dict(current.content, addresses=addresses))
+    files = _files(shape, sight) or current.content["files"]
+    content = dict(current.content, addresses=addresses, files=files)
+    return current._replace(members=members, content=content)
+
+
+def _started(shape, sight, waited, deadline):
+    """The generation whose commands start, once all are ready or it is time."""
+    current = sight.current
+    if record.is_started(current):
+        return None
+    awaited = [
+        name
+        for name in current.members
+        if not sight.is_ready(name)
+        and not sight.ended(name)
+        and (name in sight.members or name in shape.required)
+    ]
+    late = waited("start {}".format(current.number), True) > deadline + LATE
+    if awaited and not late:
+        return None
+    content = dict(current.content, started=sorted(map(spoken, awaited)))
+    required = [spoken(name) for name in awaited if name in shape.required]
+    if required:
+        why = "{} had not what the command needs within {:.0f} s".format(
+            ", ".join(required), deadline
+        )
+        content["outcome"] = _failure(why)
+    return current._replace(content=content)
 
 
 def _failure(why):

@@ -11,7 +11,7 @@ import time
 
 from semisync.cluster.job import record
 from semisync.cluster.job.places import PS, Shape, place, role_of, spoken
-from semisync.cluster.launch.director import Sight
+from semisync.cluster.launch.director import Sight, digest_of
 from semisync.cluster.launch.port import HeldPort, with_port
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
@@ -65,8 +65,10 @@ def join(client, root, order, about, stopped):
             client.own(root)
             here = membership.names(client, root)
             _same_shape(order.shape, membership.about(client, root, here[:1]))
-            current, done = _run(client, root, order.shape, names)
-            for name in _by_chance([name for name in names if name not in {*here, *done}]):
+            if about["files"]:
+                _check_holder(membership.about(client, root, names))
+            current, unfit = _run(client, root, order, names, about["files"])
+            for name in _by_chance([name for name in names if name not in {*here, *unfit}]):
                 joined = _taken(client, root, name, about, order.host, current)
                 if joined is not None:
                     return joined
@@ -94,8 +96,13 @@ def _same_shape(shape, members):
             )
 
 
-def _run(client, root, shape, names):
-    """The newest generation, and those of the places whose processes have ended well in it."""
+def _run(client, root, order, names, files):
+    """The newest generation, and those of the places which are not for this launcher in it.
+
+    Those are the ones whose processes have ended well, and the chief's if its launcher must hand
+    out files that this one has not.
+    """
+    shape = order.shape
     sight = Sight(
         generations.read(client, root),
         membership.about(client, root, shape.required),
@@ -104,7 +111,39 @@ def _run(client, root, shape, names):
     if sight.current is None or not any(map(sight.is_there, shape.required)):
         return sight.current, []  # nothing has begun, or all of it is over
     ends = {name: sight.ended(name) for name in names}
-    return sight.current, [name for name, end in ends.items() if end and end["code"] == 0]
+    unfit = [name for name, end in ends.items() if end and end["code"] == 0]
+    if not files and sight.current.content["files"]:
+        unfit.append(shape.chief_place)
+    if names == [shape.chief_place] and record.outcome_of(sight.current) is None:
+        _check_files(sight, files)
+    return sight.current, unfit
+
+
+def _check_holder(members):
+    """Raises UsageError if the chief's place is held by a launcher that hands out nothing."""
+    for name, about in members.items():
+        if not about["files"]:
+            raise UsageError(
+                "{} is on {} already, without --ship or --config: start this launcher first, or "
+                "the other workers with --index".format(spoken(name), about["host"])
+            )
+
+
+def _check_files(sight, files):
+    """Raises UsageError if a launcher for the chief cannot come into a job that runs."""
+    if digest_of(files) == digest_of(sight.current.content["files"]):
+        return
+    if not files:
+        raise UsageError(
+            "the job runs with files that the chief's launcher hands out: start this one with the "
+            "same --ship and --config"
+        )
+    servers = [about for name, about in sight.members.items() if role_of(name) == PS]
+    if not all(about["restarts"] for about in servers):
+        raise UsageError(
+            "the job runs with other files, and the launchers of its parameter servers allow no "
+            "restart (--restarts): give the same --ship and --config, or end the job first"
+        )
 
 
 def _taken(client, root, name, about, host, current):

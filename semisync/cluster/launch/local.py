@@ -1,15 +1,24 @@
-"""A whole job on this machine, without ZooKeeper: its launchers are threads of one process."""
+"""A whole job on this machine, without ZooKeeper: its launchers are threads of one process.
+
+Nobody else can publish its configuration: the file itself is looked at, and published when it has
+changed.
+"""
 
 import concurrent.futures
+import threading
 
+from semisync.cluster.files import configurations
 from semisync.cluster.job.places import index_of, role_of
 from semisync.cluster.launch import codes
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
+from semisync.cluster.launch.shipment import read_config
 from semisync.cluster.zookeeper import memory
+from semisync.common.errors import BadInput
 
 ROOT = "/semisync/local"
 HOST = "127.0.0.1"
+LOOK_EVERY = 0.5  # seconds
 
 
 class LocalJob:
@@ -21,7 +30,8 @@ class LocalJob:
     """
 
     def __init__(self, order, restarts):
-        tree = memory.Tree()
+        self._config = order.config
+        tree = self._tree = memory.Tree()
         self._launchers = [
             Launcher(memory.Client(tree), ROOT, _placed(order, name, restarts))
             for name in order.shape.places
@@ -34,10 +44,31 @@ class LocalJob:
 
     def run(self):
         """Runs the job; returns its exit code."""
-        with concurrent.futures.ThreadPoolExecutor(len(self._launchers)) as pool:
-            ends = list(pool.map(self._run, self._launchers))
+        over = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(len(self._launchers) + 1) as pool:
+            if self._config is not None:
+                pool.submit(self._watch_config, over)
+            try:
+                ends = list(pool.map(self._run, self._launchers))
+            finally:
+                over.set()
         failed = {end.code for end in ends if end.code}
         return codes.COMMAND_FAILED if codes.COMMAND_FAILED in failed else max(failed, default=0)
+
+    def _watch_config(self, over):
+        """Publishes what the configuration's file says, whenever that is something else."""
+        client, said = memory.Client(self._tree), None
+        known = read_config(self._config)
+        while not over.wait(LOOK_EVERY):
+            try:
+                found = read_config(self._config)
+                if found != known:
+                    configurations.publish(client, ROOT, found, configurations.latest(client, ROOT))
+                known, said = found, None
+            except BadInput as error:  # it is being written, perhaps
+                if str(error) != said:
+                    self._launchers[0].output.say("warning: {}".format(error))
+                said = str(error)
 
     def _run(self, launcher):
         try:
@@ -52,4 +83,5 @@ class LocalJob:
 
 def _placed(order, name, restarts) -> Order:
     role = role_of(name)
-    return order._replace(role=role, number=index_of(name), host=HOST, restarts=restarts(role))
+    placed = order._replace(role=role, number=index_of(name), host=HOST, restarts=restarts(role))
+    return placed if name == order.shape.chief_place else placed._replace(ship=(), config=None)

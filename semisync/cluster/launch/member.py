@@ -11,6 +11,7 @@ import time
 import uuid
 from typing import Any, Optional
 
+from semisync.cluster.files import configurations
 from semisync.cluster.job import record
 from semisync.cluster.job.places import spoken
 from semisync.cluster.launch import codes
@@ -20,6 +21,7 @@ from semisync.cluster.launch.joining import join
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.output import Output
 from semisync.cluster.launch.running import Running
+from semisync.cluster.launch.shipment import Shipment
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.client import BadVersion, Client, NodeExists, Unavailable
@@ -50,12 +52,14 @@ class Launcher:
         self._signal = 0
         self.name = order.role  # of the place, once there is one
         self.output = Output(lambda: spoken(self.name))
-        self.running = Running(order, self.output, self._told.set)
+        self.running = Running(order, self.output, self._hear)
         self._director: Any = None
+        self._shipment: Optional[Shipment] = None
         self._generation: Optional[Generation] = None  # the newest that is known
         self._looked_at = 0.0
         self._said: Any = None  # by the chief, and not written down yet
         self._is_away = False
+        self._told_ready: Any = None
         self._say_after = SAY_AFTER
         self._leader_seen: Any = (None, time.monotonic())
 
@@ -75,6 +79,8 @@ class Launcher:
             return self._run()
         finally:
             self.running.stop()
+            if self._shipment is not None:
+                self._shipment.close()
 
     def _run(self):
         order = self._order
@@ -84,7 +90,11 @@ class Launcher:
             "shape": order.shape._asdict(),
             "restarts": order.restarts,
             "moving": order.moving,
+            "files": None,
         }
+        if order.ship or order.config:
+            self._shipment = Shipment(list(order.ship), order.config, order.host)
+            about["files"] = self._shipment.about
         joined = join(self._client, self._root, order, about, self._stopped)
         if joined is None:
             return self._stopped_end()
@@ -169,6 +179,24 @@ class Launcher:
             self._leader_seen = seat, now
         self._generation = generations.read(self._client, self._root, self._hear)
         self._looked_at = now
+        self._configure()
+
+    def _configure(self):
+        """Has the newest configuration in its place, once the files are there."""
+        generation, workplace = self._generation, self.running.workplace
+        if generation is None or not self._belongs_to(generation):
+            return
+        if self.running.has_files(generation) and workplace.config:
+            after = max(workplace.version, generation.content["configuration"])
+            found = configurations.newest(self._client, self._root, after, self._hear)
+            workplace.configure(found)
+
+    def _tell_ready(self, generation):
+        """Tells the leader, once in a session, that the command can start."""
+        ready = generation.number, self._client.session
+        if self.running.workplace.is_ready and ready != self._told_ready:
+            record.write_ready(self._client, self._root, self._id, generation.number)
+            self._told_ready = ready
 
     def _report(self):
         """Writes down what the chief said last, where it is new."""
@@ -197,9 +225,11 @@ class Launcher:
                 self.output.say("warning: {}".format(outcome["why"]))
             return End(outcome["code"], outcome["why"])
         end = self.running.follow(self.name, generation)
-        if end is None:
-            return None
         try:
+            if end is None:
+                if not record.is_started(generation):
+                    self._tell_ready(generation)
+                return None
             self._report()  # what its command said before it ended
             record.write_end(self._client, self._root, self.name, self._id, end.code, end.why)
         except Unavailable:

@@ -1,6 +1,6 @@
 """What a launcher is to do."""
 
-from typing import List, NamedTuple, Optional
+from typing import List, NamedTuple, Optional, Sequence
 
 from semisync.cluster.job.places import Shape
 
@@ -18,6 +18,7 @@ class Order(NamedTuple):
         grace: seconds that the command has to end when it is told to.
         linger: seconds that the other workers have to end once the chief has ended well.
         host: name of this machine for the others.
+        ship, config: of the chief's launcher: paths that it hands out, and the configuration's.
         moving: of a parameter server: True where workers may come back on other machines.
     """
 
@@ -31,3 +32,5 @@ class Order(NamedTuple):
     linger: float
     host: str
     moving: bool = False
+    ship: Sequence[str] = ()
+    config: Optional[str] = None

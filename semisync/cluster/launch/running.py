@@ -16,6 +16,7 @@ from semisync.cluster.launch.forward import Forwards
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.output import Output
 from semisync.cluster.launch.port import is_loopback
+from semisync.cluster.launch.workplace import Workplace
 from semisync.cluster.status.report_file import ReportFile
 from semisync.cluster.zookeeper.generation import Generation
 from semisync.common.errors import UsageError
@@ -43,6 +44,8 @@ class Running:
         self._started_at = self._start_at = 0.0
         self._generation: Any = None
         self._forwards = Forwards(self.address_of)
+        self._has_begun_together = False  # and this launcher has said without whom
+        self.workplace = Workplace(output.say, told)
         self.report = ReportFile()
 
     def follow(self, name: str, generation: Generation) -> Optional[End]:
@@ -62,6 +65,12 @@ class Running:
         if self._number != generation.number:
             _check_addresses(name, generation)
             self._begin_anew(generation.number)
+        if not (self.has_files(generation) and self.workplace.is_ready):
+            why = self.workplace.failure
+            return End(codes.COMMAND_FAILED, why) if why else None
+        if not record.is_started(generation):
+            return None
+        self._say_without_whom(generation.content["started"])
         if record.is_over(generation) and not self._is_over:
             self._is_over = True
             self._say_how_long(name, generation.content["over"])
@@ -72,12 +81,23 @@ class Running:
             self._start(name)
         return self._look(name)
 
+    def has_files(self, generation: Generation) -> bool:
+        """Whether the files of a generation are there; else they are fetched from now on."""
+        about = generation.content["files"]
+        return self.workplace.has_files(generation.number, about, self._order.deadline)
+
+    def _say_without_whom(self, missing):
+        if missing and not self._has_begun_together:
+            self._output.say("the job starts without {}: not ready".format(", ".join(missing)))
+        self._has_begun_together = True
+
     def stop(self) -> None:
         """Ends the command and takes no more connections for others."""
         if self._child is not None:
             self._child.stop(self._order.grace)
         self._forwards.close()
         self.report.close()
+        self.workplace.close()
 
     def _begin_anew(self, number):
         if self._child is not None:
@@ -85,7 +105,7 @@ class Running:
             self._child.stop(self._order.grace)
             self._child = None
         self._number, self._starts, self._failures, self._start_at = number, 0, 0, 0.0
-        self._is_over = False
+        self._is_over = self._has_begun_together = False
 
     def _say_how_long(self, name, seconds):
         if role_of(name) != PS and self._child is not None and self._child.code is None:
@@ -93,12 +113,13 @@ class Running:
             self._output.say(said.format(seconds))
 
     def _start(self, name):
-        order, book = self._order, self._book(name)
+        order, book, config = self._order, self._book(name), self.workplace.config
         self._child = Child(
-            environment.words(order.command, order.shape, book, name),
-            dict(environment.variables(order.shape, book, name), **self._reporting(name)),
+            environment.words(order.command, order.shape, book, name, config),
+            dict(environment.variables(order.shape, book, name, config), **self._reporting(name)),
             self._output.pass_on,
             self._told,
+            self.workplace.folder,
         )
         self._starts += 1
         self._started_at = time.monotonic()

@@ -4,7 +4,7 @@ import argparse
 import time
 
 from semisync.cluster.status.text import lines
-from semisync.cluster.zookeeper.options import add_access, connect
+from semisync.cluster.zookeeper.options import add_access, connect, root_of
 from semisync.common import exit_codes
 from semisync.common.errors import UsageError
 from semisync.common.terminal import json_lines, say
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     try:
 
         def read():
-            return read_status(client, "/semisync/" + args.job, args.job)
+            return read_status(client, root_of(args.job), args.job)
 
         found = read()
         if args.serve:

@@ -1,8 +1,8 @@
-"""Coordination over ZooKeeper: who is there, who leads, and starting together.
+"""Coordination over ZooKeeper: who is there, who leads, and what all should know alike.
 
 `client` says what the recipes need of ZooKeeper; `connection` has it from a server, `memory` within
 one process. With a user, `ownership` keeps a job's nodes the user's alone. The recipes are
-`membership`, `leader`, `generation` and `barrier`:
+`membership`, `leader` and `generation`:
 
     client = Connection("zk1:2181,zk2:2181/ctr")
     Membership(client, "/job", "worker-0", {"id": id}).register()  # again when the session changes
@@ -11,7 +11,6 @@ one process. With a user, `ownership` keeps a job's nodes the user's alone. The 
     if election.epoch is not None:  # this process leads
         here = {name: about["id"] for name, about in members(client, "/job").items()}
         publish(election, "/job", Generation(1, here, {}))
-        conduct(election, client, "/job", "start", read(client, "/job"), seconds=60)
     ...
-    enter(client, "/job", "start", read(client, "/job"), "worker-0", seconds=60)
+    read(client, "/job", watch)  # in every member
 """

@@ -1,28 +1,26 @@
-"""Requests to a node, one by one: signed as they should be, or not."""
+"""Requests to a server, one by one."""
 
 import http.client
 
-from semisync.cluster.files.signing import Request, signature
-
-KEY = b"a key of sixteen or more bytes"
+from semisync.cluster.files.download import bearer
 
 
 def authority(url):
     return url.partition("://")[2]
 
 
-def ask(url, path, method="GET", key=KEY, sign=None, **headers):
+def ask(server, path, method="GET", token=None, **headers):
     """(status, headers, body) of one request on a connection of its own.
 
     Args:
-        sign: what to sign in place of what is asked, a dict of `Request`'s fields; False: nothing.
+        server: a `FileServer`.
+        token: what to show in place of the right one; False: nothing.
         headers: with "_" for "-".
     """
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    if sign is not False:
-        asked = Request(method, authority(url), path, headers.get("Range", ""))
-        headers.setdefault("Authorization", signature(key, asked._replace(**(sign or {}))))
-    connection = http.client.HTTPConnection(authority(url), timeout=20)
+    if token is not False:
+        headers.setdefault("Authorization", bearer(token or server.token))
+    connection = http.client.HTTPConnection(authority(server.url), timeout=20)
     try:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()

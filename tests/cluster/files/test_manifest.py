@@ -1,4 +1,4 @@
-"""A manifest says of every byte what it is, and names nothing outside of its folder."""
+"""A manifest says of every file what it is, and names nothing outside of its folder."""
 
 import hashlib
 import json
@@ -7,87 +7,99 @@ import subprocess
 
 import pytest
 
-from semisync.cluster.files.manifest import PARTS, make_manifest, read_manifest
-from semisync.common.errors import BadInput, UsageError
-from tests.cluster.files.conftest import CHUNK
+from semisync.cluster.files.manifest import copy, read_manifest
+from semisync.common.errors import BadInput
+from tests.cluster.files.conftest import contents
 
 pytestmark = pytest.mark.one_tensorflow
 
 
-def test_its_checksums_are_those_of_sha256sum(source):
-    for file in make_manifest(source, "job").files:
+@pytest.fixture
+def copied(tmp_path):
+    """A function that copies (place, path)s, into a folder of its own each time."""
+    made = []
+
+    def make(*sources):
+        made.append(tmp_path / "copy-{}".format(len(made)))
+        made[-1].mkdir()
+        return copy([(str(place), path) for place, path in sources], str(made[-1]))
+
+    return make
+
+
+def test_its_checksums_are_those_of_sha256sum_and_the_copy_is_the_same(source, copied, tmp_path):
+    manifest = copied((source, ""))
+    assert contents(tmp_path / "copy-0") == contents(source)
+    for file in manifest.files:
         place = os.path.join(str(source), file.path)
-        assert subprocess.check_output(["sha256sum", place]).split()[0].strip(b"\\").decode() == (
-            file.sha256
-        )
-        with open(place, "rb") as stream:
-            data = stream.read()
-        pieces = [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
-        assert list(file.chunks) == [hashlib.sha256(piece).hexdigest() for piece in pieces]
+        said = subprocess.check_output(["sha256sum", place]).split()[0].strip(b"\\").decode()
+        assert (file.sha256, file.size) == (said, os.path.getsize(place))
+        assert file.executable == (file.path == "run.sh")
 
 
-def test_equal_folders_have_one_digest_and_a_changed_byte_has_another(source, tmp_path):
-    first = make_manifest(source, "job")
-    subprocess.check_call(["cp", "-r", str(source), str(tmp_path / "copy")])
-    assert make_manifest(tmp_path / "copy", "job").digest == first.digest
-    assert read_manifest(first.to_bytes(), first.digest, "here") == first
-    with open(str(tmp_path / "copy" / "one"), "r+b") as file:
+def test_equal_files_have_one_digest_and_a_changed_byte_has_another(source, copied):
+    first = copied((source, ""))
+    assert read_manifest(first.to_bytes(), first.digest) == first
+    for folder in ("__pycache__", ".git"):
+        (source / "words" / folder).mkdir()
+        (source / "words" / folder / "changes").write_bytes(b"with every start")
+    assert copied((source, "")).digest == first.digest
+    (source / "run.sh").chmod(0o644)
+    second = copied((source, ""))
+    with open(str(source / "one"), "r+b") as file:
         file.write(b"!")
-    assert make_manifest(tmp_path / "copy", "job").digest != first.digest
-    assert make_manifest(source, "another").digest != first.digest
+    assert len({first.digest, second.digest, copied((source, "")).digest}) == 3
 
 
-def test_the_parts_of_a_download_are_not_published(source):
-    before = make_manifest(source, "job")
-    (source / PARTS / "x").mkdir(parents=True)
-    (source / PARTS / "x" / "0.part").write_bytes(b"half")
-    assert make_manifest(source, "job") == before
+def test_files_and_folders_have_the_paths_that_they_are_given(source, copied):
+    manifest = copied((source / "words", "a"), (source / "words", "b/c"), (source / "one", "one"))
+    names = ("empty", "user name ü%2e.txt")
+    expected = [folder + name for folder in ("a/", "b/c/") for name in names] + ["one"]
+    assert [file.path for file in manifest.files] == expected
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda f: (f / "link").symlink_to("/etc/passwd"), "link is neither a file nor a folder"),
-        (lambda f: (f / "words" / "loop").symlink_to(".."), "loop is neither a file nor a folder"),
-        (lambda f: os.mkfifo(str(f / "pipe")), "pipe is neither a file nor a folder"),
-        (lambda f: (f / "a\nb").write_bytes(b""), "cannot be published"),
-        (lambda f: (f / "a\\b").write_bytes(b""), "cannot be published"),
+        (lambda f: (f / "link").symlink_to("/etc/passwd"), "link: it is not there, or neither"),
+        (lambda f: (f / "words" / "loop").symlink_to(".."), "loop: it is not there, or neither"),
+        (lambda f: os.mkfifo(str(f / "pipe")), "pipe: it is not there, or neither"),
+        (lambda f: (f / "a\nb").write_bytes(b""), "cannot be handed out"),
+        (lambda f: (f / "a\\b").write_bytes(b""), "cannot be handed out"),
     ],
 )
-def test_what_is_no_plain_file_is_refused(source, change, sentence):
+def test_what_is_no_plain_file_is_refused(source, copied, change, sentence):
     change(source)
     with pytest.raises(BadInput, match=sentence):
-        make_manifest(source, "job")
+        copied((source, ""))
 
 
-def test_an_empty_folder_no_folder_and_no_job_are_refused(source, tmp_path):
+def test_nothing_two_of_one_path_and_a_file_as_a_folder_are_refused(source, copied, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(BadInput, match="there is no file to publish"):
-        make_manifest(tmp_path / "empty", "job")
-    with pytest.raises(UsageError, match="no such folder"):
-        make_manifest(tmp_path / "none", "job")
-    with pytest.raises(UsageError, match="is not a job's id"):
-        make_manifest(source, "../job")
+    with pytest.raises(BadInput, match="empty: there is no file"):
+        copied((tmp_path / "empty", ""))
+    with pytest.raises(BadInput, match="none: it is not there"):
+        copied((tmp_path / "none", ""))
+    with pytest.raises(BadInput, match="one and .*run.sh would both be x"):
+        copied((source / "one", "x"), (source / "run.sh", "x"))
 
 
-def entry(path, size=0):
-    chunks = ["0" * 64] * -(-size // CHUNK)
-    return {"path": path, "size": size, "sha256": "0" * 64, "chunks": chunks}
+def entry(path, size=0, **more):
+    return dict({"path": path, "size": size, "sha256": "0" * 64, "executable": False}, **more)
 
 
 def read(*files, **more):
-    value = dict({"schema": 1, "job": "job", "chunk_size": CHUNK, "files": list(files)}, **more)
-    data = json.dumps(value).encode()
-    return read_manifest(data, hashlib.sha256(data).hexdigest(), "there")
+    data = json.dumps(dict({"schema": 2, "files": list(files)}, **more)).encode()
+    return read_manifest(data, hashlib.sha256(data).hexdigest())
 
 
 HOSTILE = ["../a", "a/../../b", "/etc/passwd", "a//b", "a/", "", ".", "a/./b", "a\\..\\b", "a\0b"]
-HOSTILE += [PARTS + "/x", "\ud800", "a" * 256, "b/" * 600 + "c", None, 7, "a\u202eb"]
+HOSTILE += ["\ud800", "a" * 256, "b/" * 600 + "c", None, 7, "a\u202eb"]
 
 
 @pytest.mark.parametrize("path", HOSTILE)
 def test_a_path_that_leaves_the_folder_or_fits_no_disk_is_refused(path):
-    with pytest.raises(BadInput, match="cannot be published"):
+    with pytest.raises(BadInput, match="cannot be handed out"):
         read(entry(path))
 
 
@@ -97,14 +109,12 @@ def test_a_path_that_leaves_the_folder_or_fits_no_disk_is_refused(path):
         ([entry("b"), entry("a")], {}, "not sorted, each once"),
         ([entry("a"), entry("a")], {}, "not sorted, each once"),
         ([entry("a"), entry("a/b")], {}, "a is a file and a folder"),
-        ([dict(entry("a"), size=-1)], {}, "no size that fits"),
-        ([dict(entry("a"), size=True)], {}, "no size that fits"),
-        ([dict(entry("a"), size=CHUNK + 1)], {}, "no size that fits"),
-        ([dict(entry("a", 9), chunks=["x" * 64])], {}, "has no SHA-256"),
-        ([], {}, "no files"),
-        ([entry("a")], {"job": 7}, "no job"),
-        ([entry("a")], {"chunk_size": 0}, "no chunk size"),
-        ([entry("a")], {"schema": 2}, "has schema 2, and this semisync reads 1"),
+        ([entry("a", -1)], {}, "a has no size"),
+        ([entry("a", True)], {}, "a has no size"),
+        ([entry("a", executable=7)], {}, "a has no size"),
+        ([entry("a", other=7)], {}, "cannot be read"),
+        ([], {}, "from 1 to 100,000 files"),
+        ([entry("a")], {"schema": 1}, "has schema 1, and this semisync reads 2"),
         ([7], {}, "cannot be read"),
     ],
 )
@@ -113,7 +123,7 @@ def test_a_manifest_that_contradicts_itself_is_refused(files, more, sentence):
         read(*files, **more)
 
 
-def test_a_manifest_of_another_digest_is_refused(source):
-    manifest = make_manifest(source, "job")
+def test_a_manifest_of_another_digest_is_refused(source, copied):
+    manifest = copied((source, ""))
     with pytest.raises(BadInput, match="another SHA-256"):
-        read_manifest(manifest.to_bytes() + b" ", manifest.digest, "there")
+        read_manifest(manifest.to_bytes() + b" ", manifest.digest)

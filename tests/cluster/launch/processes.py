@@ -20,8 +20,8 @@ class Launchers:
         self.folder, self._options, self._python = folder, options, python
         self.running = {}
 
-    def launch(self, key, role, *options):
-        """Starts a launcher; what it prints is in `words(key)`."""
+    def launch(self, key, role, *options, folder=None):
+        """Starts a launcher, in a folder of its own perhaps; its lines are in `words(key)`."""
         with open(str(self.folder / (key + ".log")), "wb") as log:
             self.running[key] = subprocess.Popen(
                 [
@@ -34,7 +34,7 @@ class Launchers:
                     role,
                     *options,
                 ],
-                cwd=str(self.folder),
+                cwd=str(folder or self.folder),
                 env=environment(
                     PYTHONPATH=str(ROOT), TF_CPP_MIN_LOG_LEVEL="2", CUDA_VISIBLE_DEVICES="-1"
                 ),

@@ -19,6 +19,7 @@ class Job:
     def __init__(self, shape=SHAPE):
         self.shape, self.now, self._since = shape, 0.0, {}
         self.current, self.members, self.ends = None, {}, {}
+        self.slow = set()  # places that are not ready to start
 
     def comes(self, *names, id="first", restarts=0):
         for name in names:
@@ -44,7 +45,15 @@ class Job:
     def decide(self, after=0.0):
         """The decision after some seconds, which becomes the newest generation."""
         self.now += after
-        sight = Sight(self.current, self.members, self.ends)
+        decided = self._decide()
+        if decided is not None and decided.content["started"] is None and not self.slow:
+            decided = self._decide()
+        return decided
+
+    def _decide(self):
+        number = self.current.number if self.current else 0
+        ready = {(self.members[n]["id"], number) for n in self.members if n not in self.slow}
+        sight = Sight(self.current, self.members, self.ends, ready, 7)
         decided = decide(self.shape, sight, self._waited, DEADLINE, LINGER)
         if decided is not None:
             self.current = decided
@@ -89,6 +98,71 @@ def test_a_job_begins_without_the_late_but_not_without_the_chief():
     assert joined.number == begun.number
     assert joined.content["addresses"]["worker-2"] == "worker-2:first"
     assert joined.content["fixed"] == begun.content["fixed"]
+
+
+def slow(*names, shape=SHAPE):
+    """A job that has begun, in which some are not ready."""
+    job = Job(shape).comes(*shape.places)
+    job.slow.update(names)
+    assert job.decide().content["started"] is None
+    assert job.decide() is None  # they are waited for from now on
+    return job
+
+
+def test_commands_start_together_when_the_last_is_ready():
+    job = slow("worker-1", "worker-2")
+    assert job.decide(DEADLINE) is None
+    job.slow = {"worker-2"}
+    assert job.decide() is None
+    job.ends_with(10, "worker-2")  # its files could not be written, perhaps
+    assert job.decide().content["started"] == []
+    assert job.decide(1000) is None
+
+
+def test_at_the_deadline_those_start_who_are_ready_and_the_others_are_named():
+    job = slow("worker-1", "worker-2")
+    assert job.decide(DEADLINE) is None
+    started = job.decide(director.LATE + 1).content
+    assert (started["started"], started["outcome"]) == (["worker 1", "worker 2"], None)
+    job = slow("ps-0", "worker-1")
+    outcome = job.decide(DEADLINE + director.LATE + 1).content["outcome"]
+    assert outcome["code"] == 11
+    assert "ps 0 had not what the command needs within 100 s" in outcome["why"]
+
+
+def test_nobody_waits_for_a_worker_that_was_lost_or_came_later():
+    job = slow("worker-1", "worker-2")
+    assert job.goes("worker-2").decide() is None
+    job.slow = set()
+    assert job.decide().content["started"] == []
+    assert job.comes("worker-2", id="second").decide().content["started"] == []
+    assert job.decide(1000) is None
+
+
+def test_a_server_that_comes_anew_before_the_start_has_lost_nothing():
+    job = slow("worker-1")
+    job.goes("ps-0").decide()
+    assert job.comes("ps-0", id="second").decide().number == 2
+
+
+def handing_out(job, digest, url="there", id="first"):
+    job.comes("worker-0", id=id)
+    job.members["worker-0"]["files"] = {"digest": digest, "url": url}
+    return job
+
+
+def test_other_files_are_a_new_generation_and_the_same_ones_a_new_address():
+    job = handing_out(Job().comes(*SHAPE.places), "a")
+    begun = job.decide()
+    assert (begun.content["files"]["digest"], begun.content["configuration"]) == ("a", 7)
+    job.goes("worker-0").decide()
+    moved = handing_out(job, "a", "here", id="second").decide()
+    assert (moved.number, moved.content["files"]["url"]) == (1, "here")
+    job.goes("worker-0").decide()
+    assert job.current.content["files"]["url"] == "here"
+    changed = handing_out(job, "b", id="third").decide()
+    assert (changed.number, changed.content["files"]["digest"]) == (2, "b")
+    assert job.decide(1000) is None
 
 
 def test_a_job_ends_well_when_the_chief_and_all_workers_have_ended_well():
