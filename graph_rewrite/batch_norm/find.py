@@ -127,6 +127,7 @@ def _batch_norm(view, owned, sharers):
 
 def _each_once(several):
     """The distinct names in several tuples, a tuple."""
+    # Nodes for which the same ones wait share one tuple, which may hold thousands of names.
     if several and all(names is several[0] for names in several):
         return several[0]
     return tuple(dict.fromkeys(itertools.chain(*several)))

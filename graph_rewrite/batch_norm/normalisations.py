@@ -114,6 +114,7 @@ def _unfused(view, match):
 
 def _largest(nodes, root):
     """The Match with the most ops whose denominator is the op `root`; or None."""
+    # A match also exists at every op before the last one, without gamma or beta.
     matches, layer, seen = [], [root.name], set()
     for _ in range(LONGEST):
         users = [use.node for name in layer for use in nodes.uses(name)]
@@ -131,4 +132,5 @@ def _variable(view, tensor):
 
 
 def _epsilon(value):
+    # The attribute is a float32: 0.001 would come out as 0.0010000000474974513.
     return float("{:.7g}".format(value)) if value is not None else None

@@ -33,6 +33,7 @@ def disconnect(graph, names):
     dead = replaced.union(map(graph.get_operation_by_name, unused))
     for op in graph.get_operations():
         if op not in replaced and not dead.isdisjoint(op.control_inputs):
+            # TensorFlow can remove only all control inputs of an op at once.
             others = [other for other in op.control_inputs if other not in dead]
             op._remove_all_control_inputs()
             op._add_control_inputs(others)
@@ -55,7 +56,7 @@ def _run_without(graph, graph_def, names):
     added = tf.GraphDef(versions=graph_def.versions)
     added.library.function.extend(functions[before:])
     with graph.as_default():
-        tf.import_graph_def(added, name="")  # which adds functions alone
+        tf.import_graph_def(added, name="")  # without nodes, it only adds the functions
     for call, attributes in changed.items():
         op = graph.get_operation_by_name(call)
         for attribute, functions in attributes.items():
@@ -107,7 +108,7 @@ def detach(meta, nodes, names):
             node.input.extend(edges + sorted(ends.difference(edges)))
     updates = meta.collection_def[tf.GraphKeys.UPDATE_OPS].node_list.value
     updates[:] = [update for update in updates if split(update)[0] not in dead]
-    if not updates:
+    if not updates:  # an import logs an error for a collection without a kind of values
         del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
 
 
@@ -115,7 +116,7 @@ def _ends_of_training(nodes, dead):
     """{each tensor and control edge of `dead`: edges from the training ops that it waits for}."""
     ends_at: Dict[str, Set[str]] = {}
     above = nodes.ancestors(dead)
-    for node in nodes:  # what a node takes comes before it, but for loops
+    for node in nodes:  # in the graph's order inputs come first, except in loops
         if node.name not in above:
             continue
         ends: Set[str] = set()

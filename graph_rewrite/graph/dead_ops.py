@@ -9,7 +9,7 @@ from graph_rewrite.graph.functions import home
 from graph_rewrite.graph.op_traits import PLACEHOLDERS, TELLS
 from graph_rewrite.graph.passthrough import CARRY, MERGE, READ
 
-_HANDS_ON = CARRY | READ | MERGE
+_PASSES_ON = CARRY | READ | MERGE
 
 
 def dead_ops(nodes, traits, names):
@@ -25,14 +25,14 @@ def dead_ops(nodes, traits, names):
 
     def takers(node):
         takers = [use.node for use in nodes.uses(node.name)]
-        return [taker.name for taker in takers if taker.op in _HANDS_ON and not home(taker.name)]
+        return [taker.name for taker in takers if taker.op in _PASSES_ON and not home(taker.name)]
 
     after = [
         name
         for controls, waiting in nodes.alike()
         if not names.isdisjoint(controls)
         for name in waiting
-        if nodes[name].op in _HANDS_ON and not home(name)
+        if nodes[name].op in _PASSES_ON and not home(name)
     ]
     dead = nodes.reachable(names.union(after), takers) - names
     above = nodes.ancestors(dead, without=names)

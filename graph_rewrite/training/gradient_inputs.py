@@ -116,6 +116,7 @@ class _Finder:
         values, indices = ([node.input[taken.number] for taken in inputs] + [None])[:2]
         summed = self._sum_by_id(values)
         if summed and indices == summed.unique:
+            # Optimizer sums the rows of each id before the op; the batch's gradient is before that.
             values, indices = summed.values, summed.indices
             beside, between = self._row_steps(summed, variable)
             ops += beside
@@ -174,6 +175,7 @@ class _Finder:
         maker = self._nodes.maker(self._nodes[taken.node].input[taken.number])
         data = enumerate(self._nodes.makers(maker))
         numbers = [number for number, above in data if above in self._flow.reached]
+        # Its input becomes the global batch's gradient, which other uses of the product would see.
         alone = len(self._nodes.uses(maker.name)) == 1
         scales = maker.op in _LINEAR and len(numbers) == 1 and alone
         return GradientInput(maker.name, numbers[0], VALUES) if scales else None

@@ -77,7 +77,7 @@ class TensorFlowGraph(TensorFlowModel):
             "tags": ["serve"],
             "signature": None,
             "meta": graph.path,
-            "nodes": {name: _told(graph.nodes[name]) for name in graph.rewired},
+            "nodes": {name: _op_and_inputs(graph.nodes[name]) for name in graph.rewired},
             "fused": dict(fused or {}),
             "modules": list(setting.modules),
             "inputs": [[one.column, ",".join(tensors), one.sparse] for one, tensors in inputs],
@@ -131,7 +131,7 @@ class TensorFlowGraph(TensorFlowModel):
         return _under("after/", arrays), _under("ids/", arrays), _gradients(arrays)
 
 
-def _told(node: Node) -> List[Any]:
+def _op_and_inputs(node: Node) -> List[Any]:
     """[op, inputs] in the form of a GraphDef."""
     return [node.op, [*map(of_edge, node.inputs), *(f"^{name}" for name in node.controls)]]
 

@@ -101,11 +101,11 @@ def compare_training(
         compared["dropout"] = len(dropouts)
         largest["dropout"] = max(dropouts, key=lambda one: one.relative)
     beyond = [found.exceeded, *(one for one in dropouts if not one.relative <= tolerance)]
-    exceeded = next((_told(one) for one in beyond if one is not None), None)
+    exceeded = next((_step_difference(one) for one in beyond if one is not None), None)
     return TrainingReport(
         found.steps,
         tolerance,
-        [_told(one) for _, one in sorted(largest.items())],
+        [_step_difference(one) for _, one in sorted(largest.items())],
         exceeded,
         found.neutral,
         compared,
@@ -276,7 +276,7 @@ def _tensor(value: Any) -> Any:
     return torch.from_numpy(value.copy())
 
 
-def _told(difference: Any) -> StepDifference:
+def _step_difference(difference: Any) -> StepDifference:
     return StepDifference(
         difference.kind, difference.name, difference.step, float(difference.relative)
     )

@@ -111,6 +111,7 @@ def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
             first = found.setdefault(where.name, (lookup, gather.name))
             _check_one_rule(graph, where.name, first, (lookup, gather.name))
     for name, reader in _read_whole(graph, saved, consumers):
+        # Concatenated partitions have the rows in stored order, which is not that of "mod" ids.
         if name in found and found[name][0].strategy == "mod":
             _check_one_rule(graph, name, found[name], (Lookup(None, False), reader))
     return {name: lookup for name, (lookup, _) in found.items()}
@@ -174,7 +175,7 @@ def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
 
 def saved_tensors(graph: Graph, save: Node) -> Iterator[Tuple[Edge, str, str]]:
     """(input, name in the checkpoint, slice) of each tensor that an op of the Saver stores."""
-    if len(save.inputs) < 3:
+    if len(save.inputs) < 3:  # prefix, tensor_names, shape_and_slices, then the tensors
         return
     count = len(save.inputs) - 3
     names = constant_strings(graph, save.inputs[1][0], count)
@@ -199,7 +200,7 @@ def _first_row(spec: str, graph: Graph) -> int:
     if not spec:
         return 0
     first = spec.split(" ")[-1].split(":")[0].split(",")[0]
-    if first == "-":
+    if first == "-":  # the whole axis
         return 0
     if not first.isdigit():
         raise BadInput(f"{graph.path}: {spec!r} is not the slice of a variable")
@@ -251,6 +252,7 @@ def reached(
 def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
     """The nodes that look up rows of the variable node `start`."""
     for user, position in reached(start, consumers):
+        # Transposed, the product sums over the rows of one id, or takes the table's columns.
         adjoint = any(flag(graph, user, name) for name in ("adjoint_a", "adjoint_b"))
         if user.op == SPARSE_PRODUCT and position == 3 and not adjoint:
             yield user
@@ -293,6 +295,8 @@ def partition_strategy(graph: Graph, deal: Node, parts: int) -> str:
         divisors = [_divisor(graph, node) for node in (assigned, rows)]
         return "mod" if divisors == [parts, parts] else "unknown"
     if assigned.op == "Maximum":
+        # The first partitions have a row more than the others: an id's number is the larger one
+        # of its quotients by both sizes.
         terms = [_source(graph, edge, _RESHAPED) for edge in assigned.inputs]
         if all(term is not None and term.op in ("FloorDiv", "Div") for term in terms):
             return "div"

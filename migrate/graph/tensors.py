@@ -102,6 +102,7 @@ def _listed(
             return numpy.frombuffer(data[: len(data) // form.itemsize * form.itemsize], form)
         if field in _VARINTS:
             whole = [one for value in values for one in numbers(value, path)]
+            # A negative number is a varint of 64 bits, in two's complement.
             bits = numpy.array([one & 0xFFFFFFFFFFFFFFFF for one in whole], "<u8")
             if array.kind == "f":  # half_val holds 16 bits in an int32
                 return bits.astype(f"<u{array.itemsize}").view(array)

@@ -172,7 +172,7 @@ class _Finder:
         self._by_hand: Set[str] = set()
         self._keras: Set[str] = set()
         self._counters: Set[str] = set()
-        self._told: Set[str] = set()  # variables of a graph that trains
+        self._in_training: Set[str] = set()  # variables of a graph that trains
 
     def result(self) -> Training:
         """All that was found; a variable with slots of its own is not an orphan."""
@@ -203,7 +203,7 @@ class _Finder:
         step does; `stored` has variables' names in the checkpoint by node."""
         changes = find_changes(graph)
         if changes.written:
-            self._told.update(stored.values())
+            self._in_training.update(stored.values())
         for node in changes.counters:
             self._add_counter(stored.get(node))
         known = {update.variable for update in updates} | changes.counters.keys()
@@ -219,7 +219,7 @@ class _Finder:
     def _looks_like_counter(self, name: str) -> bool:
         """Whether a scalar is a counter by name or type, if it is in no graph that trains."""
         info = self._checkpoint[name]
-        known = self._counters | self._told | self._slots.owners.keys()
+        known = self._counters | self._in_training | self._slots.owners.keys()
         if info.shape or name in known or name in self._slots.by_variable:
             return False
         leaf = name.replace(VALUE_OF, "").rpartition("/")[2]

@@ -89,6 +89,7 @@ def _op(ops: Mapping[str, TrainingOp], node: Node) -> Optional[TrainingOp]:
     found = ops.get(node.op.replace("Resource", "", 1).replace(BY_ID, "", 1))
     if found is None or not node.op.startswith(BY_ID):
         return found
+    # TFRA's kernel gets only the rows of the batch, so that its dense Adam is a lazy one.
     record = LAZY_ADAM if found.optimizer is ADAM else found.optimizer
     return found._replace(optimizer=record, inputs=(*found.inputs, "indices"))
 

@@ -52,7 +52,7 @@ def _is_first_value(graph: Graph, node: Node) -> bool:
     """Whether it initialises a variable, or restores it."""
     if node.op not in SETS:
         return False
-    if node.name == initializer(node.inputs[0][0]):
+    if node.name == initializer(node.inputs[0][0]):  # as tf.Variable names it
         return True
     source = graph.nodes.get(graph.beyond(node.inputs[1], {"Identity"})[0])
     return source is not None and source.op in _RESTORES

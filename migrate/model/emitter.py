@@ -273,7 +273,7 @@ class Emitter:
             numbers = range(written.outputs)
             targets = [target] + [self._names.fresh(target) for _ in numbers[1:]]
             for number, one in zip(numbers, targets):
-                value = self._told(node, number, one, written.hosts)
+                value = self._value(node, number, one, written.hosts)
                 value = value._replace(shape=written.shape) if written.hosts else value
                 self._values[node.name, number] = value
             kind = self._kind(node, written.text, written.hosts)
@@ -281,9 +281,9 @@ class Emitter:
             self._block(node).append(Assign(targets, text, inline, kind))
             return
         if isinstance(written, Host):
-            value = self._told(node, 0, target, True)._replace(shape=written.shape)
+            value = self._value(node, 0, target, True)._replace(shape=written.shape)
         else:
-            value = self._told(node, 0, target)
+            value = self._value(node, 0, target)
         text = written.text if isinstance(written, Host) else written
         self._values[node.name, 0] = value
         kind = kind or self._kind(node, text, isinstance(written, Host))
@@ -306,7 +306,7 @@ class Emitter:
             return DYNAMIC
         return SIZES if host else TENSORS
 
-    def _told(self, node: Node, number: int, name: str, host: bool = False) -> Value:
+    def _value(self, node: Node, number: int, name: str, host: bool = False) -> Value:
         """A value with the graph's data type and shape."""
         dtype = output_dtype(self._graph, node, number)
         kind = HOST if host else kind_of(dtype)

@@ -243,7 +243,7 @@ class Ledger:
         """A member begins: it holds no ticket; `last` is the one that a batch of it used last."""
         self._repeats.discard(member)
         held = self._holds.get(member)
-        if held == last:
+        if held == last:  # a batch has used it, and did not come
             self.lose(held)
         else:
             self._give_back(held)
@@ -272,6 +272,7 @@ class Ledger:
     def _come_back(self, message):
         if message.ticket not in self.outstanding:
             if message.kind == STAGED:
+                # Its payload is staged under a ticket that was given up: sweep it at once.
                 self.fates["late"] += 1
                 self.dead.appendleft((0.0, message.ticket))
             return

@@ -169,8 +169,8 @@ class Chief(threading.Thread):
         while not self._coordinator.should_stop():
             self._exchange()
             self._lose_the_silent()
-            self._tell_the_broken()
-            self._tell_the_stale()
+            self._warn_of_broken_batches()
+            self._warn_of_stale_batches()
             self._publish()
             self._apply_next()
             booked = self._heard is None
@@ -180,7 +180,7 @@ class Chief(threading.Thread):
                 return
             for ticket in self.ledger.to_sweep():
                 self._on_ticket(self._ops.payload.sweep, ticket)
-            self._complain()
+            self._warn_of_missing_batches()
 
     def _exchange(self):
         """Issues the tickets that are due, and books every message once enough have come."""
@@ -221,7 +221,7 @@ class Chief(threading.Thread):
                 member,
             )
 
-    def _tell_the_broken(self):
+    def _warn_of_broken_batches(self):
         """Warns of batches that are not finite; ends the training where they do not end."""
         ledger, endured = self.ledger, 0
         if self._on_nonfinite == "drop":
@@ -248,7 +248,7 @@ class Chief(threading.Thread):
                 ledger.broken_of,
             )
 
-    def _tell_the_stale(self):
+    def _warn_of_stale_batches(self):
         """Warns where most batches come too late to count: nothing else shows it."""
         fates = self.ledger.fates
         stale = fates["stale"] - self._judged["stale"]
@@ -268,7 +268,7 @@ class Chief(threading.Thread):
                 self.ledger.batches_per_step,
             )
 
-    def _complain(self):
+    def _warn_of_missing_batches(self):
         """Logs once who is missing when no global batch becomes complete."""
         stalled = time.monotonic() - self._progress_at
         if stalled < STALLED:
@@ -328,7 +328,7 @@ class Chief(threading.Thread):
         elif turns.is_complete(self.ledger):
             with self._steps.lock(PUBLISH_EVERY, self._publish):  # a sibling changes the clock
                 weighed = self.ledger.next_global_batch(self._now, self._weigh)
-                self._tell_the_late(weighed)
+                self._warn_of_late_batches(weighed)
                 self._apply(weighed)
         elif self._is_as_whole_as_it_gets():
             self._apply_last()
@@ -396,7 +396,7 @@ class Chief(threading.Thread):
         self.ledger.in_turns = bool(self._session.run(self._turns.now_in_turns).any())
         return self.ledger.in_turns
 
-    def _tell_the_late(self, weighed):
+    def _warn_of_late_batches(self, weighed):
         """Warns where siblings in turns have made a paced batch late: it should not be."""
         promised = self.ledger.paced and self.ledger.in_turns and not self._warned_of_turns
         if promised and any(entry.staleness for entry in weighed or ()):

@@ -90,6 +90,7 @@ class Mailbox:
     def __init__(self, name, device):
         self.device = device
         with tf.device(device):
+            # A capacity of -1 is unbounded: to send never waits.
             self._tickets = tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=name + "/tickets")
             self._messages = tf.FIFOQueue(
                 -1,

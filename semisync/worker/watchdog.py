@@ -116,7 +116,7 @@ class Watchdog(threading.Thread):
         self._coordinator.request_stop((type(error), error, None))
         if BackgroundCall(self._session.close).wait(self.GRACE):
             tf.logging.fatal("semisync: %s; this process ends, since its session does not", error)
-            os._exit(1)
+            os._exit(1)  # sys.exit would end this thread alone
 
     def _reason(self, heartbeat, seconds):
         """The error that stops the session, after so many seconds at the same heartbeat."""

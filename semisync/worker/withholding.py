@@ -36,7 +36,7 @@ def judged(staleness_policy, state, job_state, time):
 
 def found_finite(kind, tensors):
     """The kind of a batch: NONFINITE where one of its tensors is broken."""
-    checked, axes = [], {}
+    checked, axes = [], {}  # one constant of axes per rank and device, not per gradient
     for tensor in tensors:
         if tensor.dtype.is_floating:
             rank = tensor.shape.rank

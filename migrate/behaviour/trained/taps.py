@@ -26,7 +26,7 @@ from migrate.model.ops.values import TENSOR
 from semisync.common.errors import BadInput
 
 _RESHAPES = {"ExpandDims", "Reshape", "Squeeze"}
-_HANDS_ON = {"CheckNumerics", "Identity", "EnsureShape", *_RESHAPES}
+_PASSES_ON = {"CheckNumerics", "Identity", "EnsureShape", *_RESHAPES}
 
 
 class Tap(NamedTuple):
@@ -85,11 +85,11 @@ def output_taps(graph: Graph, outputs: Mapping[str, Edge]) -> Dict[Edge, Tap]:
     """
     found: Dict[Edge, Tap] = {}
     for number, (name, edge) in enumerate(outputs.items()):
-        for one, shape in _handed_on(graph, edge):
+        for one, shape in _passed_on(graph, edge):
             found.setdefault(one, Tap(number, name, shape=shape))
-        node = graph.nodes[graph.beyond(edge, _HANDS_ON)[0]]
+        node = graph.nodes[graph.beyond(edge, _PASSES_ON)[0]]
         if node.op in ACTIVATIONS:
-            for one, shape in _handed_on(graph, node.inputs[0]):
+            for one, shape in _passed_on(graph, node.inputs[0]):
                 found.setdefault(one, Tap(number, name, ACTIVATIONS[node.op], shape))
     return found
 
@@ -104,12 +104,12 @@ def name_taps(graph: Graph, written: Written, model: Converted) -> Dict[Edge, Ta
     found: Dict[Edge, Tap] = {}
     for edge, value in written.emitter.computed().items():
         if value.kind == TENSOR and value.text in known and edge[0] in graph.nodes:
-            for one, shape in _handed_on(graph, edge):
+            for one, shape in _passed_on(graph, edge):
                 found.setdefault(one, Tap(None, value.text, shape=shape))
     return found
 
 
-def _handed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
+def _passed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
     """The tensor, and those before it with the same values, with the shape of each that was
     reshaped; only as far as the graph has the shapes."""
     reshaped = False
@@ -119,7 +119,7 @@ def _handed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
             return
         yield edge, shape if reshaped else None
         node = graph.nodes[edge[0]]
-        if node.op not in _HANDS_ON or not node.inputs:
+        if node.op not in _PASSES_ON or not node.inputs:
             return
         reshaped = reshaped or node.op in _RESHAPES
         edge = node.inputs[0]

@@ -264,6 +264,7 @@ class _Rewriting:
         for edge in node.inputs:
             slot = self._wrappers.get(edge[0])
             if slot is not None and slot is not one:
+                # A new id's slot begins with the default of the slot's look-up.
                 first = f"{slot.table}/Assign"
                 given = ((slot.table, 0), slot.default)
                 self._nodes[first] = Node(first, "AssignVariableOp", given, {})
@@ -293,6 +294,7 @@ class _Rewriting:
         inputs = list(first.inputs)
         inputs[begun.place], inputs[-1] = (total, 0), (unique, 0)
         self._nodes[first.name] = first._replace(inputs=tuple(inputs))
+        # The other shards' updates are part of the first one: nodes that wait for them wait for it.
         for other in updates[1:]:
             self._nodes[other.name] = Node(other.name, "NoOp", (), {}, (first.name,))
 

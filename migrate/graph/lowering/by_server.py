@@ -29,7 +29,7 @@ from semisync.common.tensor_names import split
 _DTYPE = {"dtype": present_varint(6, 1)}  # float32
 
 
-class _Told(NamedTuple):
+class _Described(NamedTuple):
     """A plug-in's description of a node."""
 
     node: Node
@@ -57,15 +57,15 @@ def served_nodes(graph: Graph) -> Dict[str, str]:
     """The tables in a graph that plug-ins know, with their ids and slots: the nodes that they
     become, and their names in a checkpoint."""
     found: Dict[str, str] = {}
-    for told in _told(graph):
-        for one in (told.look_up, told.training):
+    for described in _described(graph):
+        for one in (described.look_up, described.training):
             if one is not None:
                 found[_node(one.table)] = one.table
                 found[ids_of(_node(one.table))] = ids_of(one.table)
-        if told.training is not None and told.op is not None:
-            for slot in told.op.slots:
-                found[_slot(told.training, slot)] = slot_name(
-                    told.training.table, f"{told.training.optimizer}_{slot.name}"
+        if described.training is not None and described.op is not None:
+            for slot in described.op.slots:
+                found[_slot(described.training, slot)] = slot_name(
+                    described.training.table, f"{described.training.optimizer}_{slot.name}"
                 )
     return found
 
@@ -76,18 +76,18 @@ def with_servers(graph: Graph) -> Graph:
     Raises:
         BadInput: a plug-in's description of an optimizer lacks some of its hyperparameters.
     """
-    known = _told(graph)
+    known = _described(graph)
     if not known:
         return graph
     nodes, trainable = dict(graph.nodes), graph.trainable
     moved: Dict[Edge, Edge] = {}
-    for told in known:
-        if told.look_up is not None:
-            nodes.update(_find(told.node, told.look_up))
-            moved[told.node.name, told.look_up.output] = told.node.name, 0
-        if told.training is not None and told.op is not None:
-            nodes.update(_apply(told.node, told.training, told.op))
-            trainable = None if trainable is None else trainable | {_node(told.training.table)}
+    for described in known:
+        if described.look_up is not None:
+            nodes.update(_find(described.node, described.look_up))
+            moved[described.node.name, described.look_up.output] = described.node.name, 0
+        if described.training is not None and described.op is not None:
+            nodes.update(_apply(described.node, described.training, described.op))
+            trainable = None if trainable is None else trainable | {_node(described.training.table)}
     for name, node in nodes.items():
         inputs = tuple(moved.get(edge, edge) for edge in node.inputs)
         if inputs != node.inputs:
@@ -95,7 +95,7 @@ def with_servers(graph: Graph) -> Graph:
     return graph._replace(nodes=nodes, trainable=trainable)
 
 
-def _told(graph: Graph) -> List[_Told]:
+def _described(graph: Graph) -> List[_Described]:
     found = []
     for plugin in plugins():
         for node in graph.nodes.values():
@@ -104,7 +104,7 @@ def _told(graph: Graph) -> List[_Told]:
             training = plugin.ask("train", Op(graph, node), about=about)
             op = None if training is None else _op(plugin, training, about)
             if look_up is not None or training is not None:
-                found.append(_Told(node, look_up, training, op))
+                found.append(_Described(node, look_up, training, op))
     return found
 
 
@@ -140,52 +140,52 @@ def _node(table: str) -> str:
     return f"{table} table"
 
 
-def _slot(told: Training, slot: Slot) -> str:
-    return f"{_node(told.table)}/{slot.name}"
+def _slot(training: Training, slot: Slot) -> str:
+    return f"{_node(training.table)}/{slot.name}"
 
 
-def _find(node: Node, told: LookUp) -> Dict[str, Node]:
-    table = _node(told.table)
+def _find(node: Node, look_up: LookUp) -> Dict[str, Node]:
+    table = _node(look_up.table)
     made = {table: Node(table, "VarHandleOp", (), _DTYPE)}
-    default = _edge(made, f"{node.name}/default", told.default)
-    inputs = ((table, 0), split(told.ids), default)
+    default = _edge(made, f"{node.name}/default", look_up.default)
+    inputs = ((table, 0), split(look_up.ids), default)
     made[node.name] = Node(node.name, FIND, inputs, {}, node.controls)
     return made
 
 
-def _apply(node: Node, told: Training, op: _Op) -> Dict[str, Node]:
+def _apply(node: Node, training: Training, op: _Op) -> Dict[str, Node]:
     table, unique, size, total = (
-        _node(told.table),
+        _node(training.table),
         *(f"{node.name}/{leaf}" for leaf in ("Unique", "Size", "sum")),
     )
-    summed = (split(told.gradient), (unique, 1), (size, 0))
+    summed = (split(training.gradient), (unique, 1), (size, 0))
     made = {
         table: Node(table, "VarHandleOp", (), _DTYPE),
-        unique: Node(unique, "Unique", (split(told.ids),), {}),
+        unique: Node(unique, "Unique", (split(training.ids),), {}),
         size: Node(size, "Size", ((unique, 0),), {}),
         total: Node(total, "UnsortedSegmentSum", summed, {}),
     }
     inputs = dict.fromkeys(range(len(op.known.inputs)), (table, 0))
     inputs[op.known.inputs.index("grad")] = (total, 0)
     for slot, number in op.slots.items():
-        name = _slot(told, slot)
+        name = _slot(training, slot)
         inputs[number] = (name, 0)
-        first = _edge(made, f"{name}/begin", told.begins.get(slot.name, slot.initial))
+        first = _edge(made, f"{name}/begin", training.begins.get(slot.name, slot.initial))
         made[name] = Node(name, "VarHandleOp", (), _DTYPE)
         begin = initializer(name)
         made[begin] = Node(begin, "AssignVariableOp", ((name, 0), first), {})
     for name, number in op.numbers.items():
-        inputs[number] = _edge(made, f"{node.name}/{name}", told.hyperparameters[name])
+        inputs[number] = _edge(made, f"{node.name}/{name}", training.hyperparameters[name])
     edges = (*(inputs[number] for number in sorted(inputs)), (unique, 0))
     made[node.name] = Node(node.name, BY_ID + op.name, edges, {}, node.controls)
     return made
 
 
-def _edge(made: Dict[str, Node], name: str, told: Union[float, str]) -> Edge:
+def _edge(made: Dict[str, Node], name: str, value: Union[float, str]) -> Edge:
     """An input that a plug-in states: a tensor by its name, or a number, made a constant."""
-    if isinstance(told, str):
-        return split(told)
-    bits = struct.unpack("<I", struct.pack("<f", told))[0]
+    if isinstance(value, str):
+        return split(value)
+    bits = struct.unpack("<I", struct.pack("<f", value))[0]
     tensor = present_varint(1, 1) + message(2, b"") + fixed32_field(5, bits)
     made[name] = Node(name, "Const", (), {**_DTYPE, "value": message(8, tensor)})
     return name, 0

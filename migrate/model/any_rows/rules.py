@@ -24,7 +24,7 @@ def dims_of(at: At) -> List[Dims]:
             return rule(at)
         except (IndexError, ValueError) as error:  # axes that its inputs do not have
             raise at.fixed("the sizes do not fit") from error
-    return [_told(at, output) for output in range(_outputs(at))]
+    return [_unambiguous(at, output) for output in range(_outputs(at))]
 
 
 def _outputs(at: At) -> int:
@@ -34,7 +34,7 @@ def _outputs(at: At) -> int:
     return max(count, 1)
 
 
-def _told(at: At, output: int) -> Dims:
+def _unambiguous(at: At, output: int) -> Dims:
     """The dimensions of an unknown op's output, if their numbers leave no choice."""
     shape = at.static(output)
     if shape is None:

@@ -39,7 +39,7 @@ EXITS = {"Exit", "RefExit"}
 # CPython allows 100 levels of indentation and 20 nested loops.
 _DEEPEST, _MOST_LOOPS = 64, 16
 
-# How many inputs they have at least.
+# The least number of inputs of each; a damaged graph may have fewer.
 _INPUTS = {
     **dict.fromkeys(["Identity", "LoopCond", *ENTERS, *EXITS, *NEXTS], 1),
     **dict.fromkeys([*MERGES, *SWITCHES], 2),

@@ -33,7 +33,7 @@ def reshape(call: Call) -> str:
     wanted = _packed(call, 1) if call[1].constant is None else [*call.integers(1)]
     if wanted == [None, -1] and len(shape or ()) > 1 and _is_batch(call):
         return f"{text}.flatten(1)"
-    if wanted is None or shape is None or (None in wanted and not _is_told(shape, wanted)):
+    if wanted is None or shape is None or (None in wanted and not _is_determined(shape, wanted)):
         return f"{text}.reshape({spread(call[1])})"
     has, asked = ([-1 if size is None else size for size in one] for one in (shape, wanted))
     for method, longer, shorter in (("unsqueeze", asked, has), ("squeeze", has, asked)):
@@ -221,7 +221,7 @@ def _packed(call: Call, position: int) -> Optional[List[Optional[int]]]:
     return [None if one is None else int(one) for one in found] or None
 
 
-def _is_told(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:
+def _is_determined(shape: Sequence[Optional[int]], wanted: Sequence[Optional[int]]) -> bool:
     """Whether the one computed size must be that of the one axis that is unknown in `shape`."""
     has, known = ([size for size in one if size is not None] for one in (shape, wanted))
     return (

@@ -26,7 +26,7 @@ def rows(table: Tensor, indices: Tensor) -> Tensor:
     except (IndexError, RuntimeError):
         refuse_strays(indices, len(table))
         raise
-    return _told(table, indices, found)
+    return _reported(table, indices, found)
 
 
 def refuse_strays(ids: Tensor, rows: int, table: str = "") -> None:
@@ -47,10 +47,10 @@ def rows_that_grow(table: Tensor, indices: Tensor) -> Tensor:
     found = table.detach().index_select(0, flat) if len(flat) else table.detach()[:0]
     if table.requires_grad and torch.is_grad_enabled():
         found = _GrowingRows.apply(torch.empty(0, requires_grad=True), found, [table], indices)
-    return _told(table, indices, found)
+    return _reported(table, indices, found)
 
 
-def _told(table: Tensor, indices: Tensor, found: Tensor) -> Tensor:
+def _reported(table: Tensor, indices: Tensor, found: Tensor) -> Tensor:
     found = found.reshape(*indices.shape, *table.shape[1:])
     listener = getattr(table, "looked_up", None)
     if listener is not None:

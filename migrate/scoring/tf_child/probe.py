@@ -129,7 +129,7 @@ class Steps:
             found += [("watched/" + one.name, value) for one, value in zip(self._watched, values)]
         self._begun = rows, arrays, more, {**feed, **dict(zip(self._rates, rates))}
         found += [("drawn/" + one.name, value) for one, value in zip(self._drawn, drawn)]
-        return found + _told(gradients)
+        return found + _as_arrays(gradients)
 
     def rounding(self):
         """The rounding of the loss and the gradients of the step that was begun:
@@ -156,7 +156,7 @@ class Steps:
             ids, rows = (np.concatenate(parts) for parts in zip(*shards))
             order = np.argsort(ids)
             found += [("after/" + name, rows[order]), ("ids/" + name, ids[order])]
-        return found + _told(gradients)
+        return found + _as_arrays(gradients)
 
     def _compute(self, feed):
         """(loss, {node: its gradient}), in a run of its own, since in the run of the step variables
@@ -173,7 +173,7 @@ class Steps:
         return found
 
 
-def _told(gradients):
+def _as_arrays(gradients):
     return [
         ("gradient/{}/{}".format(node, place), one)
         for node, values in gradients.items()
