@@ -300,8 +300,11 @@ class _Rules:
         self._rules = rules("policy", policy, MODES)
 
     def __call__(self, gradient, variable):
-        modes = (mode for pattern, mode in self._rules if pattern.search(variable.op.name))
-        return next(modes, "semi-sync")
+        return self.of(variable.op.name)
+
+    def of(self, name):
+        """The mode of the variable of a name."""
+        return next((mode for pattern, mode in self._rules if pattern.search(name)), "semi-sync")
 
     def idle(self, names):
         """The regexes that find none of `names`, a list."""
@@ -312,6 +315,11 @@ class _Rules:
 def idle_rules(mode_of, names):
     """The regexes of a `variable_policy` that find none of the names of variables, a list."""
     return mode_of.idle(names) if isinstance(mode_of, _Rules) else []
+
+
+def is_async(mode_of, name):
+    """Whether a rule of a `variable_policy` leaves the variable of a name to each worker."""
+    return isinstance(mode_of, _Rules) and mode_of.of(name) == "async"
 
 
 def warn_of_idle_rules(mode_of, pairs):

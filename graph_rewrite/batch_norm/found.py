@@ -57,8 +57,13 @@ class Update(NamedTuple):
 
     @property
     def ops(self):
-        """The names of all ops that update, the last one first, a tuple."""
+        """The names of all ops that update, a tuple."""
         return (self.op,) + (self.debias.ops if self.debias else ())
+
+    @property
+    def variables(self):
+        """The names of all variables that are updated, a tuple."""
+        return (self.variable,) + (self.debias[:2] if self.debias else ())
 
 
 class BatchNorm(NamedTuple):

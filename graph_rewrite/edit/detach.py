@@ -3,7 +3,8 @@
 1. An op that took the value of a detached one, the result of an assignment, takes the variable's
    value instead.
 2. The detached ops leave the collection UPDATE_OPS, and so do ops that have nothing to do without
-   them (`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name.
+   them (`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name; in a
+   MetaGraphDef they change nothing then, see `only_read`.
 3. Where one lies inside a function, named as in `graph_rewrite.graph.functions`, the call runs a
    copy of the function without it.
 """
@@ -110,6 +111,24 @@ def detach(meta, nodes, names):
     updates[:] = [update for update in updates if split(update)[0] not in dead]
     if not updates:  # an import logs an error for a collection without a kind of values
         del meta.collection_def[tf.GraphKeys.UPDATE_OPS]
+
+
+def only_read(meta, names):
+    """Has ops of a MetaGraphDef read the variable that they wrote, a reference, or do nothing.
+
+    What a job fetches by name, beside the training, would else be done twice.
+
+    Args:
+        names: of detached ops.
+    """
+    for node in meta.graph_def.node:
+        if node.name in names:
+            by_reference = "T" in node.attr
+            kept = {"T", "_class"} if by_reference else set()
+            node.op = "Identity" if by_reference else "NoOp"
+            del node.input[1 if by_reference else 0 :]
+            for key in [key for key in node.attr if key not in kept]:
+                del node.attr[key]
 
 
 def _ends_of_training(nodes, dead):

@@ -4,7 +4,7 @@ import argparse
 import os
 
 from semisync.common import files
-from semisync.common.errors import UsageError
+from semisync.common.errors import BadInput, UsageError
 from semisync.common.logs import suppress_tensorflow_log
 from semisync.common.terminal import json_lines, say
 
@@ -27,6 +27,9 @@ def configure(parser):
     _declare_variables(parser.add_argument_group("single variables and hyperparameters"))
     parser.add_argument(
         "--overwrite", action="store_true", help="replace OUT.meta if there is such a file"
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="write no graph where there is anything to warn of"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
@@ -107,6 +110,19 @@ def _declare_variables(group):
         help="whose moving statistics count: the global batch's, or each worker's own (async)",
     )
     group.add_argument(
+        "--move-statistics",
+        action="store_true",
+        default=None,
+        help="have the chief move the statistics of a BatchNorm, too, whose updates no train op "
+        "runs: the job fetches them by name, or forgot them",
+    )
+    group.add_argument(
+        "--no-move-statistics",
+        action="store_false",
+        dest="move_statistics",
+        help="leave these as they are, without a warning: they are frozen",
+    )
+    group.add_argument(
         "--policy",
         nargs=2,
         action="append",
@@ -150,6 +166,7 @@ def run(args):
         ps=args.ps,
         global_step=args.global_step,
         fixed=dict(args.set),
+        move_statistics=args.move_statistics,
     )
     if args.json:
         say(*json_lines(report.to_dict(), indent=1))
@@ -157,6 +174,12 @@ def run(args):
         say("read     " + source, *report.lines())
     for sentence in report.warnings:
         say("semisync rewrite: warning: " + sentence, error=True)
+    if args.strict and report.warnings:
+        raise BadInput(
+            "{} has {} (see above), and --strict is given: no graph is written".format(
+                source, "1 warning" if len(report.warnings) == 1 else "warnings"
+            )
+        )
     if not args.dry_run:
         files.write_bytes(args.out, meta.SerializeToString(deterministic=True))
     return 0

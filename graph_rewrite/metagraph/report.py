@@ -40,6 +40,7 @@ class Report:
         stand_ins: names of the ops that are fetched as before, and now train semi-synchronously.
         fed: names of the hyperparameters that a job may feed; they go with each batch.
         moved: names of ops with a batch that the train op waits for, instead of the chief.
+        at_once: names of the variables of which a warning says that every batch changes them.
         added: how many ops were added.
         changes: sentences on what else was changed.
         left: sentences on what was left alone, and why.
@@ -60,6 +61,7 @@ class Report:
     stand_ins: List[str]
     fed: List[str]
     moved: List[str]
+    at_once: List[str]
     added: int = 0
     changes: List[str] = dataclasses.field(default_factory=list)
     left: List[str] = dataclasses.field(default_factory=list)
@@ -84,9 +86,8 @@ class Report:
         Returns:
             A list of lines.
         """
-        kinds = collections.Counter(
-            (trained.kind, "+".join(trained.by)) for trained in self.trained
-        )
+        trained = {(each.variable, each.kind, "+".join(each.by)) for each in self.trained}
+        kinds = collections.Counter((kind, by) for _, kind, by in trained)
         lines = ["found    {} ops".format(self.nodes)]
         for (kind, by), count in sorted(kinds.items()):
             lines.append("         {} {} variables, trained by {}".format(count, kind, by))

@@ -12,9 +12,8 @@
 Variables, slots, hyperparameters and the saver are those that were there.
 """
 
-from graph_rewrite.batch_norm.find import of_view
 from graph_rewrite.edit import devices
-from graph_rewrite.edit.detach import detach
+from graph_rewrite.edit.detach import detach, only_read
 from graph_rewrite.edit.editor import Editor, forget_shapes
 from graph_rewrite.graph.importable import refuse_deadly
 from graph_rewrite.graph.meta_graph import add_to_collection
@@ -22,6 +21,7 @@ from graph_rewrite.graph.view import View
 from graph_rewrite.metagraph import placement, sentences
 from graph_rewrite.metagraph.build import TRAINED, build
 from graph_rewrite.metagraph.report import some
+from graph_rewrite.metagraph.statistics import divide
 from graph_rewrite.training import global_step as steps
 from graph_rewrite.training.analysis import TrainingGraph
 from graph_rewrite.training.hyperparameters import fix
@@ -46,6 +46,7 @@ def semi_synchronize(
     ps=None,
     global_step=None,
     fixed=None,
+    move_statistics=None,
     **options,
 ):
     """Makes the graph of a training job train semi-synchronously.
@@ -70,6 +71,9 @@ def semi_synchronize(
             does not tell.
         fixed: {name of a placeholder or a constant: number} of hyperparameters that keep this
             value, see `graph_rewrite.training.hyperparameters`.
+        move_statistics: whether the chief moves the statistics of a BatchNorm whose updates no
+            train op runs, since the job fetches them by name, or froze them. None leaves them as
+            they are, with a warning.
         **options: on_stale, on_nonfinite, sparse_mean, paced, in_flight and name of
             `semisync.GlobalBatchOptimizer`.
 
@@ -112,7 +116,10 @@ def semi_synchronize(
     meta.CopyFrom(meta_graph_def)
     fix(meta, fixed)
     placed = {} if ps is None else placement.place(meta, ps)
-    batch_norms, shares = _take_out_updates(meta, checked)
+    view = View(meta)
+    statistics = divide(meta, view, train_ops, checked.batch_norm, move_statistics)
+    batch_norms = statistics.aggregated
+    shares, replaced = _take_out_updates(meta, view, checked.shared_updates, batch_norms)
     late = read_late(meta)
     unshaped = forget_shapes(meta)
     training = TrainingGraph(
@@ -134,7 +141,7 @@ def semi_synchronize(
             train_ops=train_ops,
             fixed=fixed,
             placed=placed,
-            batch_norms=batch_norms,
+            statistics=statistics,
             shares=shares,
             unshaped=unshaped,
         )
@@ -143,14 +150,16 @@ def semi_synchronize(
             sentence = "{} ops behind the training read variables after it: {}"
             report.changes.append(sentence.format(len(late), some(late)))
         _edit(meta, training, built, report)
+        only_read(meta, replaced)
         _collect(meta, training, built)
     return meta, report
 
 
 def _refuse_idle_rules(mode_of, training):
-    """Raises UsageError if a regex of the policy matches no trained variable."""
+    """Raises UsageError if a regex of the policy matches no variable that batches change."""
     trained = [each.node.name for each in training.trained + training.asynchronous]
-    idle = arguments.idle_rules(mode_of, trained)
+    others = list(training.written_by_batches.values())
+    idle = arguments.idle_rules(mode_of, trained + others)
     if idle:
         raise UsageError(
             "the policy's regex {!r} finds no variable that is trained: these are {}".format(
@@ -159,16 +168,14 @@ def _refuse_idle_rules(mode_of, training):
         )
 
 
-def _take_out_updates(meta, options):
-    """The `BatchNorm`s and `Shared`s of a MetaGraphDef, whose updates the chief takes over."""
-    view = View(meta)
-    batch_norms = [] if options.batch_norm == "async" else of_view(view)
-    replaced = {op for bn in batch_norms if bn.shareable for u in bn.updates for op in u.ops}
-    shares = shared.find(meta, options.shared_updates, replaced)
+def _take_out_updates(meta, view, rules, batch_norms):
+    """The `Shared`s of a MetaGraphDef, and the names of the ops that the chief takes over."""
+    replaced = {op for bn in batch_norms for update in bn.updates for op in update.ops}
+    shares = shared.find(meta, rules, replaced)
     replaced.update(share.op for share in shares)
     if replaced:
         detach(meta, view.nodes, replaced)
-    return batch_norms, shares
+    return shares, replaced
 
 
 def _edit(meta, training, built, report):

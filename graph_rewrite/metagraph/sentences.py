@@ -2,10 +2,11 @@
 
 import collections
 import re
-from typing import Any, Dict, List, NamedTuple, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from graph_rewrite.graph.meta_graph import update_ops
 from graph_rewrite.metagraph import placement
+from graph_rewrite.metagraph.at_once import changed_at_once
 from graph_rewrite.metagraph.report import Report, Trained, some
 from graph_rewrite.training.global_step import COUNTED, MADE, has_saver
 from graph_rewrite.training.gradient_inputs import gradients
@@ -25,7 +26,7 @@ class Rewrite(NamedTuple):
         train_ops: names of the train ops that were asked for, a list.
         fixed: {name: number} of the hyperparameters that are fixed.
         placed: {server: how many variables and tables it got}, see `placement.place`.
-        batch_norms: list of `BatchNorm`.
+        statistics: the `Statistics` of its BatchNorms.
         shares: list of `shared.Shared`.
         unshaped: how many ops were stripped of their shapes, see `editor.forget_shapes`.
     """
@@ -37,7 +38,7 @@ class Rewrite(NamedTuple):
     train_ops: List[str]
     fixed: Dict[str, float]
     placed: Dict[str, int]
-    batch_norms: List[Any]
+    statistics: Any
     shares: List[shared.Shared]
     unshaped: int
 
@@ -55,6 +56,7 @@ def report_on(rewrite, options):
         for variable in training.trained
     ]
     needs = [nodes[name] for name in training.chief.needs]
+    asked, unasked = changed_at_once(rewrite, options)
     return Report(
         nodes=len(nodes),
         settings={
@@ -71,9 +73,10 @@ def report_on(rewrite, options):
         stand_ins=[name for name in training.stand_ins if nodes[name].op != "Const"],
         fed=list(training.hyperparameters),
         moved=training.waited_for,
+        at_once=sorted({name for names, _ in unasked for name in names}),
         changes=_changes(rewrite),
-        left=_left(rewrite),
-        warnings=_warnings(rewrite),
+        left=_left(rewrite) + [sentence.format(some(names)) for names, sentence in asked],
+        warnings=_warnings(rewrite) + [sentence.format(some(names)) for names, sentence in unasked],
     )
 
 
@@ -81,7 +84,7 @@ def _changes(rewrite):
     sentences = _sync_replicas(rewrite.training.sync) + _placed(rewrite.placed)
     for name, value in sorted(rewrite.fixed.items()):
         sentences.append("{} keeps the value {:g}; feeding it is refused".format(name, value))
-    sentences += _shared_batch_norms(rewrite.batch_norms) + _shared_updates(rewrite.shares)
+    sentences += _shared_batch_norms(rewrite.statistics) + _shared_updates(rewrite.shares)
     sentences += _removed_update_ops(rewrite)
     if rewrite.unshaped:
         sentences.append(
@@ -94,6 +97,8 @@ def _changes(rewrite):
 def _left(rewrite):
     training = rewrite.training
     asynchronous = [trained.node.name for trained in training.asynchronous]
+    trained = {variable.node.name for variable in training.trained}
+    unrelated = [name for name in training.unrelated if name not in trained]
     sentences = ["the devices: " + training.exporter.why] if training.exporter.why else []
     kinds = [
         (
@@ -101,17 +106,22 @@ def _left(rewrite):
             "ops after the training stay each worker's own: they need a batch, reset what batches "
             "add up, or only read",
         ),
-        *_changed_by_batches(rewrite),
         (asynchronous, "variables are trained at once by each worker, as the policy says"),
-        (training.unrelated, "variables are trained by another train op: asynchronous as before"),
+        (unrelated, "variables are trained by another train op: asynchronous as before"),
         (training.untrained, "trainable variables have no gradient"),
     ]
     sentences += [
         "{} {} ({})".format(len(names), told, some(names)) for names, told in kinds if names
     ]
-    unshared = [batch_norm for batch_norm in rewrite.batch_norms if not batch_norm.shareable]
-    for names, sentence in _alike(unshared):
+    statistics = rewrite.statistics
+    for names, sentence in _alike(statistics.left):
         sentences.append("{}: {} ({})".format(_count(names), sentence, some(names)))
+    if statistics.unmoved and statistics.move is False:
+        sentences.append(
+            "the statistics of {}, which no training moves, stay as they are ({})".format(
+                *_counted(statistics.unmoved)
+            )
+        )
     return sentences + _kept_update_ops(rewrite)
 
 
@@ -120,15 +130,42 @@ def _warnings(rewrite):
     training, sentences = rewrite.training, []
     if placement.is_unplaced(rewrite.before) and not rewrite.placed:
         sentences.append(placement.UNPLACED)
-    if len(rewrite.train_ops) > 1:
+    sentences += _several_train_ops(rewrite)
+    if rewrite.statistics.unmoved and rewrite.statistics.move is None:
         sentences.append(
-            "{} train together, each of them all {} variables: fetch them in one run, since every "
-            "run is a batch".format(" and ".join(rewrite.train_ops), len(training.trained))
+            "no training moves the statistics of {} ({}): they stay as they are, or every batch "
+            "changes them at once where the job fetches their updates by name; --move-statistics "
+            "has the chief move them, --no-move-statistics says that all is as meant".format(
+                *_counted(rewrite.statistics.unmoved)
+            )
         )
     if training.counted_elsewhere:
         sentences.append(
             "{} counts the global step {} too, which the chief counts now: do not fetch it any "
             "more".format(some(training.counted_elsewhere), rewrite.step.variable.op.name)
+        )
+    return sentences
+
+
+def _several_train_ops(rewrite):
+    trained = [variable.node.name for variable in rewrite.training.trained]
+    sentences = []
+    if len(rewrite.train_ops) > 1:
+        sentences.append(
+            "{} train together, each of them all {} variables: fetch them in one run, since every "
+            "run is a batch".format(" and ".join(rewrite.train_ops), len(set(trained)))
+        )
+        twice = [name for name, count in collections.Counter(trained).items() if count > 1]
+        if twice:
+            sentences.append(
+                "several of these ops train {}: every global step applies all of them, also where "
+                "the job takes turns".format(some(twice))
+            )
+    elsewhere = [name for name in rewrite.training.unrelated if name in trained]
+    if elsewhere:
+        sentences.append(
+            "another train op trains {}, too: each worker applies it at once with every batch for "
+            "which the job fetches it".format(some(elsewhere))
         )
     return sentences
 
@@ -195,25 +232,6 @@ def _kept_update_ops(rewrite):
     return [sentence.format(len(names), told, some(names)) for told, names in kept if names]
 
 
-def _changed_by_batches(rewrite):
-    """(names of variables, sentence) for those that every batch changes at once."""
-    training = rewrite.training
-    written: Dict[bool, Set[str]] = {True: set(), False: set()}
-    known = shared.updates(rewrite.meta, training.nodes) if training.written_by_batches else ()
-    shareable = {op for op, _ in known}
-    for op, variable in training.written_by_batches.items():
-        if variable not in training.summed:
-            written[op in shareable].add(variable)
-    at_once = (
-        "other variables are changed by every batch at once, also by one that turns out too stale"
-    )
-    return [
-        (sorted(written[True]), at_once + ", unless --share names them"),
-        (sorted(written[False]), at_once + ", in a way that --share does not know"),
-        (sorted(training.summed), at_once + ", and its gradients are made of them"),
-    ]
-
-
 def _shared_updates(shares):
     if not shares:
         return []
@@ -222,17 +240,27 @@ def _shared_updates(shares):
     return [sentence.format(len(shares), ops)]
 
 
-def _shared_batch_norms(batch_norms):
-    shareable = [batch_norm for batch_norm in batch_norms if batch_norm.shareable]
-    if not shareable:
+def _shared_batch_norms(statistics):
+    aggregated = statistics.aggregated
+    if not aggregated:
         return []
-    names = [batch_norm.name for batch_norm in shareable]
     sentence = "the moving statistics of {} share the fate of their batch: {}"
-    return [sentence.format(_count(names), some(names))] + [
-        "{}, as exported: {}; the chief makes the updates now: do not fetch them by name any more "
-        "({})".format(_count(names), sentence, some(names))
-        for names, sentence in _alike(shareable)
+    sentences = [sentence.format(*_counted(aggregated))] + [
+        "{}, as exported: {} ({})".format(_count(names), sentence, some(names))
+        for names, sentence in _alike(statistics.moved)
     ]
+    if statistics.unmoved and statistics.move:
+        sentences.append(
+            "no training moved the statistics of {} ({}): the chief does now, and to fetch their "
+            "updates by name changes nothing".format(*_counted(statistics.unmoved))
+        )
+    return sentences
+
+
+def _counted(batch_norms):
+    """(how many BatchNorms these are, their names), in words."""
+    names = [batch_norm.name for batch_norm in batch_norms]
+    return _count(names), some(names)
 
 
 def _count(names):

@@ -111,28 +111,30 @@ def counting(resource):
     return build
 
 
-def left(exported, **options):
+def warned(exported, **options):
     _, report = graph_rewrite.semi_synchronize(exported.meta, M, **options)
-    return [sentence for sentence in report.left if "by every batch" in sentence]
+    return [sentence for sentence in report.warnings if "every batch changes" in sentence]
 
 
 @both
 @pytest.mark.few(1)
 def test_the_report_names_what_every_batch_changes(resource):
     exported = export(counting(resource), resource)
-    assert left(exported) == [
-        "1 other variables are changed by every batch at once, also by one that turns out too "
-        "stale, unless --share names them (before)"
+    assert warned(exported) == [
+        "every batch changes before at once, even one that turns out too stale: --share has them "
+        "change with the batches that count"
     ]
-    assert left(exported, shared_updates=[("^before", "sum")]) == []
-    assert left(exported, policy=[("table", "async")]) == left(exported)
+    assert warned(exported, shared_updates=[("^before", "sum")]) == []
+    assert warned(exported, policy=[("table", "async")]) == warned(exported)
+    assert warned(exported, policy=[("before", "async")]) == []
 
 
 @both
 def test_a_sum_of_gradients_is_not_named_as_one_to_share(resource):
     """What is shared is added once a global step: each batch would train with an empty sum."""
-    (sentence,) = left(export(accumulating(resource), resource))
-    assert sentence.endswith("too stale, and its gradients are made of them (total)")
+    (sentence,) = warned(export(accumulating(resource), resource))
+    assert sentence.startswith("every batch changes total at once")
+    assert sentence.endswith("and its gradients are made of them")
 
 
 def test_the_report_says_what_cannot_be_shared():
@@ -144,8 +146,9 @@ def test_the_report_says_what_cannot_be_shared():
                 model.loss(), global_step=model.step
             )
 
-    (sentence,) = left(export(build, True))
-    assert sentence.endswith("in a way that --share does not know (seen)")
+    (sentence,) = warned(export(build, True))
+    assert sentence.startswith("every batch changes seen at once")
+    assert sentence.endswith("in a way that --share does not know")
 
 
 @both

@@ -132,3 +132,4 @@ def test_a_batch_norm_inside_a_function_that_is_called_is_left_alone():
     assert bn.left_alone == "its statistic '{}' is made inside a function".format(bn.mean)
     _, report = graph_rewrite.semi_synchronize(meta, 2)
     assert any("is made inside a function" in sentence for sentence in report.left)
+    assert report.at_once == ["bn/moving_mean", "bn/moving_variance"]

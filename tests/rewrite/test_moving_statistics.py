@@ -331,14 +331,3 @@ def test_a_rewritten_meta_graph_shares_them_too(kind, resource):
     )
     for ours, theirs in zip(found, expected):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
-
-
-def test_a_batch_norm_whose_updates_are_fetched_by_name_is_reported_among_the_changes_alone():
-    job = Job(KINDS["by hand"], plain, updates="by name")
-    with job.graph.as_default():
-        _, report = graph_rewrite.semi_synchronize(tf.train.export_meta_graph(), 3)
-    assert not any("BatchNorm" in sentence for sentence in report.left)
-    (sentence,) = [each for each in report.changes if each.startswith("1 BatchNorm, as exported")]
-    assert (
-        "nothing runs the updates" in sentence and "do not fetch them by name any more" in sentence
-    )
