@@ -75,25 +75,41 @@ format: $(VENV)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 
+# An environment is built beside the old one and takes its place when it is whole: a failure leaves
+# the old one as it was. Its scripts name the folder that it was built in, and get the new name.
+NEW = $(@D).new
+INTO_PLACE = touch $(NEW)/.made && \
+  sed -i 's|$(NEW)|$(@D)|g' $$(grep -rlIF $(NEW) $(NEW)/bin $(NEW)/pyvenv.cfg) && \
+  rm -rf $(@D).old && { [ ! -e $(@D) ] || mv $(@D) $(@D).old; } && mv $(NEW) $(@D) && rm -rf $(@D).old
+
 # torch first and with its dependencies, the rest exactly as frozen: requirements/py311.txt says why.
-$(VENV): requirements/torch.txt requirements/py311.txt setup.cfg pyproject.toml
+$(VENV): requirements/torch.txt requirements/py311.txt setup.cfg pyproject.toml | own-.venv
 	@command -v $(PYTHON) >/dev/null || { echo 'make: Python 3.11 is needed ($(PYTHON) is not on PATH); set PYTHON=/path/to/python3.11'; exit 3; }
 	@echo 'making .venv: TensorFlow, torch and TorchRec take a few minutes, once'
-	@$(PYTHON) -m venv --clear .venv
-	@.venv/bin/pip install --quiet -r requirements/torch.txt
-	@.venv/bin/pip install --quiet --no-deps -r requirements/py311.txt
-	@.venv/bin/pip install --quiet --no-deps --no-build-isolation -e .
-	@touch $@
+	@$(PYTHON) -m venv --clear $(NEW)
+	@$(NEW)/bin/pip install --quiet -r requirements/torch.txt
+	@$(NEW)/bin/pip install --quiet --no-deps -r requirements/py311.txt
+	@$(NEW)/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(INTO_PLACE)
 
-$(VENV_TF1): requirements/py37.txt
-$(VENV_TFRA): requirements/tfra.txt
+$(VENV_TF1): requirements/py37.txt | own-.venv-tf1
+$(VENV_TFRA): requirements/tfra.txt | own-.venv-tfra
 $(VENV_TF1) $(VENV_TFRA): setup.cfg pyproject.toml
 	@echo 'making $(@D) on Python 3.7, once'
-	@$(PYTHON3.7) -m venv --clear $(@D)
-	@$(@D)/bin/pip install --quiet --upgrade pip==24.0
-	@$(@D)/bin/pip install --quiet --no-deps -r $(filter requirements/%,$^)
-	@$(@D)/bin/pip install --quiet --no-deps --no-build-isolation -e .
-	@touch $@
+	@$(PYTHON3.7) -m venv --clear $(NEW)
+	@$(NEW)/bin/pip install --quiet --upgrade pip==24.0
+	@$(NEW)/bin/pip install --quiet --no-deps -r $(filter requirements/%,$^)
+	@$(NEW)/bin/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(INTO_PLACE)
+
+# A link, or an environment whose scripts name another folder, is another checkout's, or its user's.
+OWN := own-.venv own-.venv-tf1 own-.venv-tfra
+.PHONY: $(OWN)
+$(OWN): own-%:
+	@if [ -L $* ]; then why='is a link'; \
+	elif [ ! -e $* ] || { [ -e $*/.made ] && grep -qF '$(CURDIR)/$*/bin/' $*/bin/pip; }; then exit 0; \
+	else why='was not made here by make'; fi; \
+	echo "make: $* $$why, and is left alone: move it away, and make builds one for this checkout"; exit 3
 
 # In a folder of its own: in one process with TensorFlow, Triton crashes.
 $(TRITON): requirements/triton.txt $(VENV)
@@ -152,5 +168,5 @@ $(PEERS): benchmarks/requirements.txt
 	@.venv/bin/pip install --quiet --no-deps --target .peers -r benchmarks/requirements.txt
 	@touch $@
 
-clean:
-	rm -rf .venv .venv-tf1 .venv-tfra .zookeeper .triton .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean: $(OWN)
+	rm -rf $(foreach venv,.venv .venv-tf1 .venv-tfra,$(venv) $(venv).new $(venv).old) .zookeeper .triton .peers out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
