@@ -37,6 +37,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulates and prints."""
+    with options.named():
+        return _run(args)
+
+
+def _run(args):
     whole("--steps", args.steps, 1)
     if args.batches_per_step is not None:
         whole("--batches-per-step", args.batches_per_step, 1)

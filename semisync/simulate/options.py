@@ -1,16 +1,44 @@
 """The options of `semisync simulate`, and the cluster and modes that they describe."""
 
 import argparse
-from typing import Any, Dict
+import contextlib
+from typing import Any, Dict, Iterator
 
 from semisync import pacing, staleness
 from semisync.common import json_text
 from semisync.common.errors import UsageError
 from semisync.simulate import modes
 from semisync.simulate.cluster import Cluster, Costs
-from semisync.simulate.limits import whole
+from semisync.simulate.limits import OutOfRange, whole
 from semisync.simulate.times import Times, read_traces
 
+# Of each number that the simulator may refuse, the option that gives it.
+_OPTION_OF = {
+    "the number of workers": "--workers",
+    "the number of parameter servers": "--servers",
+    "the number of a parameter server's cores": "--cores",
+    "the payload of a batch in bytes": "--payload",
+    "the number of batches": "--steps",
+    "the seed": "--seed",
+    "the bound of SSP": "--bound",
+    "in_flight": "--in-flight",
+    "a batch's pause in seconds": "--pause",
+    "a batch's demand in seconds": "--demand",
+    "the spread of the log-normal factor": "--spread",
+    "the share of slow batches": "--slow-batches",
+    "the factor of slow batches": "--slow-batches",
+    "the number of slow workers": "--slow-workers",
+    "the factor of slow workers": "--slow-workers",
+    "the time between two preemptions in seconds": "--preemption",
+    "the time that a preempted worker is away in seconds": "--preemption",
+    "the length of a day in seconds": "--day",
+    "the factor of the day's load": "--day",
+    "the cost pull in seconds": "--pull",
+    "the cost push in seconds": "--push",
+    "the cost apply in seconds": "--apply",
+    "the cost apply_step in seconds": "--apply-step",
+    "the cost latency in seconds": "--latency",
+}
 MODES = ("async", "native-sync", "backup", "ssp", "semi-sync", "sync")
 MEAN_STALENESS = 1.5  # global steps, that --advise proposes at most
 _BOUND = 4  # global steps
@@ -123,6 +151,18 @@ def _add_answer(group):
     add("--plot", metavar="FILE", help="draw them too, as .svg, .png or .pdf (extra: report)")
 
 
+@contextlib.contextmanager
+def named() -> Iterator[None]:
+    """Has what refuses a number name the option that gave it."""
+    try:
+        yield
+    except OutOfRange as error:
+        option = _OPTION_OF.get(error.meaning)
+        if option is None:  # it is an option's name already
+            raise
+        raise UsageError("{}: {}".format(option, error)) from error
+
+
 def refuse_beside(what, args, names):
     """Raises UsageError if an option is given that would have no effect."""
     for name in names:
@@ -155,11 +195,19 @@ def _bound(args):
 def _in_flight(args):
     if args.mean_staleness is None:
         return args.in_flight
-    return pacing.MeanStaleness(args.mean_staleness)
+    try:
+        return pacing.checked(pacing.MeanStaleness(args.mean_staleness))
+    except UsageError as error:
+        raise UsageError("--mean-staleness: {}".format(error)) from error
 
 
 def _policy(args):
-    text = args.policy or "Threshold({})".format(_bound(args))
+    if not args.policy:
+        try:
+            return staleness.Threshold(_bound(args))
+        except UsageError as error:
+            raise UsageError("--bound: {}".format(error)) from error
+    text = args.policy
     name, bracket, numbers = text.partition("(")
     known = ("Threshold", "Inverse", "Polynomial", "Hinge", "Exponential")
     if name not in known or not bracket or not numbers.endswith(")"):
@@ -167,7 +215,7 @@ def _policy(args):
     try:
         given = json_text.loads("[{}]".format(numbers[:-1]))
         return getattr(staleness, name)(*given)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, UsageError) as error:
         raise UsageError("--policy {!r}: {}".format(text, error)) from error
 
 

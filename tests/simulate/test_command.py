@@ -50,6 +50,34 @@ def test_an_option_that_means_nothing_is_one_sentence(words, sentence, tmp_path,
     assert sentence in printed.err.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(
+            ["--" + name, "-1"]
+            for name in ["servers", "cores", "payload", "seed", "in-flight", "bound"]
+        ),
+        *(
+            ["--" + name, "-1"]
+            for name in ["pause", "demand", "spread", "pull", "push", "apply", "latency"]
+        ),
+        ["--apply-step", "nan"],
+        ["--mean-staleness", "-1"],
+        ["--policy", "Threshold(-1)"],
+        ["--workers", "0"],
+        ["--steps", "1", "--batches-per-step", "1"],
+        *(["--slow-batches", pair] for pair in ("2:5", "0.1:0")),
+        *(["--slow-workers", pair] for pair in ("9:5", "1:0")),
+        *(["--preemption", pair] for pair in ("0:5", "5:-1")),
+        *(["--day", pair] for pair in ("0:5", "5:0")),
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_cannot_be_is_refused_by_its_option(words, capsys):
+    assert main(SMALL + words) == 3
+    assert capsys.readouterr().err.startswith("semisync simulate: {}".format(words[0]))
+
+
 def test_json_has_the_modes_and_what_is_proposed(capsys):
     assert main([*SMALL, "--modes", "async", "semi-sync", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
