@@ -20,7 +20,7 @@ hypothesis.settings.register_profile(
     "suite",
     deadline=None,
     derandomize=True,
-    max_examples=50 if os.environ.get("LONG") else 15,
+    max_examples=30 if os.environ.get("LONG") else 15,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")

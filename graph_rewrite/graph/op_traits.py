@@ -10,7 +10,7 @@ A call of a function has every trait that any op of the function's body has.
 
 import re
 
-from graph_rewrite.graph.passthrough import ENTER, READ, SWITCH, VARIABLES
+from graph_rewrite.graph.passthrough import CARRY, ENTER, READ, SWITCH, VARIABLES
 from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import CONTROL, split
@@ -32,8 +32,8 @@ _WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
 _READS = READ | {"ResourceGather", "ResourceGatherNd"}
 # Ops that are run for what they print or check.
 TELLS = frozenset(["Assert", "Print", "PrintV2"])
-# Stateful, yet the same for every batch.
-_STATE = VARIABLES | _READS | TELLS | {"VarIsInitializedOp", "VariableShape"}
+# Stateful, yet the same for every batch; CheckNumerics is so since TensorFlow 2.
+LASTING = VARIABLES | _READS | TELLS | CARRY | {"VarIsInitializedOp", "VariableShape"}
 
 
 class OpTraits:
@@ -113,7 +113,7 @@ class OpTraits:
         if node.op in PLACEHOLDERS:
             return True
         stateful = self.definition(node).is_stateful
-        return stateful and node.op not in _STATE and not _WRITES_RESOURCE.match(node.op)
+        return stateful and node.op not in LASTING and not _WRITES_RESOURCE.match(node.op)
 
     def writes(self, node):
         """See the module."""

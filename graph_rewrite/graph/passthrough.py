@@ -13,7 +13,7 @@ SWITCH = frozenset(["Switch", "RefSwitch"])
 # The very same value.
 CARRY = (ENTER | EXIT | SWITCH).union(
     ["Identity", "RefIdentity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"],
-    ["EnsureShape", "CheckNumerics", ARGUMENT],
+    ["EnsureShape", "CheckNumerics", "Print", ARGUMENT],
 )
 # The value of a variable.
 READ = frozenset(["ReadVariableOp"])

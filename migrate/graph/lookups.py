@@ -34,13 +34,18 @@ SEGMENTS = {  # ops that gather and pool, and their combiner
 }
 SPARSE_PRODUCT = "SparseTensorDenseMatMul"  # of indices [row, id], values, a shape and a table
 PASS = {  # hand on their first input unchanged
+    "CheckNumerics",
     "DisableCopyOnRead",
+    "EnsureShape",
     "Enter",
     "Identity",
+    "PreventGradient",
+    "Print",
     "ReadVariableOp",
     "RefEnter",
     "RefIdentity",
     "RefSwitch",
+    "Snapshot",
     "Switch",
 }
 Consumers = Dict[str, List[Tuple[Node, int]]]

@@ -17,16 +17,16 @@ import collections
 import numbers
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from graph_rewrite.graph.op_traits import PLACEHOLDERS, TELLS
-from graph_rewrite.graph.passthrough import READ, VARIABLES
+from graph_rewrite.graph.op_traits import LASTING, PLACEHOLDERS
+from graph_rewrite.graph.passthrough import VARIABLES
 from semisync.common.compat import constant, tf
 from semisync.common.errors import UsageError
 from semisync.common.walks import reachable
 from semisync.transport.payload import StackedTensors
 from semisync.transport.staging import Staging
 
-# Stateful, and yet the same in every run: reads of variables, and calls, whose bodies are opaque.
-_LASTING = VARIABLES | READ | TELLS | {"If", "Case", "While", "StatefulPartitionedCall"}
+# Stateful, and yet the same in every run; of calls the bodies are opaque.
+_LASTING = LASTING | {"If", "Case", "While", "StatefulPartitionedCall"}
 
 
 class Taken(NamedTuple):

@@ -29,16 +29,7 @@ from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from semisync.common.walks import Ends, along, reachable
 
-SAME = PASS | {  # pass on their first input, in a model that is used from outside
-    "CheckNumerics",
-    "EnsureShape",
-    "LoopCond",
-    "NextIteration",
-    "PreventGradient",
-    "Print",
-    "RefNextIteration",
-    "Snapshot",
-}
+SAME = PASS | {"LoopCond", "NextIteration", "RefNextIteration"}  # pass on their first input, too
 VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
 _SAME, _VIEWS = frozenset(SAME), frozenset(VIEWS)
 
