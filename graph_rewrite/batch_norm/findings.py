@@ -1,4 +1,4 @@
-"""What is wrong with a batch normalisation, and why one must be left alone: a sentence each."""
+"""Sentences on the faults of a batch normalisation, and on why one must be left alone."""
 
 from typing import Any, Dict, List
 
@@ -19,7 +19,7 @@ def finding(owned, names, updates, updated, in_collection, runs):
         names: (moving mean's variable, moving variance's), either may be None.
         updates: (that of the mean, that of the variance), either may be None.
         updated: the variables that the updates of any layer of the graph move.
-        in_collection: whether the updates stand in UPDATE_OPS.
+        in_collection: whether the updates are in UPDATE_OPS.
         runs: whether anything runs them, or the graph does not train.
     """
     mean, variance = updates

@@ -67,7 +67,7 @@ class Update(NamedTuple):
 
 
 class BatchNorm(NamedTuple):
-    """One batch normalisation: what it computes, what it keeps, and who keeps it.
+    """One batch normalisation: its inputs and results, its variables, and their updates.
 
     Tensors are named as in a GraphDef ("op", "op:1"), those inside a function as
     `graph_rewrite.graph.functions` says; variables by their op, a partitioned one by what its parts
@@ -86,7 +86,7 @@ class BatchNorm(NamedTuple):
         momentum: a float, or the name of a tensor where it varies, while training. None without an
             update, and where only its complement is a tensor: `updates` name that as their rate.
         epsilon: a float.
-        axis: the channel axes, a tuple; (-1,) where the graph does not tell how many there are.
+        axis: the channel axes, a tuple; (-1,) if the rank is not known.
         training: True; False; or the name of the predicate's tensor, which is true in training.
         mean: the batch's, as the updates take it, at the top level, outside of branches, wherever
             such a tensor exists; None where no batch statistic is computed.
@@ -96,7 +96,7 @@ class BatchNorm(NamedTuple):
         updates: the `Update`s of the moving statistics, the mean's first; one per part.
         dependents: the names of the nodes at the top level that depend on the updates, nearest
             ones, a tuple.
-        in_collection: whether all updates stand in UPDATE_OPS; False for a GraphDef.
+        in_collection: whether all updates are in UPDATE_OPS; False for a GraphDef.
         finding: a sentence that the graph's author should read, or "".
         left_alone: why nothing of it may be rewritten, a sentence, or "".
 

@@ -3,7 +3,7 @@
 1. A normalisation that takes statistics of a batch trains. Where a condition chooses these or the
    moving ones, its predicate is the `training`; if both branches take a batch's, it always trains.
 2. Where there are two of the same x, gamma and beta, each in a branch of one condition, the one
-   that trains stands for both, and the predicate of the condition is its `training`.
+   that trains represents both, and the predicate of the condition is its `training`.
 3. One that lies in a branch by itself trains by that branch's predicate; outside of all branches it
    always trains.
 """

@@ -1,6 +1,6 @@
 """Functions of a graph without some of their ops, for the calls that run them.
 
-A function may have other callers, so it stays as it is: the call runs a copy instead.
+A function may have other callers, so it is not changed: the call runs a copy instead.
 """
 
 from graph_rewrite.graph.functions import CALLS, home, top

@@ -1,7 +1,7 @@
 """Graphs that crash or hang TensorFlow's own import, refused before it is called.
 
 Unpack(num=10**9)           a billion outputs, each with a shape to be inferred
-f(x) = f(x)                 a function that calls itself, of which the shapes are looked for
+f(x) = f(x)                 a function that calls itself, whose shapes TensorFlow looks for
                             until the stack ends; likewise thousands that call one another
 """
 

@@ -49,7 +49,7 @@ class Nodes:
         self.by_name = collections.OrderedDict((node.name, node) for node in nodes)
         self._types: Any = None
         self._uses: Any = None
-        self._controls: Dict[str, tuple] = {}  # node -> what it waits for
+        self._controls: Dict[str, tuple] = {}  # node -> its control inputs
         self._known: Dict[tuple, tuple] = {}  # control edges -> the same without "^"
         self._alike: Any = None
         self._waiting: Any = None

@@ -67,8 +67,8 @@ def semi_synchronize(
         shared_updates: of `semisync.GlobalBatchOptimizer`.
         ps: how many parameter servers the job has, for a graph without devices: its variables go to
             these in turn, see `graph_rewrite.metagraph.placement`.
-        global_step: name of the variable that counts the global steps; needed only where the graph
-            does not tell.
+        global_step: name of the variable that counts the global steps; needed only if the graph
+            does not show it.
         fixed: {name of a placeholder or a constant: number} of hyperparameters that keep this
             value, see `graph_rewrite.training.hyperparameters`.
         move_statistics: whether the chief moves the statistics of a BatchNorm whose updates no
@@ -82,7 +82,7 @@ def semi_synchronize(
 
     Raises:
         BadInput: the graph does not train, or not in a way that can be made semi-synchronous.
-        UsageError: an option is not what it should be.
+        UsageError: an option is invalid.
 
     Examples:
         >>> saver = tf.train.import_meta_graph("model.ckpt-40000.meta")

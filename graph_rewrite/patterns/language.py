@@ -34,7 +34,7 @@ class Match:
     Attributes:
         root: the name of the node it was matched at.
         bindings: {name: tensor}, tensors named as in a GraphDef.
-        ops: the names of the nodes that the pattern's `op`s stand for, from the root on.
+        ops: the names of the nodes that the pattern's `op`s matched, from the root on.
 
     Examples:
         >>> from graph_rewrite.patterns.language import op

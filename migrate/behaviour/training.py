@@ -117,8 +117,13 @@ def compare_training(
 
 
 class _Both:
-    """The two sides, opened. training: torch's. notes: how both run. unchecked: what is not
-    compared."""
+    """The two sides, opened.
+
+    Attributes:
+        training: torch's.
+        notes: sentences on how both run.
+        unchecked: sentences on the parts that are not compared.
+    """
 
     def __init__(
         self, subject: Subject, converted: str, model: Optional[Converted], setting: Setting

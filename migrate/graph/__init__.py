@@ -1,1 +1,1 @@
-"""What a MetaGraph says without TensorFlow: look-ups, pooling, training ops, optimizers."""
+"""Reading a MetaGraph without TensorFlow: look-ups, pooling, training ops, optimizers."""

@@ -1,9 +1,10 @@
-"""What one training step of a graph changes: the nodes that run with it, and what they write.
+"""The changes of one training step of a graph: the nodes that run in it, and their writes.
 
-1. The nodes of a step are all that its training op needs, by data or by control, and what waits for
-   the training op, such as the global step's AssignAdd. The training op is the one that the caller
-   names, or those in the collection "train_op", or all ops that apply gradients, or else what gives
-   a trainable variable a new value that depends on the old one, as BERT's optimizer does.
+1. The nodes of a step are all that its training op needs, by data or by control, and all that wait
+   for the training op, such as the global step's AssignAdd. The training op is the one that the
+   caller names, or those in the collection "train_op", or all ops that apply gradients, or else
+   those that assign a trainable variable a value computed from the old one, as BERT's optimizer
+   does.
 2. A counter is a variable whose next value depends on itself and constants alone: the global step,
    Adam's powers of beta1 and beta2.
 3. Any other variable that a step writes is trained, is a slot, or is left to its reader.
@@ -31,7 +32,7 @@ class Counter(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """What a training step changes.
+    """The changes of a training step.
 
     Attributes:
         nodes: the nodes that run in the step.

@@ -1,8 +1,8 @@
 """Finding a formula in a graph, and the tensors that its names stand for.
 
 A formula (`migrate.optimizers.record`) is a name, or a tuple of an op and its operands. The
-operands of Add and Mul stand in any order. A name stands for one tensor, wherever it stands; "any"
-for tensors that do not matter. ("either", formula, formula) is one of both.
+operands of Add and Mul may be in any order. A name matches the same tensor wherever it occurs;
+"any" matches tensors that do not matter. ("either", formula, formula) is one of both.
 """
 
 from __future__ import annotations

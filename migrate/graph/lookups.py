@@ -33,7 +33,7 @@ SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentSum": "sum",
 }
 SPARSE_PRODUCT = "SparseTensorDenseMatMul"  # of indices [row, id], values, a shape and a table
-PASS = {  # hand on their first input unchanged
+PASS = {  # pass their first input on unchanged
     "CheckNumerics",
     "DisableCopyOnRead",
     "EnsureShape",

@@ -17,7 +17,7 @@ from semisync.common.errors import BadInput
 from semisync.common.plain_step import PlainStep, understand
 from semisync.common.tensor_names import split
 
-STAGED = "OrderedMapUnstage"  # the op by which the chief takes what a worker has staged
+STAGED = "OrderedMapUnstage"  # the op by which the chief takes a staged payload
 
 
 def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> Dict[str, Any]:

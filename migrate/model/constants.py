@@ -44,7 +44,7 @@ class Constants:
         if not array.ndim:
             return Value(literal(array[()]), kind, dtype, (), array)
         if is_spread(array):
-            written = array.dtype.kind != "f"  # such numbers and text may stand in the source
+            written = array.dtype.kind != "f"  # such numbers and text may be literals in the source
             self._spread.take(array.nbytes * (_WRITTEN if written else 1))
         values = array.tobytes() if kind == TENSOR else repr(array.tolist()).encode()
         key = (dtype, array.shape, hashlib.sha256(values).digest())

@@ -62,20 +62,20 @@ def load_model(
     Args:
         checkpoint: an open one, or its prefix, the directory of a SavedModel, or the file of a
             frozen graph.
-        meta: the MetaGraph, which by default stands beside it.
-        output: the name of the tensor, or of several, that the module returns; by default what the
-            graph says of itself, see `migrate.model.outputs`.
-        inputs: {name: tensor} of what the module takes, any tensors, or their names alone; by
-            default what the graph is fed, see `migrate.model.named_inputs`.
-        assets: files that the graph fills lookup tables from and may have though they do not lie
-            in its directory, see `migrate.model.vocabulary_files`.
+        meta: the MetaGraph, by default the one beside it.
+        output: the name of the tensor, or of several, that the module returns; by default found in
+            the graph, see `migrate.model.outputs`.
+        inputs: {name: tensor} of the module's inputs, any tensors, or just their names; by default
+            the graph's feeds, see `migrate.model.named_inputs`.
+        assets: files from which the graph may fill lookup tables though they are not in its
+            directory, see `migrate.model.vocabulary_files`.
 
     Returns:
         A torch.nn.Module.
 
     Raises:
-        BadInput: the graph has an op that is not known, the outputs cannot be told, the
-            checkpoint is another model's, or the graph names a file that it does not get.
+        BadInput: the graph has an unknown op, the outputs cannot be determined, the checkpoint is
+            another model's, or the graph names a file that it may not read.
 
     Examples:
         >>> model = migrate.load_model("model.ckpt-40000")

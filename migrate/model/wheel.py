@@ -1,7 +1,7 @@
 """A converted model as a wheel of its own: serving it needs no other part of this project.
 
     NAME/__init__.py     load, and INPUTS, OUTPUTS, VARIABLES of model.py
-    NAME/model.py        as it stands in the directory, edited or not
+    NAME/model.py        the directory's, edited or not
     NAME/runtime/        of `migrate.runtime` the modules that model.py needs, and what these need
     NAME/weights.pt      the state dict; constants.npz and assets/ as they are
 

@@ -77,7 +77,7 @@ class TensorFlowModel:
         return self._origin
 
     def close(self) -> None:
-        """Ends the child, and what it started."""
+        """Ends the child, and the processes that it started."""
         self._kill()
         streams: List[Any] = [self._child.stdin, self._child.stdout, self._errors]
         for stream in streams:

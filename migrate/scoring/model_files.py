@@ -49,7 +49,7 @@ def graph_of(prefix: str) -> str:
 
 
 def graph_files(checkpoint: str, meta: Optional[str], output: Optional[str]) -> Tuple[str, str]:
-    """(the checkpoint's prefix, its MetaGraph) of what `prefix_of` and `graph_of` take.
+    """(the checkpoint's prefix, its MetaGraph), see `prefix_of` and `graph_of`.
 
     Raises:
         UsageError: no output is named; the message lists the likely ones.

@@ -64,11 +64,11 @@ class WholeSteps:
         self._steps: Dict[Any, Any] = {}  # by the op of a global step: its value, a tensor
         self._since_run: Dict[Any, Save] = {}  # by saver and path
         self._last: List[Save] = []  # at most one
-        self.clocks: Dict[int, int] = {}  # chiefs by their number, see `chief.thread`
+        self.clocks: Dict[int, int] = {}  # of the chiefs by number, see `chief.thread`
 
     @contextlib.contextmanager
     def applied_by(self, chief):
-        """Within it a `Chief` applies global batches."""
+        """A block in which a `Chief` applies global batches."""
         self._chiefs.append(chief)
         try:
             yield

@@ -111,7 +111,7 @@ class Aggregation:
 
     Attributes:
         request: the placeholder of a global step, see `step_request`.
-        new_fates: what it holds besides the tickets of the global batch.
+        new_fates: its further content, besides the tickets of the global batch.
     """
 
     def __init__(self, size, job_state):

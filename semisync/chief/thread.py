@@ -45,7 +45,7 @@ class Chief(threading.Thread):
         session: a raw tf.Session.
         coordinator: of that session; a failure here stops it and is raised in the main thread.
         steps: the graph's `WholeSteps`, whose lock is held while the variables change.
-        patience: seconds of silence after which what a worker holds is lost.
+        patience: seconds of silence after which a worker's ticket is lost.
         audit: a path for the audit log, or None.
         observers: list of (fetches, function): see `GlobalBatchHook.observe`.
         turns: the `Turns` of the optimizer, or None.
@@ -349,8 +349,8 @@ class Chief(threading.Thread):
         """Counts a global step in the clocks, under the step lock.
 
         Args:
-            in_turns: per sibling that reads what the optimizer trains, whether the step counts in
-                its clock.
+            in_turns: per sibling, whether the step counts in its clock, if it reads the trained
+                variables.
         """
         clocks = self._steps.clocks
         clocks[self._number] += 1
@@ -453,7 +453,7 @@ class Chief(threading.Thread):
         return [entry.commit.ticket for entry in weighed] + empty
 
     def _run_step(self, request, alone):
-        """Runs one global step; returns what the observers fetch.
+        """Runs one global step; returns the observers' fetches.
 
         Args:
             request: see `step_request`.

@@ -121,7 +121,7 @@ class Mailbox:
             return self._tickets.dequeue_many(self._tickets.size(), name="withdraw")
 
     def take(self):
-        """Returns every message that is there, for `packed`."""
+        """Returns every message in the queue, for `packed`."""
         with tf.device(self.device):
             return self._messages.dequeue_many(self._messages.size(), name="take")
 

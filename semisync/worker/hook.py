@@ -15,7 +15,7 @@
                            is that run once more.
                            With the first ticket it compares its settings with the chief's.
     end                    every process: returns its tickets. Chief: waits for the others.
-    after_all              chief: repeats what the job saved after its last run.
+    after_all              chief: repeats the saves after the job's last run.
 
 A session that is made again after a failure repeats `after_create_session`: new tickets, new
 tokens, nothing of the failed session. MonitoredSession then repeats the run that failed. The batch

@@ -111,7 +111,7 @@ class Member:
             return self.mailbox.send(self.name, numbers(JOINED, last, 0, 0, session))
 
     def tell(self, batch, sent):
-        """Returns the op that tells the chief of a batch; see `draw`."""
+        """Returns the op that reports a batch to the chief; see `draw`."""
         with tf.control_dependencies(sent):
             return self.mailbox.send(self.name, batch)
 
@@ -123,7 +123,7 @@ class Member:
             return self.draw(sealed(wanted), now())
 
     def draw(self, batch, since, sent=()):
-        """The op that draws a ticket, tells the chief, and then stores it with its token.
+        """The op that draws a ticket, reports it to the chief, and then stores it with its token.
 
         Args:
             batch: int64 [5] for the message: kind, ticket of the last batch, token, waited,
@@ -174,11 +174,11 @@ def build_worker_ops(member, weights, pings):
 
 
 def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, rationed):
-    """The op of one batch: spend the ticket, send, draw the next ticket, tell the chief.
+    """The op of one batch: spend the ticket, send, draw the next ticket, report to the chief.
 
     Args:
         member: the `Member`.
-        ready: tensors that are there once the batch's gradients are.
+        ready: tensors that are computed once the batch's gradients are.
         guarded: the gradients that withhold a batch if they are not finite.
         early: a tensor that is computed when most of the batch's work is done, at the latest with
             them.

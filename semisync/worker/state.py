@@ -90,12 +90,12 @@ class WorkerState:
     def spend(self, batch, ready):
         """Uses the ticket.
 
-        A run that fails before its gradients are there keeps its ticket. One that fails later has
-        spent it, since part of its payload may be staged: the hook draws another one then.
+        A run that fails before its gradients are computed keeps its ticket. One that fails later
+        has spent it, since part of its payload may be staged: the hook then draws another one.
 
         Args:
             batch: the first BATCH elements, or the same of another kind.
-            ready: tensors that are there once the batch's gradients are.
+            ready: tensors that are computed once the batch's gradients are.
 
         Returns:
             Kind, ticket, token, waited and session, int64 [BATCH].
@@ -157,7 +157,7 @@ def numbers(*values):
 
 
 def sealed(vector):
-    """A vector that is sent whole and waits for what is before it.
+    """A vector that is sent whole and waits for its control dependencies.
 
     TensorFlow 2 would send the parts that it sees packed, and bypass a slice or an identity.
     """

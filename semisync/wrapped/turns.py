@@ -1,23 +1,24 @@
 """Several wrapped train ops of one graph, which a job runs in turns, as those of a GAN.
 
-Two of them are *siblings* where the gradients of one read what the other trains. A run may train
-both at once: then their batches are of one moment, and each counts its own global steps. Where a
-run trains one without the other, they are in turns, and a step of the one makes the other's
+Two of them are *siblings* if the gradients of one read variables that the other trains. A run may
+train both at once: then their batches are computed at one moment, and each counts its own global
+steps. If a run trains one without the other, they are in turns, and a step of one makes the other's
 gradients late:
 
 Every worker, before a run that trains an optimizer without a sibling
-1. notes on the PS that the two are in turns, once;
-2. if they are paced, waits until its last such batch is applied, or has another fate, which its
-   next ticket must not come before (`semisync.worker.turn`);
-3. draws its ticket, and reads the token now, not at the end of the run before: a sibling's step in
-   between is no staleness.
+1. records on the PS that the two are in turns, once;
+2. if they are paced, waits until its last such batch is applied, or has another fate, since its
+   next ticket must not be drawn before that (`semisync.worker.turn`);
+3. draws its ticket, and reads the token now, not at the end of the previous run, so that a
+   sibling's step in between does not count as staleness.
 
 The chief of each optimizer
-4. adds 1 to the clock of each sibling in turns that reads what it trains, in the run that applies
-   its global batch, before the batches' fates are known. So whoever waited for these finds the
-   clock and the variables of a whole step; and staleness, clock - token, counts siblings' steps.
-5. weighs its batches under the step lock of the graph, which no sibling holds then, and under which
-   all chiefs of the graph, which one process runs, note each other's clocks.
+4. adds 1 to the clock of each sibling in turns that reads variables it trains, in the run that
+   applies its global batch, before the batches' fates are known. So a worker that waited for these
+   finds the clock and the variables of a whole step; and staleness, clock - token, counts siblings'
+   steps.
+5. weighs its batches under the step lock of the graph, so that no sibling holds it, and under which
+   all chiefs of the graph, which one process runs, count in each other's clocks.
 6. Paced and in turns, applies a smaller global batch if no more batches will come: every worker
    waits, for it or a sibling (`semisync.chief.turns`).
 
@@ -47,7 +48,7 @@ class Other(NamedTuple):
         number: of the sibling.
         state: the op that every run which trains the sibling needs.
         note: the op that notes that the two are in turns.
-        reads: whether the sibling's gradients read what the optimizer trains.
+        reads: whether the sibling's gradients read variables that the optimizer trains.
     """
 
     number: int
@@ -125,7 +126,8 @@ def _read(sibling):
 
 
 def _reads(above, trained):
-    """Whether ops read what a sibling trains; how a job reads a `RowTable` is not known."""
+    """Whether ops read variables that a sibling trains; assumed for a `RowTable`, whose reads are
+    not known."""
     return any(isinstance(v, RowTable) or v.op in above for v in trained.variables)
 
 

@@ -137,7 +137,7 @@ class _Seen:
         self._strays[table] = self._strays.get(table, 0) + len(strays)
 
     def found(self, rows: int) -> Iterator[SemisyncError]:
-        """What is wrong."""
+        """The findings on the column."""
         if self._first is not None:
             option = shlex.quote("{}=0".format(self.taken.column))
             yield MissingValue.of(
@@ -171,7 +171,7 @@ class _Keys:
             self._fault = error
 
     def found(self) -> Iterator[SemisyncError]:
-        """What is wrong."""
+        """The findings on the keys."""
         if self._fault is not None:
             yield self._fault
         elif len({chunk.type for chunk in self._chunks}) == 1 and self._key is not None:
@@ -203,7 +203,7 @@ class _Labels:
         self._positives = (self._positives or 0) + int(positive.sum())
 
     def found(self, rows: int) -> Iterator[SemisyncError]:
-        """What is wrong."""
+        """The findings on the labels."""
         if self._fault is not None:
             yield self._fault
         elif self._positives is not None:

@@ -1,9 +1,9 @@
 """Training model.py: its own module before the graph's loss.
 
-loss        what is trained: model.py, and what of the loss is the graph's
-taps        which tensors of model.py the loss is computed from
+loss        the trained module: model.py, and the graph's part of the loss
+taps        the tensors of model.py from which the loss is computed
 joined      both as one module
-listening   what a module does while it runs: its dropouts, its draws, what its sigmoids are of
+listening   the intercepted ops of a run: its dropouts, its random ops, its sigmoids' inputs
 dropouts    are the dropouts of model.py those of the graph?
-asked       what TensorFlow is asked of a step
+asked       the tensors that are fetched from TensorFlow's steps
 """

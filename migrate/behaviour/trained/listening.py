@@ -84,7 +84,7 @@ class Listening(TorchFunctionMode):
             return self._give(function, result)
         name = getattr(function, "__name__", "")
         source = args[0] if args else kwargs.get("input")
-        if result is source:  # such as of flatten, where there is nothing to do
+        if result is source:  # as from flatten, if there is nothing to do
             return result
         if name in _VIEWS or name in ACTIVATIONS.values():
             self._made[id(result)] = name, source, result

@@ -26,7 +26,7 @@ BLOCK = 1 << 23  # bytes
 
 _LF = b"\n"
 _AHEAD = 1 << 16  # bytes to read at a time for the end of a block's last line
-_AT_ONCE = 1 << 30  # bytes that may be reserved for the ids of a block, of which few are used
+_AT_ONCE = 1 << 30  # bytes that may be reserved for the ids of a block; few of them are used
 
 
 def survey(path: str, size: int, written: TextFormat) -> Tuple[List[str], List[int]]:

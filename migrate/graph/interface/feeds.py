@@ -74,7 +74,7 @@ def _feeds(walks: Walks, inputs: Inputs) -> Iterator[Feed]:
         if node.op in PARSING or node.name.startswith(of_wrapper):
             continue
         for one in inputs.brought_by(node):
-            if one.dtype != "variant":  # what is serialized is fed behind its op
+            if one.dtype != "variant":  # a serialized tensor is fed behind its op
                 edges = tuple(map(split, one.tensors))
                 yield _feed(edges, _kind(node, one), one.dtype, one.shape)
 

@@ -13,7 +13,7 @@ of the slots, whose rows are then put back. Here that becomes
                                the training op of the wrappers, with the ids whose rows it changes.
                                Those of the shards of a table, into which a job that semisync wraps
                                deals the gradients of all look-ups, are one
-    SLOT/Assign                what a slot of a new id begins with
+    SLOT/Assign                the initial value of a new id's slot
     ResourceScatterUpdate(TABLE, ids, rows)
                                an insertion of rows into a table that no optimizer trains
 

@@ -6,7 +6,7 @@
     Gather(.., weights > 0)  ids without a positive weight are left out, unless they are summed
     SparseFillEmptyRows      a row without ids gets the id 0, or another one, of weight 1
     SparseSegmentSum, ...    the look-up, `lookups.find_bags`
-    Select(empty, 0, found)  whose row is 0 again, where no id stands for none
+    Select(empty, 0, found)  whose row is 0 again, unless there is a default id
     Reshape                  rows become all axes but the last one again
 
 A step of any other form stays as it is in the graph, with all steps before it.

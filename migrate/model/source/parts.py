@@ -4,10 +4,10 @@
                 depends on the input's values. No parameter has a part in it
     numeric     these numbers -> outputs, in torch alone
 
-1. An Assign that is DYNAMIC belongs to the first part, with all that it needs, unless a parameter
-   or what a branch or a loop computes is among that.
-2. What the first part computes and the second reads is handed over by name. Sizes that tensors tell
-   are read off them again.
+1. An Assign that is DYNAMIC belongs to the first part, with all that it needs, unless it needs a
+   parameter, or a value from a branch or a loop.
+2. Values that the first part computes and the second reads are passed by name. Sizes of tensors are
+   read again in the second.
 3. A model without such a statement is one part.
 """
 

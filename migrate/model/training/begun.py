@@ -2,8 +2,8 @@
 initializers, as in a TensorFlow job that restores the checkpoint.
 
 1. A Saver that was made before the training op, or of the model's variables alone, saves no slots.
-   Where the checkpoint has none of an optimizer's slots, they start over, and with them what it
-   lacks of the powers of beta1 and beta2.
+   If the checkpoint has none of an optimizer's slots, they start over, and with them any missing
+   powers of beta1 and beta2.
 2. Where it has some of them, none starts over: the checkpoint is truncated, which its reader
    refuses.
 3. Where no optimizer continues with its slots, missing counters and missing variables that the

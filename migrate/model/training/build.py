@@ -295,7 +295,7 @@ def _left_out(module: Any, found: MetaGraph, moving: Mapping[str, str]) -> List[
     """The variables that a step of the graph changes, but the module does not.
 
     Raises:
-        BadInput: the module reads such a variable: its value would stay as it is.
+        BadInput: the module reads such a variable, whose value would not change.
     """
     from migrate.runtime import BatchNorm
 

@@ -11,7 +11,7 @@ They alternate, one message each:
 `semisync verify` asks a graph as often as it likes, instead of 2, with the arrays of a batch:
 
        parent: {"rows": n, "fetch": [tensor, ...],      child: the array "k" of the k-th tensor,
-                "rounding": bool}                              or what it differs from itself by
+                "rounding": bool}                              or its rounding
        parent: {"rows": n, "begin": "once" or "twice"}  child: the arrays of a training step, see
        parent: {"step": "rounding"}                            `probe.Steps`: begin, rounding,
        parent: {"step": "finish"}                              finish
@@ -21,7 +21,7 @@ They alternate, one message each:
 At any turn the child may answer {"error": sentence} instead, and end. A message is
 
     8 bytes   little-endian, the length of the head
-    head      JSON, an object; its "arrays" lists [name, dtype, shape] of what follows
+    head      JSON, an object; its "arrays" lists [name, dtype, shape] of the arrays
     arrays    row-major bytes, little-endian; of dtype "bytes" (text) an int64 length for each
               value, then the values one after the other
 

@@ -22,7 +22,7 @@ class Probe(Opened):
               loss        name of the loss
               ops         nodes that make a step
               drawn       tensors drawn at random; a step draws them once, and feeds them
-              watched     tensors that the first step tells
+              watched     tensors that the first step returns
               rates       tensors that a step reads before it moves anything
               gradients   {node of a variable: [values, indices]}, tensors of its gradient; indices
                           are None if it is dense
@@ -30,7 +30,7 @@ class Probe(Opened):
               tables      {name: shards}: the same of tables by raw id, each with the names of the
                           tensors of each shard's ids and rows
               moved       nodes of the variables that computing the loss changes
-              begun       nodes that initialise what the checkpoint lacks
+              begun       nodes that initialise state that the checkpoint lacks
 
     Raises:
         Refused, Exception: it is not supported, or TensorFlow raises an error.
@@ -113,8 +113,8 @@ class Steps:
 
         loss                 of the batch
         again                once more, if it is asked for: another one shows that chance has a part
-        watched/NAME         what is watched, then
-        drawn/NAME           what was drawn
+        watched/NAME         the watched tensors, then
+        drawn/NAME           the random tensors
         gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
         """
         feed = self._opened._feed(rows, arrays)
