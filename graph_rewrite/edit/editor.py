@@ -14,7 +14,7 @@ from semisync.common.errors import BadInput
 from semisync.common.tensor_names import join, split
 
 APPLIED = "semisync/applied/"
-_SHAPES = "_output_shapes"  # the attribute by which an export notes them
+_SHAPES = "_output_shapes"  # the attribute in which an export records them
 OWN = "semisync/own/"  # before the names of the chief's copies of ops that workers run, too
 # Attributes of TensorFlow 2.x that 1.15 rejects: a name for error messages, and a check of the
 # shape that is assigned.
@@ -160,9 +160,9 @@ class Editor:
 def forget_shapes(meta):
     """Removes the shapes on which TensorFlow versions differ; returns how many ops had them.
 
-    An export notes the shapes of every op's outputs, and an import compares them with its own. The
-    gradient of a fused BatchNorm has two outputs that nothing uses; on their shapes 1.15 and 2.x
-    disagree where the BatchNorm does not train, and 2.x refuses the graph for that.
+    An export records the shapes of every op's outputs, and an import compares them with its own.
+    The gradient of a fused BatchNorm has two outputs that nothing uses; on their shapes 1.15 and
+    2.x disagree where the BatchNorm does not train, and 2.x refuses the graph for that.
     """
     noted = [
         node

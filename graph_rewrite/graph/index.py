@@ -218,7 +218,7 @@ class Nodes:
             name: of the node.
 
         Returns:
-            An iterator of names, which may give one several times.
+            An iterator of names, which may repeat a name.
         """
         takers = (use.node.name for use in self.uses(name))
         return itertools.chain(takers, self.waiting(name))

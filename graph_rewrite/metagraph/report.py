@@ -105,6 +105,6 @@ class Report:
 
 
 def some(names):
-    """A list of names that may be long, in words, each of its names once."""
+    """A possibly long list of names as text, each name once."""
     names = list(collections.OrderedDict.fromkeys(names))
     return some_of(names, _NAMED) or "none"

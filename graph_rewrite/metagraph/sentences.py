@@ -258,7 +258,7 @@ def _shared_batch_norms(statistics):
 
 
 def _counted(batch_norms):
-    """(how many BatchNorms these are, their names), in words."""
+    """(the number of BatchNorms, their names), as text."""
     names = [batch_norm.name for batch_norm in batch_norms]
     return _count(names), some(names)
 

@@ -17,7 +17,7 @@ APPLIES = re.compile(r"(ById|Resource)?(Sparse)?Apply[A-Z]\w*")
 _HOW = ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")
 _SCATTERS = {f"Scatter{nd}{how}" for nd in ("", "Nd") for how in _HOW}
 _RESOURCE_SCATTERS = {f"Resource{op}" for op in _SCATTERS}
-# Ops of reference variables give the variable that they wrote, which others may write after them.
+# Ops on reference variables return the variable that they wrote, for further writes after them.
 _THROUGH = PASS | _SCATTERS | {"Assign", "AssignAdd", "AssignSub"}
 _RESTORES = {"RestoreSlice", "RestoreV2"}
 

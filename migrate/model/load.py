@@ -57,7 +57,7 @@ def load_model(
     a parser or an iterator delivers; `module.tensorflow_inputs` lists them. Trained variables are
     parameters, others buffers: `module.tensorflow_variables` has the TensorFlow name of each.
     `module.source` is its Python source, `module.tensorflow_features` what features.json has,
-    `module.notes` what one should know of its scores, such as that a vocabulary is a guess.
+    `module.notes` caveats of its scores, such as that a vocabulary is a guess.
 
     Args:
         checkpoint: an open one, or its prefix, the directory of a SavedModel, or the file of a

@@ -126,7 +126,8 @@ class WorkerState:
             return self._write([KIND, TICKET, TOKEN, WAITED, DUE, LAST], drawn + due)
 
     def renew(self, token, fresh_for):
-        """The op that gives the ticket another token, read now, and its time; see `hold`."""
+        """The op that replaces the ticket's token by one that is read now, and its time; see
+        `hold`."""
         with tf.device(self.device):
             return self._write([TOKEN, DUE], tf.stack([token, fresh_for + now()]))
 

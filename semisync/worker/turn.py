@@ -38,7 +38,7 @@ class Turn:
         self._waited, self._waits = time.monotonic() - began, False
 
     def begin(self, session, fetches):
-        """Before a run that trains the optimizer: notes which siblings it leaves out.
+        """Before a run that trains the optimizer: records which siblings it leaves out.
 
         Args:
             fetches: of the run.

@@ -1,4 +1,4 @@
-"""The summaries that the wrapped optimizer makes of a global batch, such as its gradients' norm.
+"""The summaries of a global batch by the wrapped optimizer, such as its gradients' norm.
 
 The chief applies global batches in runs of its own, and no other run can fetch their values. So
 each of its steps stores its summaries in a variable on the global step's PS, and in the graph's

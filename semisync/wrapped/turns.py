@@ -23,7 +23,7 @@ The chief of each optimizer
    waits, for it or a sibling (`semisync.chief.turns`).
 
 So with as many workers as batches in a global step, all of which run the same train ops, each
-global step is made of gradients of the same values, the newest: that of one process.
+global step combines gradients computed from the same, newest values, like a step of one process.
 """
 
 import itertools
@@ -47,7 +47,7 @@ class Other(NamedTuple):
     Attributes:
         number: of the sibling.
         state: the op that every run which trains the sibling needs.
-        note: the op that notes that the two are in turns.
+        note: the op that records that the two are in turns.
         reads: whether the sibling's gradients read variables that the optimizer trains.
     """
 
@@ -121,7 +121,7 @@ def _build(noted):
 
 
 def _read(sibling):
-    """The ops that the gradients of a batch are made of, a set."""
+    """The ops from which the gradients of a batch are computed, a set."""
     return set(reachable([tensor.op for tensor in sibling.gradients], before))
 
 

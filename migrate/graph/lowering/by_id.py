@@ -54,7 +54,7 @@ class Shards(NamedTuple):
 
     Attributes:
         nodes: of its parts, in their order.
-        exports: of each part a node that gives its keys and values, if there is one for all.
+        exports: for each part a node that exports its keys and values, if every part has one.
     """
 
     nodes: Tuple[str, ...]

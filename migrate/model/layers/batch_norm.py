@@ -31,7 +31,7 @@ from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
 FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
-STATISTICS = FUSED | {"Mean"}  # which give those of a batch
+STATISTICS = FUSED | {"Mean"}  # ops that compute a batch's
 _USUAL_DECAY = 0.99
 
 Parts = Tuple[Node, ...]  # of a variable: itself, or all of its partitions; none where it is absent

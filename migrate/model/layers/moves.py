@@ -37,7 +37,7 @@ class Move(NamedTuple):
 _Step = Tuple[Edge, Edge, bool]  # value, rate, divides
 
 
-@asked_once  # every BatchNorm of a graph asks
+@asked_once  # called for every BatchNorm of a graph
 def find_moves(subject: Subject) -> Dict[str, List[Move]]:
     """The moves of a graph by their variable nodes."""
     moves: Dict[str, List[Move]] = {}

@@ -51,7 +51,7 @@ def add_n(call: Call) -> str:
     """`x + y + z`; of many `runtime.add_n([x, y, z])`"""
     first, *rest = call.args
     terms = [first.tensor, *(value.operand for value in rest)]
-    # a sum of thousands is as deep an expression, at which Python's parser gives up
+    # written out, thousands of terms nest more deeply than Python's parser allows
     return " + ".join(terms) if len(terms) <= _TERMS else f"runtime.add_n([{', '.join(terms)}])"
 
 

@@ -156,7 +156,7 @@ class _Comparison:
         loss = self._module(step.batch).sum()
         if loss.requires_grad:
             loss.backward()
-        else:  # nothing comes back, which is a difference
+        else:  # without any gradient, which is a difference
             for target in self._optimizer.targets:
                 target.tensor.grad = gradient_of(target)
         found = [self._of_loss(number, loss, step)]

@@ -1,6 +1,6 @@
 """TensorFlow's semantics on torch tensors, where torch has no one-liner for them.
 
-`HOME` says which module has which name; `migrate.runtime` has them all.
+`HOME` maps each name to its module; `migrate.runtime` exports them all.
 """
 
 from __future__ import annotations

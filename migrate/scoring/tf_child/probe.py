@@ -112,7 +112,7 @@ class Steps:
         """The values that a step computes before it changes anything: the arrays of its answer.
 
         loss                 of the batch
-        again                once more, if it is asked for: another one shows that chance has a part
+        again                computed again, if requested: a different one shows randomness
         watched/NAME         the watched tensors, then
         drawn/NAME           the random tensors
         gradient/NODE/0      the gradient of a variable's node, or its values, and /1 its indices
