@@ -5,8 +5,8 @@
    ids among those that either side trained.
 2. By the scores: ids at which the models part. Those whose rows lie farther apart than the mean in
    one half of the rows are looked for in the other half, and the other way round, so that chance
-   chooses none. The score is the share of the rows that have one. They are cold where they are
-   no more frequent than other ids, else "some ids".
+   chooses none. The score is the share of the rows that have one. They are cold unless
+   they are more than HOT times as frequent as other ids: then they are "some ids".
 3. By rarity: rows that have an id of few occurrences. The score is their share.
 
 2 and 3 are symptoms, as rare ids differ first whatever went wrong, and give way to 1 where that has
@@ -26,6 +26,7 @@ from parity.result import ROWS, SETTINGS, SYMPTOM, Suspect
 
 NAME = "cold ids"
 SOME = "some ids"
+HOT = 3  # times as frequent as other ids, on average
 SIDES = ("baseline", "candidate")
 REMEDY = (
     "Check that every partition and id of the table was converted and is looked up by the same "
@@ -169,7 +170,7 @@ def _by_scores(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pa
     )
     others = count.all(axis=0) & ~both  # which were seen often enough to be told, too
     often = [float(count[:, ids].sum() / max(1, ids.sum())) for ids in (both, others)]
-    return found._replace(cold=often[0] <= often[1])
+    return found._replace(cold=often[0] <= HOT * often[1])
 
 
 def _by_rarity(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pattern]:

@@ -30,6 +30,7 @@ SPREAD = 0.5  # least standard deviation of a block, of all rows'; less in files
 LEAST = 30  # rows that differ, to look for their scores on the other side
 DISTINCT = 0.5  # of them, at least: two models' rounded scores are equal without any mistake
 SAME = 0.9  # of them
+SAMPLE = 1000  # of them, that tell whether the others are worth a look
 MOST_FLOAT32 = 1 << 21  # rows; more float32 scores meet by chance
 LONGEST = 1 << 16  # rows in which a shift is looked for
 
@@ -63,6 +64,13 @@ def _unrelated_stretches(apart: Apart) -> List[Tuple[int, int]]:
         for a, b in spans
     ]
     unrelated = (np.abs(correlations) * np.sqrt(size) < SIGMAS) & (np.array(wide) > SPREAD)
+    for place in np.flatnonzero(unrelated).tolist():  # unless a few far scores hide the correlation
+        of_ranks = _correlation(
+            *(_ranks(one[slice(*spans[place])]) for one in (apart.old, apart.new))
+        )
+        unrelated[place] = abs(of_ranks) * np.sqrt(size) < SIGMAS
+    if not unrelated.any():
+        return []
     if not unrelated.all() and np.median(correlations[~unrelated]) < RELATED:
         return []
     return _stretches(spans, unrelated)
@@ -75,10 +83,10 @@ def _digit_by_digit(case: Case, rows: Rows, apart: Apart) -> Optional[Suspect]:
     if kind == np.float32 and len(differing) > MOST_FLOAT32:
         return None
     old, new = (scores.astype(kind) for scores in (rows.baseline, rows.candidate))
-    new = new[differing]
-    if len(new) < LEAST or len(np.unique(new)) < DISTINCT * len(new):
+    old, new = np.sort(old), new[differing]
+    if _common(old, new[:SAMPLE]) < SAME or len(np.unique(new)) < max(LEAST, DISTINCT * len(new)):
         return None
-    common = float(np.isin(new, old).mean())
+    common = _common(old, new)
     if common < SAME:
         return None
     dealt = apart.new.copy()
@@ -91,6 +99,12 @@ def _digit_by_digit(case: Case, rows: Rows, apart: Apart) -> Optional[Suspect]:
         case.auc_in_words(dealt, "With the scores dealt out in the baseline's order"),
     )
     return Suspect(NAME, share, evidence, REMEDY, ROWS)
+
+
+def _common(known: np.ndarray, scores: np.ndarray) -> float:
+    """Which share of the scores is among known ones, which rise."""
+    places = np.minimum(np.searchsorted(known, scores), len(known) - 1)
+    return float((known[places] == scores).mean()) if len(scores) else 0.0
 
 
 def _dealt(old: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -136,6 +150,10 @@ def _correlation(old: np.ndarray, new: np.ndarray) -> float:
     old, new = old - old.mean(), new - new.mean()
     size = float(np.sqrt((old @ old) * (new @ new)))
     return float(old @ new) / size if size else 0.0
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    return np.argsort(np.argsort(values)).astype(np.float64)
 
 
 def _stretches(spans: List[Tuple[int, int]], chosen: np.ndarray) -> List[Tuple[int, int]]:

@@ -67,17 +67,19 @@ def suspect(case: Case) -> Optional[Suspect]:
 
 def _frequent(case: Case, side: str, scores: np.ndarray, others: np.ndarray) -> Iterator[_Frequent]:
     """A side's default, and its limits."""
-    values, codes, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    order = np.argsort(-counts)[:3].tolist()
-    if len(order) < 3:
+    values, counts = np.unique(scores, return_counts=True)
+    if len(counts) < 3:
         return
+    order = np.argpartition(-counts, 2)[:3]
+    order = order[np.argsort(-counts[order])].tolist()
     least = max(LEAST * len(scores), TIMES * int(counts[order[2]]))
     limits = np.zeros(len(scores), bool)
     told = []
     for code in order[:2]:
-        rows = codes == code
-        distinct = len(np.unique(others[~rows]))
-        if counts[code] < least or len(values) * FEWER <= distinct:
+        if counts[code] < least:
+            continue
+        rows = scores == values[code]
+        if len(values) * FEWER <= len(np.unique(others[~rows])):
             continue
         share = float(rows.mean())
         end = "least" if code == 0 else "largest" if code == len(values) - 1 else None

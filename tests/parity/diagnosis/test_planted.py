@@ -256,7 +256,14 @@ def test_several_runs_a_side_leave_the_seed_no_suspect(bench):
     assert "training noise" in names(parity.diagnose(parity.compare(*columns), *columns))
 
 
-def test_an_equivalent_candidate_has_no_suspects(bench):
-    found = bench.diagnose(np.round(bench.scores, 1), margin=0.5)
+def test_an_equivalent_candidate_that_is_calibrated_alike_has_no_suspects(bench):
+    found = bench.diagnose(np.round(bench.scores, 3).clip(0.001, 0.999), margin=0.5)
     assert found.verdict == "EQUIVALENT"
     assert found.diagnosis == ()
+
+
+def test_an_equivalent_candidate_without_a_log_loss_has_what_the_rows_show(bench):
+    """Of scores that are rounded to 0 and 1 there is no log loss, and AUC cannot see that."""
+    found = bench.diagnose(np.round(bench.scores, 1), margin=0.5)
+    assert found.verdict == "EQUIVALENT"
+    assert [(one.name, one.basis) for one in found.diagnosis] == [("rounded scores", ROWS)]
