@@ -30,8 +30,8 @@ def content(
     shape: Shape,
     addresses: Dict[str, str],
     fixed: Dict[str, str],
-    files: Optional[Dict[str, Any]],
-    configuration: int,
+    files: Optional[Dict[str, Any]] = None,
+    configuration: int = 0,
 ) -> Dict[str, Any]:
     """The content of a generation that begins so."""
     return {
