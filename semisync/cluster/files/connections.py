@@ -63,13 +63,12 @@ class Limits:
             del self._open[address]
 
 
-async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = None) -> "Listening":
+async def listen(handle: Any, limits: Limits, bind: str, port: int) -> "Listening":
     """Starts to serve with these limits.
 
     Args:
         handle: coroutine function from a request to a response; may raise `Refused`.
         bind, port: where; 0 lets the kernel pick a port.
-        tls: an ssl.SSLContext, or None.
 
     Raises:
         UsageError: it cannot listen there.
@@ -100,7 +99,7 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int, tls: Any = N
     }
     try:
         listening = await loop.create_server(
-            lambda: Connection(http, limits, **options), bind, port, ssl=tls
+            lambda: Connection(http, limits, **options), bind, port
         )
     except OSError as error:
         raise UsageError(
@@ -113,8 +112,6 @@ def _refusal(refused: Refused) -> web.Response:
     headers: Dict[str, str] = {}
     if refused.status == 405:
         headers["Allow"] = "GET, HEAD"
-    if refused.wait is not None:
-        headers["Retry-After"] = str(refused.wait)
     headers["Content-Type"] = "text/plain; charset=utf-8"
     response = web.Response(status=refused.status, body=refused.body, headers=headers)
     if refused.status in (401, 405, 413, 431):  # no client of ours

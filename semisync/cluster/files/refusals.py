@@ -5,10 +5,9 @@ client chose is cut and escaped, so that it cannot forge a line. In a flood, lin
 are counted, and the count is logged. "Not now" (503) is part of every download: counted only.
 """
 
-import collections
 import logging
 import time
-from typing import Callable, Counter, Optional
+from typing import Callable
 
 PER_MINUTE = 120
 _logger = logging.getLogger("semisync.cluster.files")
@@ -20,12 +19,11 @@ class Refused(Exception):
     Attributes:
         status: of the HTTP answer.
         reason: a phrase, for the client and the log.
-        wait: seconds after which it may be asked again, for 503.
     """
 
-    def __init__(self, status: int, reason: str, wait: Optional[int] = None) -> None:
+    def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
-        self.status, self.reason, self.wait = status, reason, wait
+        self.status, self.reason = status, reason
 
     @property
     def body(self) -> bytes:
@@ -38,20 +36,15 @@ class RefusalLog:
 
     Args:
         clock: seconds that only go up.
-
-    Attributes:
-        count: Counter of refusals by their status; 0: a connection that was cut.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._minute = clock()
         self._lines = self._unsaid = 0
-        self.count: Counter[int] = collections.Counter()
 
     def add(self, address: str, method: str, path: str, status: int, reason: str) -> None:
-        """Logs one refusal, or counts it."""
-        self.count[status] += 1
+        """Logs one refusal, or counts it; status 0: a connection that was cut."""
         if status == 503:
             return
         now = self._clock()

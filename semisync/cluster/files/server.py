@@ -95,7 +95,7 @@ class FileServer:
             # aiohttp would look for PATH.gz, which no manifest has.
             raise Refused(406, "files are served as they are")
         if self._sending >= SENDING:
-            raise Refused(503, "{} files are being sent already".format(SENDING), wait=1)
+            raise Refused(503, "{} files are being sent already".format(SENDING))
         connection: Any = request.protocol
         size, place = _size(request, file.size), os.path.join(self._folder, file.path)
         if os.path.islink(place) or not os.path.isfile(place):

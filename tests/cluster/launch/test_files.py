@@ -221,6 +221,27 @@ def test_files_that_do_not_come_are_said_and_end_the_job_at_the_deadline(
     assert "the job's files do not come: {}".format(gone.about["url"]) in capfd.readouterr().err
 
 
+def test_files_come_when_the_chiefs_launcher_is_back(store, source, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(member, "LOOK_EVERY", 0.3)
+    gone, real = member.Shipment([str(source) + "/"], None, "127.0.0.1"), member.Shipment
+    gone.close()
+    monkeypatch.setattr(member, "Shipment", lambda *_: gone)
+    job = Job(store, Shape(ps=1, workers=2), tmp_path)
+    job.launch("ps", job.write("ps", "cp words/user.txt {}/seen; sleep 1000".format(tmp_path)))
+    job.launch("worker", ["test", "-e", "words/user.txt"], 1)
+    job.launch("worker", SLEEP, 0, ship=[str(source) + "/"])
+    said = []
+    until(lambda: said.append(capfd.readouterr().err) or "files do not come" in "".join(said))
+    monkeypatch.setattr(member, "Shipment", real)
+    job.launchers["worker 0"].stop(signal.SIGTERM)
+    assert job.ended("worker 0").code == 143 and job.lines("ps") == []
+    wait = ["sh", "-c", "while [ ! -s {}/seen ]; do sleep 0.05; done".format(tmp_path)]
+    job.launch("worker", wait, 0, key="again", ship=[str(source) + "/"])
+    assert [job.ended(key).code for key in ("again", "worker 1", "ps None")] == [0, 0, 0]
+    assert (tmp_path / "seen").read_text() == "ann"
+    job.stop()
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
