@@ -10,7 +10,7 @@ from semisync.common.terminal import json_lines, say
 
 _EXAMPLES = """examples:
   semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
-  semisync rewrite job.meta --batches-per-step 32 --dry-run --json report.json"""
+  semisync rewrite job.meta --batches-per-step 32 --dry-run --json"""
 
 
 def configure(parser):

@@ -71,7 +71,7 @@ class Report:
         """The report for programs.
 
         Returns:
-            The dict that `semisync rewrite --json` writes.
+            The dict that `semisync rewrite --json` prints.
         """
         return dict(
             vars(self), schema=SCHEMA, trained=[trained._asdict() for trained in self.trained]
