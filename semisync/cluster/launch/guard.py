@@ -14,6 +14,7 @@ semisync: it runs without the site's packages, which would take half a second.
 """
 
 import ctypes
+import errno
 import os
 import resource
 import select
@@ -76,7 +77,12 @@ def _become(command, prctl):
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SURVIVED)
-        os.execvp(command[0], command)
+        try:
+            os.execvp(command[0], command)
+        except OSError as error:
+            if error.errno != errno.ENOEXEC:
+                raise
+            os.execv("/bin/sh", ["sh", *command])  # a script without a first line that says by what
     except OSError as error:
         os.write(2, "{}: {}\n".format(command[0], error.strerror).encode())
     finally:

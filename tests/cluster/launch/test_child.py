@@ -48,6 +48,14 @@ def test_words_reach_the_command_as_they_are():
     assert heard.lines == [(b"a b|$HOME|'|*|", False)]
 
 
+def test_a_script_that_does_not_say_by_what_it_runs_is_the_shells(tmp_path):
+    (tmp_path / "run").write_text('echo "$1"; exit 4\n')
+    (tmp_path / "run").chmod(0o755)
+    heard = Heard(str(tmp_path / "run"), "a b")
+    assert heard.ended.wait(DEADLINE)
+    assert (heard.child.code, heard.lines) == (4, [(b"a b", False)])
+
+
 def test_it_reads_nothing():
     heard = Heard("cat")
     assert heard.ended.wait(30)
