@@ -114,6 +114,14 @@ def test_separators_must_differ_from_what_a_files_name_says(tmp_path):
             read(str(tmp_path / "a.csv"), TextFormat(values=","))
 
 
+def test_decimal_commas_are_read_as_scores_and_refused_when_it_trains(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"x;y\n0,5;1\n0,25;2\n")
+    text = TextFormat(separator=";", decimal=",")
+    assert by_parity(str(tmp_path / "a.csv"), text) == [0.5, 0.25]
+    with pytest.raises(UsageError, match="numbers with decimal commas are read as scores alone"):
+        by_training(str(tmp_path / "a.csv"), text)
+
+
 def test_a_missing_value_in_a_list_is_refused_when_it_trains_and_when_it_scores(tmp_path):
     (tmp_path / "0").write_bytes(b"a;b\n-\na;-\n")
     path, text = str(tmp_path / "0"), TextFormat(names=["x"], values=";", null="-")
