@@ -11,7 +11,7 @@ The standard error covers the choice of the rows, not the training: two runs of 
 as well, and one run of each cannot show by how much.
 """
 
-from typing import Any, Dict, Optional, Sequence
+from typing import Any, Dict, Iterable, Optional, Sequence
 
 import numpy as np
 
@@ -54,6 +54,7 @@ def compare(
     clusters: Any = None,
     weights: Any = None,
     verified: Optional[Record] = None,
+    logits: Iterable[str] = (),
 ) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
@@ -66,13 +67,15 @@ def compare(
         weights: (n,) sample weights >= 0; rows of weight 0 are left out.
         verified: what `semisync verify --json` printed of the candidate's conversion, as a path or
             a mapping: it stands for the rows that it takes to exclude rare faults.
+        logits: "baseline", "candidate" or both, whose scores are logits: ranked as they are, with
+            the log loss of softplus, and shown as probabilities.
 
     Returns:
         A Comparison; its `verdict` is EQUIVALENT, NOT_EQUIVALENT or INCONCLUSIVE.
 
     Raises:
         BadInput: a column is not as above; the message names it and the first row at fault.
-        UsageError: the margin is out of range.
+        UsageError: the margin is out of range, or `logits` names another side.
 
     Examples:
         >>> comparison = parity.compare(labels, baseline, candidate, margin=0.02)
@@ -81,14 +84,14 @@ def compare(
     """
     check_margin(margin)
     record = None if verified is None else read_record(verified)
-    rows = checked_rows(labels, baseline, candidate, clusters, weights)
+    rows = checked_rows(labels, baseline, candidate, clusters, weights, logits)
     return compare_rows(rows, margin, record)
 
 
 def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None) -> Comparison:
     """`compare` of checked rows, margin and record."""
     clusters = _count_clusters(rows)
-    old, new = _Model(rows.baseline, rows), _Model(rows.candidate, rows)
+    old, new = _Model(rows, 0), _Model(rows, 1)
     delta = new.auc - old.auc
     moved = new.placements - old.placements
     moves = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
@@ -110,12 +113,14 @@ def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None)
         design_effect=moves.design_effect,
         weighted=rows.weights is not None,
         logloss_difference=paired,
-        score_difference=score_difference(rows.baseline, rows.candidate),
+        score_difference=score_difference(rows),
         pcoc_difference=pcoc_difference(rows),
         gauc_difference=gauc_difference(old.within, new.within),
-        warnings=(*doubts.of_scores(rows.baseline, rows.candidate), *doubts.of_rows(rows)),
+        warnings=(*doubts.of_scores(*rows.on_one_scale()), *doubts.of_rows(rows)),
         notes=notes_on_unmoved(evidence),
-        unavailable=why_no_losses(Extent.of(rows.baseline), Extent.of(rows.candidate)),
+        unavailable=why_no_losses(
+            *(None if given else Extent.of(s) for s, given in zip(rows.scores, rows.logits))
+        ),
     )
 
 
@@ -220,12 +225,13 @@ def sample_of(rows: Rows, placements: np.ndarray, moves: Spread) -> Sample:
 class _Model:
     """One model's scores ranked on the common rows."""
 
-    def __init__(self, scores: np.ndarray, rows: Rows) -> None:
-        self._scores, self.rows = scores, rows
+    def __init__(self, rows: Rows, model: int) -> None:
+        self.rows, self._model = rows, model
+        scores = rows.scores[model]
         self._ranking = rank(scores, rows.positive, rows.weights)
         self.auc = self._ranking.area()
         self.placements = self._ranking.placements()
-        self.losses = losses(rows.positive, scores)
+        self.losses = losses(rows.positive, scores, rows.logits[model])
         self.within = None
         if rows.clusters is not None:
             self.within = within_groups(rows.positive, scores, rows.clusters, rows.weights)
@@ -233,7 +239,7 @@ class _Model:
     def side(self) -> Side:
         """The figures to report."""
         positive, weights, clusters = self.rows.positive, self.rows.weights, self.rows.clusters
-        scores = self._scores
+        scores = self.rows.probabilities(self._model)
         own = spread(self.placements, self.auc, positive, weights, clusters)
         fit = bins = old_style = None
         if self.losses is not None:

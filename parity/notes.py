@@ -3,7 +3,7 @@
 Warnings, of a mix-up that a good verdict can rest on, are in parity.doubts.
 """
 
-from typing import NamedTuple, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -67,10 +67,10 @@ class Extent(NamedTuple):
         return cls(float(scores.min()), float(scores.max()), *edges)
 
 
-def why_no_losses(baseline: Extent, candidate: Extent) -> Tuple[str, ...]:
-    """A sentence where a score of either side has no log loss."""
+def why_no_losses(baseline: Optional[Extent], candidate: Optional[Extent]) -> Tuple[str, ...]:
+    """A sentence where a score of either side has no log loss; None is a side's that has logits."""
     sides = {"baseline": baseline, "candidate": candidate}
-    reasons = [reason for side, extent in sides.items() for reason in _reasons(side, extent)]
+    reasons = [text for side, extent in sides.items() if extent for text in _reasons(side, extent)]
     return (_NO_LOSSES.format(", and ".join(reasons)),) if reasons else ()
 
 

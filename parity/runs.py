@@ -19,7 +19,7 @@ more than the margin, a single pair of models proves nothing about the pipelines
 import dataclasses
 import itertools
 import math
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -74,11 +74,12 @@ def compare_runs(
     clusters: Any = None,
     weights: Any = None,
     verified: Optional[Record] = None,
+    logits: Iterable[str] = (),
 ) -> Comparison:
     """Is the candidate pipeline's mean AUC within `margin` of the baseline pipeline's?
 
     Args:
-        labels, margin, clusters, weights, verified: as for `parity.compare`.
+        labels, margin, clusters, weights, verified, logits: as for `parity.compare`.
         baselines: the scores of each training run of the baseline, each (n,), on the same rows.
         candidates: the same for the candidate; at least one side has two runs.
 
@@ -105,7 +106,7 @@ def compare_runs(
     record = None if verified is None else read_record(verified)
     for name, runs in (("baselines", baselines), ("candidates", candidates)):
         check_same_order(labels, {f"{name}[{at}]": run for at, run in enumerate(runs)})
-    rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights)
+    rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights, logits)
     single = compare_rows(rows, margin, record)
     old, new = _side(baselines, "baselines", rows), _side(candidates, "candidates", rows)
     delta = float(new.aucs.mean() - old.aucs.mean())

@@ -27,6 +27,7 @@ def compare(
     weights: Any = None,
     verified: Optional[Record] = None,
     *,
+    logits: Iterable[str] = (),
     label: Optional[str] = None,
     key: Union[None, str, Iterable[str]] = None,
     group: Optional[str] = None,
@@ -54,6 +55,8 @@ def compare(
         weights: (n,) sample weights >= 0; rows of weight 0 are left out. Of a table it is `weight`.
         verified: what `semisync verify --json` printed of the candidate's conversion, as a path or
             a mapping: it stands for the rows that it takes to exclude rare faults.
+        logits: "baseline", "candidate" or both, whose scores are logits: ranked as they are, with
+            the log loss of softplus, and shown as probabilities.
         label: the table's column of labels.
         key: its column, or columns, that name each row once in either table.
         group: its column of clusters.
@@ -68,7 +71,8 @@ def compare(
 
     Raises:
         BadInput: a column is not as above; the message names it and the first row at fault.
-        UsageError: the margin is out of range, or arguments of columns and tables are mixed.
+        UsageError: the margin is out of range, `logits` names another side, or arguments of
+            columns and tables are mixed.
 
     Examples:
         >>> comparison = parity.compare(labels, baseline, candidate, margin=0.02)
@@ -89,10 +93,13 @@ def compare(
                 f"{'baseline' if not given else given[0]} names a column of a table, whose labels "
                 "label= must name"
             )
-        return comparison.compare(labels, baseline, candidate, margin, clusters, weights, verified)
+        return comparison.compare(
+            labels, baseline, candidate, margin, clusters, weights, verified, logits
+        )
     if clusters is not None or weights is not None:
         raise UsageError("of a table clusters are named by group=, and weights by weight=")
     check_margin(margin)
+    columns["logits"] = logits
     return _of_tables(labels, label, baseline, candidate, columns, margin, verified)
 
 
@@ -143,6 +150,7 @@ def _of_tables(
         sample.clusters,
         sample.weights,
         verified,
+        columns["logits"],
     )
     return with_parts(found, sample, columns["day"], columns["slices"])
 
@@ -184,6 +192,7 @@ def _on_spark(
     for told, instead in (
         (len(given) > 1, "join the two DataFrames first, old.join(new, key)"),
         (len(keys) > 1, "one column is the key there"),
+        (columns["logits"], "write probabilities"),
         (columns["fill"], "give the rows a value before, with DataFrame.fillna"),
     ):
         if told:

@@ -66,8 +66,8 @@ def _declare_columns(group: Any) -> None:
     add(
         "--baseline-logit",
         metavar="COL",
-        help="instead of --baseline-score: a column of logits, compared as their probabilities in "
-        "float64, so that large ones have a log loss",
+        help="instead of --baseline-score: a column of logits, ranked as they are, so that large "
+        "ones neither tie nor lack a log loss",
     )
     add("--candidate-logit", metavar="COL", help="the same for the candidate")
     add(

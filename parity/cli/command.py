@@ -9,7 +9,7 @@ The exit code is the verdict's; `--inconclusive warn` makes that of an inconclus
 
 import argparse
 import dataclasses
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from parity.cli import counting, on_spark, progress
 from parity.cli.arguments import configure
@@ -65,22 +65,26 @@ def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
 
     from parity import compare, compare_runs, diagnose
     from parity.inputs.checks import check_margin
+    from parity.inputs.logits import sigmoid
+    from parity.inputs.rows import SIDES
+    from parity.io.logits import ROLES
 
     check_margin(args.margin)  # before the files are read
     sample, runs = _read(args, names)
+    logits = [side for side, role in zip(SIDES, ROLES) if role in names["logits"]]
     columns = {"margin": args.margin, "clusters": sample.clusters, "weights": sample.weights}
-    columns["verified"] = args.verified
+    columns.update(verified=args.verified, logits=logits)
     if runs is None:
         comparison = compare(sample.labels, sample.baseline, sample.candidate, **columns)
     else:
         comparison = compare_runs(sample.labels, *runs, **columns)
     origin = sample.provenance()
-    comparison = decided(args, _with_parts(comparison, sample, args), origin)
+    comparison = decided(args, _with_parts(comparison, sample, args, logits), origin)
     comparison = diagnose(
         comparison,
         sample.labels,
-        sample.baseline,
-        sample.candidate,
+        sigmoid(sample.baseline) if "baseline" in logits else sample.baseline,
+        sigmoid(sample.candidate) if "candidate" in logits else sample.candidate,
         weights=sample.weights,
         parts=sample.parts,
         day=args.day,
@@ -122,13 +126,17 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
     return needed > args.memory * 1e9
 
 
-def _with_parts(comparison: Any, sample: Any, args: argparse.Namespace) -> Any:
+def _with_parts(
+    comparison: Any, sample: Any, args: argparse.Namespace, logits: Sequence[str]
+) -> Any:
     """The comparison with the days, slices and worst rows that were asked for."""
     import parity
     from parity.tables import with_parts
 
     columns = (sample.labels, sample.baseline, sample.candidate)
-    worst = parity.worst_rows(*columns, args.worst, sample.weights) if args.worst else ()
+    worst: Any = ()
+    if args.worst:
+        worst = parity.worst_rows(*columns, args.worst, sample.weights, logits)
     if sample.match is not None:
         rows = sample.match.baseline
         worst = tuple(row._replace(row=int(rows[row.row])) for row in worst)

@@ -40,7 +40,7 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
         blocks = _blocks(args, names, told)
         grouped = args.group is not None
         comparison = beyond_memory.compare_blocks(
-            blocks, _kind(args), args.margin, grouped, args.worst, record
+            blocks, _kind(args, names), args.margin, grouped, args.worst, record
         )
     if args.candidate is not None:
         origin["join"] = blocks.counts
@@ -56,7 +56,7 @@ def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
     _refuse_ids(args)
     with progress.shown() as told:
         blocks = _blocks(args, names, told)
-        part = beyond_memory.count(blocks, _kind(args))
+        part = beyond_memory.count(blocks, _kind(args, names))
     join = {} if args.candidate is None else blocks.counts
     roles = ("label", "baseline_score", "candidate_score", "weight", "logits")
     files = tuple(
@@ -103,10 +103,12 @@ def _blocks(
     return StoredJoin(paths, columns, args.allow_misses, told)
 
 
-def _kind(args: argparse.Namespace) -> Any:
+def _kind(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
     from parity.histogram import counts
+    from parity.io.logits import ROLES
 
-    return counts.Kind(args.weight is not None, args.day, tuple(args.slice))
+    logits = ROLES[0] in names["logits"], ROLES[1] in names["logits"]
+    return counts.Kind(args.weight is not None, args.day, tuple(args.slice), logits)
 
 
 def _identified(args: argparse.Namespace) -> List[List[Dict[str, Any]]]:

@@ -31,6 +31,8 @@ from typing import NamedTuple, Optional
 
 import numpy as np
 
+from parity.inputs.logits import logit
+
 NEGLIGIBLE = 0.05  # share of the difference that is not worth a name
 ALPHA = 0.05  # of a share that is chance alone
 ROUNDING = 2e-5  # root mean square: what float32 arithmetic in another order leaves, on logits
@@ -174,17 +176,6 @@ def _measured(logits: bool, old: np.ndarray, new: np.ndarray, weight: np.ndarray
         shift=float(means[1] - means[0]) ** 2,
         stretch=float(deviations[1] - deviations[0]) ** 2,
     )
-
-
-def logit(probabilities: np.ndarray) -> np.ndarray:
-    """ln p / (1 - p), for 0 < p < 1."""
-    return np.log(probabilities) - np.log1p(-probabilities)
-
-
-def sigmoid(logits: np.ndarray) -> np.ndarray:
-    """1 / (1 + exp(-x)) without overflow."""
-    small = np.exp(-np.abs(logits))
-    return np.where(logits >= 0, 1.0, small) / (1 + small)
 
 
 def _moments(values: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -105,7 +105,7 @@ def _compare_stored(
         whole, within = Estimate(checked(counts.whole)), _estimates_within(counts)
         groups = Groups(whole, within, kind.day) if grouped else None
         hardest = Worst(whole, worst)
-        for stored in read_back(store, kind.columns):
+        for stored in read_back(store, kind.columns, kind.logits):
             if groups is not None:
                 groups.add(stored)
             hardest.add(stored)

@@ -11,6 +11,7 @@ from parity.histogram.estimate import Estimate, Model, models_of
 from parity.histogram.second_pass import ByGroup
 from parity.histogram.summary import Summary
 from parity.inputs.checks import check_margin, refuse_label
+from parity.inputs.logits import logit, sigmoid
 from parity.notes import why_no_counted_losses
 from parity.result import Comparison, Side
 from parity.stats.calibration import (
@@ -136,7 +137,7 @@ def _side(
     gauc: Optional[float],
     freedom: float,
 ) -> Side:
-    fit = _reliability(estimate.summary, own)
+    fit = _reliability(estimate.summary, own, estimate.summary.logits[model])
     return Side(
         auc=estimate.aucs[model],
         standard_error=error,
@@ -151,12 +152,13 @@ def _side(
     )
 
 
-def _reliability(summary: Summary, own: Model) -> Optional[Reliability]:
+def _reliability(summary: Summary, own: Model, logits: bool) -> Optional[Reliability]:
     if not summary.losses.probabilities:
         return None
     of_bins, mass = own.counts.sum(axis=0), own.mass.sum(axis=0)
     group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // int(of_bins.sum())
-    columns = (mass, mass * middles(own.bins), own.mass[1])
+    scores = middles(own.bins)
+    columns = (mass, mass * (sigmoid(scores) if logits else scores), own.mass[1])
     return reliability_of_sums(*(np.bincount(group, column) for column in columns))
 
 
@@ -174,7 +176,8 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     cells = summary.joint.cells()
     counts = cells.rows
     middle = middles(np.arange(COARSE_BINS), COARSE_BITS)
-    difference = middle[cells.bins(1)] - middle[cells.bins(0)]
+    old, new = (sigmoid(middle) if logits else middle for logits in summary.logits)
+    difference = new[cells.bins(1)] - old[cells.bins(0)]
     order = np.argsort(np.abs(difference))
     size, before = np.abs(difference)[order], np.cumsum(counts[order])
     places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
@@ -184,20 +187,32 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     place = (np.clip(difference / reach, -1, 1) + 1) * (DIFFERENCE_BINS / 2)
     place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)
     histogram = np.bincount(place, counts, DIFFERENCE_BINS)
-    reached = np.cumsum(summary.rows_by_bin[:, :, summary.span()].sum(axis=1), axis=1)
-    ks = float(np.abs(reached[0] - reached[1]).max()) / summary.rows
     return ScoreDifference(
         p50=p50,
         p90=p90,
         p99=p99,
         max=most,
         logit=None,
-        ks=ks,
+        ks=_farthest_apart(summary),
         spearman=None,
         edges=edges,
         counts=histogram.astype(np.int64),
         joint=_joint_scores(summary),
     )
+
+
+def _farthest_apart(summary: Summary) -> float:
+    """The Kolmogorov-Smirnov statistic of the bins."""
+    rows = summary.rows_by_bin[:, :, summary.span()].sum(axis=1)
+    if summary.logits[0] == summary.logits[1]:
+        reached = np.cumsum(rows, axis=1)
+        return float(np.abs(reached[0] - reached[1]).max()) / summary.rows
+    scores = middles(np.arange(summary.span().start, summary.span().stop))
+    shown = np.concatenate([sigmoid(scores) if logits else scores for logits in summary.logits])
+    order = np.argsort(shown, kind="stable")
+    gap = np.cumsum(np.concatenate([rows[0], -rows[1]])[order])
+    last = np.append(np.diff(shown[order]) > 0, True)
+    return float(np.abs(gap[last]).max()) / summary.rows
 
 
 def _joint_scores(summary: Summary) -> JointScores:
@@ -207,5 +222,15 @@ def _joint_scores(summary: Summary) -> JointScores:
     place = (cells.bins(0) >> bits) * side + (cells.bins(1) >> bits)
     rows = np.bincount(place, cells.rows)
     used = np.flatnonzero(rows)
-    old, new = (middles(bins, COARSE_BITS + bits) for bins in (used // side, used % side))
+    old, new = (
+        _as_shown(middles(bins, COARSE_BITS + bits), summary, model)
+        for model, bins in enumerate((used // side, used % side))
+    )
     return joint_scores(old, new, summary.losses.probabilities, rows[used])
+
+
+def _as_shown(scores: np.ndarray, summary: Summary, model: int) -> np.ndarray:
+    """As logits where all rows have a log loss, else as probabilities or the scores they are."""
+    if summary.losses.probabilities:
+        return scores if summary.logits[model] else logit(scores)
+    return sigmoid(scores) if summary.logits[model] else scores

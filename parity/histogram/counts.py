@@ -22,7 +22,7 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import write_bytes
 from semisync.common.sentences import words_of
 
-FORMAT = 5  # of the file
+FORMAT = 6  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB
 
 Value = Union[int, float, str]  # of a day or a slice
@@ -34,6 +34,7 @@ class Kind(NamedTuple):
     weighted: bool = False
     day: Optional[str] = None  # the columns' names
     slices: Tuple[str, ...] = ()
+    logits: Tuple[bool, bool] = (False, False)  # whether baseline, candidate hold logits
 
     @property
     def columns(self) -> Tuple[str, ...]:
@@ -85,7 +86,7 @@ class Counts:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.source = Source()
-        self.whole = Summary(kind.weighted)
+        self.whole = Summary(kind.weighted, kind.logits)
         self.within: Dict[str, Dict[Value, Summary]] = {name: {} for name in kind.columns}
 
     def add(self, rows: Rows, divisions: Dict[str, Division]) -> None:
@@ -155,14 +156,17 @@ class Counts:
             header = json_text.loads(str(held.get("header", '{"format": 1}')))
             if header["format"] != FORMAT:
                 raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")
-            counts = cls(Kind(header["weighted"], header["day"], tuple(header["slices"])))
+            old, new = (bool(held_as) for held_as in header["logits"])
+            kind = Kind(header["weighted"], header["day"], tuple(header["slices"]), (old, new))
+            counts = cls(kind)
             files = tuple(tuple(of_one) for of_one in header["source"]["files"])
             counts.source = Source(header["source"]["columns"], files, header["source"]["join"])
             for name, values in header["values"].items():
                 for value in values:
                     counts._of(name, value)
             for i, summary in enumerate(counts._summaries()):
-                summary.merge(Summary.from_arrays(_under(held, f"{i}/"), counts.kind.weighted))
+                arrays = _under(held, f"{i}/")
+                summary.merge(Summary.from_arrays(arrays, kind.weighted, kind.logits))
         except BadInput as error:
             raise BadInput(f"{path} cannot be used: {error}; make it again") from error
         except Exception as error:  # damage shows as a dozen kinds, of numpy, zipfile and zlib
@@ -181,7 +185,7 @@ class Counts:
                     "and each takes megabytes of counts; divide by fewer, or raise --memory to "
                     "compare exactly"
                 )
-            summaries[value] = Summary(self.kind.weighted)
+            summaries[value] = Summary(self.kind.weighted, self.kind.logits)
         return summaries[value]
 
     def _summaries(self) -> Iterator[Summary]:
@@ -236,7 +240,9 @@ def _options(kind: Kind) -> str:
     given = ["--weight"] if kind.weighted else []
     given += [f"--day {kind.day}"] if kind.day else []
     given += [f"--slice {' '.join(kind.slices)}"] if kind.slices else []
-    return ", ".join(given) or "neither --weight, --day nor --slice"
+    sides = zip(("--baseline-logit", "--candidate-logit"), kind.logits)
+    given += [option for option, held in sides if held]
+    return ", ".join(given) or "neither --weight, --day, --slice nor logits"
 
 
 def _columns_of(counts: Counts) -> str:

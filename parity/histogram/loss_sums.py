@@ -1,13 +1,13 @@
 """Sums over rows that give both models' log losses and PCOCs, and their paired differences.
 
-They exist while every score lies strictly inside (0, 1). With weights w, 1 without:
+They exist while every score lies strictly inside (0, 1), and of logits. With weights w, 1 without:
 
     sum of w p for either model, w loss of the baseline, and the paired sums
     (parity.histogram.paired_sums) of the candidate's loss - the baseline's, of the candidate's
     score - the baseline's, and of the latter over the positive rows
 """
 
-from typing import Optional
+from typing import Tuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from parity.histogram.paired_sums import (
     from_squares,
     sums_of,
 )
-from parity.stats.calibration import FARTHEST_LOSS, MeanDifference
+from parity.inputs.rows import Rows
+from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, losses
 
 _SCORES, _LOSS = slice(0, 2), 2
 _OF_LOSS, _OF_SCORE, _OF_POSITIVE = (slice(3 + SUMS * i, 3 + SUMS * (i + 1)) for i in range(3))
@@ -31,36 +32,28 @@ _OF_LOSS, _OF_SCORE, _OF_POSITIVE = (slice(3 + SUMS * i, 3 + SUMS * (i + 1)) for
 class LossSums:
     """The sums; `probabilities` says whether they exist."""
 
-    def __init__(self) -> None:
+    def __init__(self, logits: Tuple[bool, bool] = (False, False)) -> None:
+        self._logits = logits
         self.sums = np.zeros(3 + 3 * SUMS)
         self.probabilities = True
 
-    def add(
-        self,
-        positives: np.ndarray,
-        baseline: np.ndarray,
-        candidate: np.ndarray,
-        weights: Optional[np.ndarray] = None,
-    ) -> None:
-        """Adds rows: the numbers of the positive ones, and the columns."""
+    def add(self, positives: np.ndarray, rows: Rows) -> None:
+        """Adds rows; `positives` are the numbers of the positive ones."""
         if not self.probabilities:
             return
-        scores = baseline, candidate
-        if min(s.min() for s in scores) <= 0 or max(s.max() for s in scores) >= 1:
+        if not rows.fits():
             self.probabilities = False
             return
-        apart = np.subtract(candidate, baseline, dtype=np.float64)
+        scores, weights = (rows.probabilities(0), rows.probabilities(1)), rows.weights
+        apart = np.subtract(scores[1], scores[0], dtype=np.float64)
         of_positive = apart[positives]
-        old, new = (_chance_of_label(positives, s) for s in scores)
-        np.divide(old, new, out=new)
-        gap = np.log(new, out=new)
-        loss = np.log(old, out=old)
+        loss, gap = _losses(positives, rows)
         if weights is None:
             self.sums[_SCORES] += [s.sum(dtype=np.float64) for s in scores]
-            self.sums[_LOSS] -= loss.sum()
+            self.sums[_LOSS] += loss.sum()
         else:
             self.sums[_SCORES] += [(s * weights).sum() for s in scores]
-            self.sums[_LOSS] -= (loss * weights).sum()
+            self.sums[_LOSS] += (loss * weights).sum()
         self.sums[_OF_LOSS] += sums_of(gap, weights)
         self.sums[_OF_SCORE] += sums_of(apart, weights)
         heavy = None if weights is None else weights[positives]
@@ -91,6 +84,20 @@ class LossSums:
         squares = every[SQUARES2] - 2 * delta * positive[SQUARES_TOTAL]
         squares += delta**2 * positive[SQUARES]
         return from_squares(every, delta, float(squares), total, float(every[MASS]) / total)
+
+
+def _losses(positives: np.ndarray, rows: Rows) -> Tuple[np.ndarray, np.ndarray]:
+    """float64 (n,): each row's log loss by the baseline, and the candidate's less that."""
+    if any(rows.logits):
+        old, new = (
+            losses(rows.positive, scores, logits)
+            for scores, logits in zip(rows.scores, rows.logits)
+        )
+        assert old is not None and new is not None  # as the rows fit
+        return old, new - old
+    old, new = (_chance_of_label(positives, scores) for scores in rows.scores)
+    np.divide(old, new, out=new)
+    return np.negative(np.log(old, out=old), out=old), np.log(new, out=new)
 
 
 def _chance_of_label(positives: np.ndarray, scores: np.ndarray) -> np.ndarray:

@@ -198,11 +198,12 @@ class Groups:
         """Each row's pulls on the paired differences of log loss and PCOC, where they exist."""
         if not self._losses.probabilities:
             return {}
-        old, new = (losses(rows.positive, s) for s in (rows.baseline, rows.candidate))
+        sides = zip(rows.scores, rows.logits)
+        old, new = (losses(rows.positive, scores, logits) for scores, logits in sides)
         assert old is not None and new is not None
         positives = self._whole.estimate.class_mass[1]
         apart = new - old - self._losses.loss_difference().delta
-        moved = rows.candidate.astype(np.float64) - rows.baseline
+        moved = rows.probabilities(1).astype(np.float64) - rows.probabilities(0)
         moved -= self._losses.pcoc_difference().delta * rows.positive
         weights = 1.0 if rows.weights is None else rows.weights
         mass = sum(self._whole.estimate.class_mass)

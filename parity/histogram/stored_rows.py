@@ -44,15 +44,22 @@ def put_aside(
     store.add("rows", pa.table(columns))
 
 
-def read_back(store: Store, columns: Tuple[str, ...]) -> Iterator[StoredRows]:
+def read_back(
+    store: Store, columns: Tuple[str, ...], logits: Tuple[bool, bool] = (False, False)
+) -> Iterator[StoredRows]:
     """The rows, those of a group together and in one block.
 
     Args:
         columns: those that divide the rows, in the order of `codes`.
+        logits: whether the baseline's scores, and the candidate's, are logits.
     """
+    for table in _tables(store):
+        yield _stored(table, columns, logits)
+
+
+def _tables(store: Store) -> Iterator[pa.Table]:
     if "cluster" not in store.columns("rows"):
-        for table in store.tables("SELECT * FROM rows"):
-            yield _stored(table, columns)
+        yield from store.tables("SELECT * FROM rows")
         return
     held: List[pa.Table] = []  # rows of the last group so far, which may go on
     for table in store.tables("SELECT * FROM rows ORDER BY cluster"):
@@ -60,17 +67,23 @@ def read_back(store: Store, columns: Tuple[str, ...]) -> Iterator[StoredRows]:
         groups = table["cluster"]
         last = pc.index(groups, groups[-1]).as_py()
         if last:
-            yield _stored(table.slice(0, last), columns)
+            yield table.slice(0, last)
         held = [table.slice(last)]
-    for table in held:
-        yield _stored(table, columns)
+    yield from held
 
 
-def _stored(table: pa.Table, columns: Tuple[str, ...]) -> StoredRows:
+def _stored(table: pa.Table, columns: Tuple[str, ...], logits: Tuple[bool, bool]) -> StoredRows:
     held = {name: table[name].to_numpy() for name in table.column_names if name != "cluster"}
     clusters = None
     if "cluster" in table.column_names:
         clusters = to_codes(table["cluster"]).astype(np.int64)
-    rows = Rows(held["label"], held["baseline"], held["candidate"], clusters, held.get("weight"))
+    rows = Rows(
+        held["label"],
+        held["baseline"],
+        held["candidate"],
+        clusters,
+        held.get("weight"),
+        logits=logits,
+    )
     codes = {name: held[f"code_{i}"] for i, name in enumerate(columns)}
     return StoredRows(rows, held["number"], codes)

@@ -15,13 +15,14 @@
 All are counts and sums, so summaries of shards, days or machines add to the summary of the whole.
 """
 
-from typing import Dict, Optional
+from typing import Dict, Optional, Tuple
 
 import numpy as np
 
 from parity.histogram.bins import BINS, COARSE_BITS, bins_of, empty_counts
 from parity.histogram.joint import Cells, Joint
 from parity.histogram.loss_sums import LossSums
+from parity.inputs.rows import Rows
 from semisync.common.errors import BadInput
 
 
@@ -32,14 +33,15 @@ class Summary:
     without weights they are one array.
     """
 
-    def __init__(self, weighted: bool = False) -> None:
-        self.weighted = weighted
+    def __init__(self, weighted: bool = False, logits: Tuple[bool, bool] = (False, False)) -> None:
+        """Args: logits: whether the baseline's scores, and the candidate's, are logits."""
+        self.weighted, self.logits = weighted, logits
         self.rows = 0
         self.positives = 0
         self.rows_by_bin = empty_counts((2, 2, BINS), np.int64)
         self.mass = empty_counts((2, 2, BINS), np.float64) if weighted else self.rows_by_bin
         self.joint = Joint(weighted)
-        self.losses = LossSums()
+        self.losses = LossSums(logits)
         self.same = True  # whether both scores of every row are equal
 
     @property
@@ -76,8 +78,9 @@ class Summary:
             if weights is not None:
                 np.add.at(self.mass[model].reshape(-1), places, weights)
         self.joint.add(positive, coarse[0], coarse[1], weights)
-        self.losses.add(where, baseline, candidate, weights)
-        self.same = self.same and np.array_equal(baseline, candidate)
+        rows = Rows(positive, baseline, candidate, weights=weights, logits=self.logits)
+        self.losses.add(where, rows)
+        self.same = self.same and np.array_equal(*rows.on_one_scale())
 
     def span(self) -> slice:
         """Bins from the first to the last coarse one in use by either model, at least one row."""
@@ -117,14 +120,16 @@ class Summary:
         return held
 
     @classmethod
-    def from_arrays(cls, held: Dict[str, np.ndarray], weighted: bool) -> "Summary":
+    def from_arrays(
+        cls, held: Dict[str, np.ndarray], weighted: bool, logits: Tuple[bool, bool]
+    ) -> "Summary":
         """What `arrays` gave.
 
         Raises:
             KeyError, IndexError, ValueError: what `arrays` never gives.
             BadInput: counts that do not add up.
         """
-        summary = cls(weighted)
+        summary = cls(weighted, logits)
         summary.rows_by_bin[:, :, held["bins"]] = held["rows"]
         summary.rows = int(held["rows"][0].sum())
         summary.positives = int(held["rows"][0, 1].sum())

@@ -3,7 +3,7 @@
 Each block is checked as `parity.io.readers` checks a whole file.
 """
 
-from typing import Dict, Iterator, NamedTuple, Optional
+from typing import Dict, Iterator, NamedTuple, Optional, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from parity.inputs.checks import LabelValues, check_scores, check_weight_values
 from parity.inputs.rows import Rows
 from parity.io.batches import BATCH, Batch, Progress, batches
 from parity.io.copies import Copies
-from parity.io.logits import probabilities
+from parity.io.logits import ROLES
 from parity.io.readers import ColumnNames
 from parity.io.scores import to_scores
 from parity.io.store import Store
@@ -76,6 +76,7 @@ def _blocks(
             scores_of(batch, names, "baseline_score"),
             scores_of(batch, names, "candidate_score"),
             weights=weights_of(batch, names.weight) if names.weight else None,
+            logits=logits_of(names),
         )
         copies.add(batch.file, *rows[:3])
         if keys is not None:
@@ -98,8 +99,12 @@ def scores_of(batch: Batch, names: ColumnNames, role: str) -> np.ndarray:
     """float32 or float64 (n,), checked: those of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
     column = batch.column(name)
-    scores = check_scores(to_scores(batch.table[name], column), column)
-    return probabilities(scores) if role in names.logits else scores
+    return check_scores(to_scores(batch.table[name], column), column)
+
+
+def logits_of(names: ColumnNames) -> Tuple[bool, bool]:
+    """Whether the baseline, and the candidate, have logits."""
+    return ROLES[0] in names.logits, ROLES[1] in names.logits
 
 
 def weights_of(batch: Batch, name: str) -> np.ndarray:

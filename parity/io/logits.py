@@ -1,22 +1,10 @@
-"""Logits as scores: read as their probabilities in float64.
-
-A float32 probability is 1.0 exactly from a logit of 16.7 on and has no log loss; in float64 it is
-below 1 up to a logit of 36.7, and above 0 down to one of -745.
-"""
+"""Which columns of scores hold logits, which are ranked as they are (parity.inputs.logits)."""
 
 from typing import Any, Optional
 
-import numpy as np
-
-from parity.diagnosis.apart import sigmoid
 from semisync.common.errors import UsageError
 
 ROLES = ("baseline_score", "candidate_score")
-
-
-def probabilities(logits: np.ndarray) -> np.ndarray:
-    """float64 (n,), of finite logits (n,)."""
-    return sigmoid(logits.astype(np.float64))
 
 
 def choose_columns(args: Any) -> None:

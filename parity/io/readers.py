@@ -29,7 +29,7 @@ from parity.io.join import (
     repeated,
 )
 from parity.io.keys import key_of, refuse_unlike
-from parity.io.logits import ROLES, probabilities
+from parity.io.logits import ROLES
 from parity.io.scores import to_scores
 from parity.io.text_format import TextFormat
 
@@ -200,10 +200,7 @@ def read_runs(
         BadInput: as `read_two`; every key must be in every file.
     """
     sample = read_two(baselines[0], candidates[0], names)
-    swapped = names._replace(
-        candidate_score=names.baseline_score,
-        logits=ROLES if "baseline_score" in names.logits else (),
-    )
+    swapped = names._replace(candidate_score=names.baseline_score)
     others = [read_two(baselines[0], path, swapped) for path in baselines[1:]]
     more = [read_two(baselines[0], path, names) for path in candidates[1:]]
     files = {file.path: file for read in [sample, *others, *more] for file in read.files}
@@ -302,8 +299,7 @@ def _scores(path: Source, table: pa.Table, names: ColumnNames, role: str) -> np.
     """Those of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
     column = _column(path, table, name)
-    scores = check_scores(to_scores(table[name], column), column)
-    return probabilities(scores) if role in names.logits else scores
+    return check_scores(to_scores(table[name], column), column)
 
 
 def _shared(baseline: Source, candidate: Source, names: ColumnNames) -> Tuple[str, ...]:

@@ -14,7 +14,15 @@ import pyarrow as pa
 from parity.inputs.checks import Column, LabelValues
 from parity.inputs.rows import Rows
 from parity.io.batches import Batch, Progress, batches
-from parity.io.blocks import LARGE_BATCH, Block, labels_of, part_of, scores_of, weights_of
+from parity.io.blocks import (
+    LARGE_BATCH,
+    Block,
+    labels_of,
+    logits_of,
+    part_of,
+    scores_of,
+    weights_of,
+)
 from parity.io.join import (
     as_text,
     refuse_disagreement,
@@ -158,6 +166,7 @@ class StoredJoin:
             table["baseline_score"].to_numpy(),
             table["candidate_score"].to_numpy(),
             weights=table["weight"].to_numpy() if names.weight else None,
+            logits=logits_of(names),
         )
         parts = {name: table[f"part_{i}"] for i, name in enumerate(names.parts)}
         group = table["cluster"] if names.group else None

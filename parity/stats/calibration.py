@@ -6,7 +6,7 @@
     PCOC       sum of p / sum of y: predicted clicks over clicks, 1 if calibrated as a whole
     ECE        mean over bins of equal row count of |mean p - mean y|, by weight
 
-All means are weighted where there are weights. They exist only for probabilities.
+All means are weighted where there are weights. They exist only for probabilities and logits.
 
 Differences of two models, candidate minus baseline, are paired: what both get wrong alike cancels.
 Either has the variance n / (n - 1) sum psi^2 over the n rows or clusters, where psi is how far one
@@ -25,6 +25,7 @@ from typing import Dict, List, NamedTuple, Optional
 
 import numpy as np
 
+from parity.inputs.logits import losses_of
 from parity.inputs.rows import Rows
 from parity.stats.clusters import carried
 from parity.stats.delong import effective_number
@@ -112,8 +113,11 @@ class MeanDifference(NamedTuple):
         )
 
 
-def losses(positive: np.ndarray, scores: np.ndarray) -> Optional[np.ndarray]:
-    """float64 (n,): each row's log loss; None unless every score lies strictly inside (0, 1)."""
+def losses(positive: np.ndarray, scores: np.ndarray, logits: bool = False) -> Optional[np.ndarray]:
+    """float64 (n,): each row's log loss; None unless every score lies strictly inside (0, 1), or
+    they are logits."""
+    if logits:
+        return losses_of(positive, scores)
     if scores.min() <= 0 or scores.max() >= 1:
         return None
     loss = np.negative(scores, dtype=np.float64)
@@ -197,11 +201,10 @@ def loss_difference(
 
 
 def pcoc_difference(rows: Rows) -> Optional[MeanDifference]:
-    """The difference in PCOC; None unless both models' scores are probabilities, in (0, 1)."""
-    scores = rows.baseline, rows.candidate
-    if min(s.min() for s in scores) <= 0 or max(s.max() for s in scores) >= 1:
+    """The difference in PCOC; None unless both models' scores have a log loss."""
+    if not rows.fits():
         return None
-    pulls = rows.candidate.astype(np.float64) - rows.baseline
+    pulls = rows.probabilities(1).astype(np.float64) - rows.probabilities(0)
     labels = rows.positive.astype(np.float64)
     if rows.weights is not None:
         pulls, labels = pulls * rows.weights, labels * rows.weights

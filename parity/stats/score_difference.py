@@ -9,10 +9,12 @@ a miscalibrated model can have the AUC of a good one.
 All are over rows, unweighted.
 """
 
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from parity.inputs.logits import logit
+from parity.inputs.rows import Rows
 from parity.stats.sorting import TieGroups, tie_groups
 
 CELLS = 40  # per axis of the joint counts
@@ -44,7 +46,7 @@ class ScoreDifference(NamedTuple):
     p90: float
     p99: float
     max: float
-    logit: Optional[Quantiles]  # |difference of logits|; None unless all scores lie in (0, 1)
+    logit: Optional[Quantiles]  # |difference of logits|; None unless all rows have a log loss
     ks: float
     spearman: Optional[float]  # None where a model's scores are all alike
     edges: np.ndarray  # float64 (BINS + 1,), symmetric; the outermost bins also hold what is beyond
@@ -52,22 +54,24 @@ class ScoreDifference(NamedTuple):
     joint: JointScores
 
 
-def score_difference(baseline: np.ndarray, candidate: np.ndarray) -> ScoreDifference:
-    """Compares the scores of the same rows, float32 or float64 (n,)."""
+def score_difference(rows: Rows) -> ScoreDifference:
+    """Compares the scores of the same rows, logits as their probabilities; ranks are as given."""
+    baseline, candidate = rows.probabilities(0), rows.probabilities(1)
     difference = candidate.astype(np.float64) - baseline
     size = _quantiles(difference)
     reach = size.p99 or size.max or 1.0
     edges = np.linspace(-reach, reach, BINS + 1)
     counts, _ = np.histogram(np.clip(difference, -reach, reach), edges)
-    groups = tie_groups(baseline), tie_groups(candidate)
+    ordered = rows.on_one_scale()
+    groups = tie_groups(ordered[0]), tie_groups(ordered[1])
     return ScoreDifference(
         *size,
-        logit=_logit_quantiles(baseline, candidate),
-        ks=_farthest_apart(baseline, candidate, *groups),
+        logit=_quantiles(_logit_difference(rows)) if rows.fits() else None,
+        ks=_farthest_apart(*ordered, *groups),
         spearman=_correlation(*(group.mid_ranks() for group in groups)),
         edges=edges,
         counts=counts,
-        joint=_joint_of_sample(baseline, candidate),
+        joint=_joint_of_sample(rows),
     )
 
 
@@ -75,15 +79,23 @@ def _quantiles(difference: np.ndarray) -> Quantiles:
     return Quantiles(*(float(q) for q in np.quantile(np.abs(difference), (0.5, 0.9, 0.99, 1))))
 
 
-def _logit_quantiles(baseline: np.ndarray, candidate: np.ndarray) -> Optional[Quantiles]:
-    if not _probabilities(baseline, candidate):
-        return None
-    old, new = (scores.astype(np.float64) for scores in (baseline, candidate))
-    return _quantiles(np.log(new / old) - (np.log1p(-new) - np.log1p(-old)))
+def _logit_difference(rows: Rows) -> np.ndarray:
+    if any(rows.logits):
+        old, new = _as_logits(rows)
+        return new - old
+    old, new = (rows.probabilities(m).astype(np.float64) for m in (0, 1))
+    return np.log(new / old) - (np.log1p(-new) - np.log1p(-old))
 
 
-def _probabilities(baseline: np.ndarray, candidate: np.ndarray) -> bool:
-    return min(baseline.min(), candidate.min()) > 0 and max(baseline.max(), candidate.max()) < 1
+def _as_logits(rows: Rows) -> Tuple[np.ndarray, np.ndarray]:
+    """float64 (n,) each; of rows that have a log loss."""
+    old, new = (
+        scores if given else logit(scores)
+        for scores, given in zip(
+            (rows.baseline.astype(np.float64), rows.candidate.astype(np.float64)), rows.logits
+        )
+    )
+    return old, new
 
 
 def joint_scores(
@@ -95,12 +107,10 @@ def joint_scores(
     """Counts pairs of scores, (n,) each, between the quantiles 0.001 and 0.999 of both.
 
     Args:
-        logits: all scores lie strictly inside (0, 1), and are shown as logits.
+        logits: they are logits.
         counts: (n,), how many rows each pair stands for; 1 without.
     """
     pair = [scores.astype(np.float64) for scores in (baseline, candidate)]
-    if logits:
-        pair = [np.log(scores) - np.log1p(-scores) for scores in pair]
     weights = np.ones(len(pair[0])) if counts is None else counts.astype(np.float64)
     both = np.concatenate(pair)
     order = np.argsort(both)
@@ -114,13 +124,15 @@ def joint_scores(
     return JointScores(logits, edges, np.histogram2d(old, new, [edges, edges], weights=weights)[0])
 
 
-def _joint_of_sample(baseline: np.ndarray, candidate: np.ndarray) -> JointScores:
-    """The joint scores of a sample, all that a figure shows, drawn with a fixed seed."""
-    logits = _probabilities(baseline, candidate)
-    if len(baseline) > SAMPLE:
-        chosen = np.random.default_rng(0).integers(0, len(baseline), SAMPLE)
-        baseline, candidate = baseline[chosen], candidate[chosen]
-    return joint_scores(baseline, candidate, logits)
+def _joint_of_sample(rows: Rows) -> JointScores:
+    """The joint scores of a sample, all that a figure shows, drawn with a fixed seed; as logits
+    where all have a log loss."""
+    logits = rows.fits()
+    if len(rows.positive) > SAMPLE:
+        chosen = np.random.default_rng(0).integers(0, len(rows.positive), SAMPLE)
+        rows = rows.take(chosen)
+    shown = _as_logits(rows) if logits else (rows.probabilities(0), rows.probabilities(1))
+    return joint_scores(*shown, logits)
 
 
 def _farthest_apart(

@@ -5,7 +5,7 @@ between the classes, a row's share of it is w d / (2 x weight of its class): the
 the difference.
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
@@ -26,12 +26,17 @@ class WorstRow(NamedTuple):
 
 
 def worst_rows(
-    labels: Any, baseline: Any, candidate: Any, count: int = 20, weights: Any = None
+    labels: Any,
+    baseline: Any,
+    candidate: Any,
+    count: int = 20,
+    weights: Any = None,
+    logits: Iterable[str] = (),
 ) -> Tuple[WorstRow, ...]:
     """The rows with the largest shares on the side of the difference, largest first.
 
     Args:
-        labels, baseline, candidate, weights: as for `parity.compare`.
+        labels, baseline, candidate, weights, logits: as for `parity.compare`.
         count: how many rows at most; rows that pull the other way are never among them.
 
     Returns:
@@ -49,7 +54,7 @@ def worst_rows(
     """
     if count < 0:
         raise UsageError(f"the count of rows is {count}; 0 or more is expected")
-    rows = checked_rows(labels, baseline, candidate, None, weights)
+    rows = checked_rows(labels, baseline, candidate, None, weights, logits)
     positive = rows.positive
     old, new = (rank(scores, positive, rows.weights) for scores in (rows.baseline, rows.candidate))
     share = (new.placements() - old.placements()) / 2
@@ -66,13 +71,15 @@ def picked(
     chosen: np.ndarray, rows: Rows, numbers: np.ndarray, share: np.ndarray
 ) -> List[WorstRow]:
     """The rows at the indices `chosen`; numbers and share are of all of `rows`, each (n,)."""
+    held = rows.take(chosen)
+    old, new = held.probabilities(0), held.probabilities(1)
     return [
         WorstRow(
             row=int(numbers[i]),
-            label=int(rows.positive[i]),
-            baseline=float(rows.baseline[i]),
-            candidate=float(rows.candidate[i]),
+            label=int(held.positive[at]),
+            baseline=float(old[at]),
+            candidate=float(new[at]),
             share=float(share[i]),
         )
-        for i in chosen
+        for at, i in enumerate(chosen)
     ]

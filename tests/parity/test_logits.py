@@ -1,5 +1,5 @@
-"""Logits are compared as probabilities of float64, which have a log loss where float32's are 1.0;
-where there is none, the terminal and the report say why."""
+"""Logits are ranked as they are and have a log loss however large they are; where scores have none,
+the terminal and the report say why."""
 
 import json
 
@@ -7,8 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from sklearn.metrics import log_loss as sklearn_log_loss
+from sklearn.metrics import roc_auc_score
 
+import parity
 from semisync.cli import main
+from semisync.common.errors import UsageError
 
 ROWS = 2000
 
@@ -63,6 +67,81 @@ def test_the_log_loss_of_large_logits_is_theirs(files, capsys, arguments):
         assert found[side]["logloss"] == pytest.approx(exact, rel=1e-7)
     assert found["unavailable"] == []
     assert found["provenance"]["columns"]["logits"] == ["baseline_score", "candidate_score"]
+
+
+@pytest.mark.parametrize("memory", [[], ["--memory", "0"]])
+def test_models_that_differ_in_logits_above_37_alone_differ(files, capsys, memory):
+    """Whose probabilities are 1.0 in float64, so that they tied."""
+    random = np.random.default_rng(1)
+    label = random.random(20_000) < 0.3
+    old = 12 * (random.normal(size=20_000) + 1.2 * label) + 15
+    new = old + 0.001 * random.normal(size=20_000)
+    hot = old > 37
+    new[hot] = 37 + (old[hot].max() - old[hot])
+    pyarrow.parquet.write_table(pa.table({"y": label, "old": old, "new": new}), "hot.parquet")
+    reports = [
+        report(capsys, "hot.parquet", f"--baseline-{kind}=old", f"--candidate-{kind}=new", *memory)
+        for kind in ("logit", "score")
+    ]
+    (by_logit, _), (by_score, _) = reports
+    for side, logits in (("baseline", old), ("candidate", new)):
+        precision = by_logit["bound"] or 1e-12
+        assert by_logit[side]["auc"] == pytest.approx(roc_auc_score(label, logits), abs=precision)
+        assert by_logit[side]["auc"] == by_score[side]["auc"]
+        assert by_logit[side]["logloss"] == pytest.approx(log_loss(label, logits), rel=1e-9)
+    assert by_logit["interval"] == by_score["interval"]
+    assert by_logit["verdict"] == "NOT_EQUIVALENT"
+
+
+@pytest.mark.parametrize("offset", [-800, -40, 0, 36, 98])
+def test_no_offset_ties_logits(offset):
+    random = np.random.default_rng(offset % 5)
+    label = random.random(ROWS) < 0.5
+    logits = offset + random.normal(size=ROWS) + label
+    moved = logits + 1e-3 * random.normal(size=ROWS)
+    found = parity.compare(label, logits, moved, logits=["baseline", "candidate"])
+    assert found.baseline.auc == pytest.approx(roc_auc_score(label, logits), abs=1e-14)
+    assert found.baseline.tied_pairs == 0
+    assert found.baseline.logloss == pytest.approx(log_loss(label, logits), rel=1e-12)
+    apart = log_loss(label, moved) - log_loss(label, logits)
+    assert found.logloss_difference.delta == pytest.approx(apart, abs=1e-12)
+    assert found.score_difference.logit.max == pytest.approx(np.abs(moved - logits).max())
+    assert not found.unavailable
+
+
+def test_figures_of_logits_within_the_range_of_probabilities_are_those_of_probabilities():
+    random = np.random.default_rng(2)
+    label = random.random(ROWS) < 0.5
+    logits = random.normal(size=ROWS) + label
+    given = probability(logits), probability(logits + 0.1 * random.normal(size=ROWS))
+    columns = (label, np.log(given[0]) - np.log1p(-given[0]), given[1])
+    found = parity.compare(*columns, logits="baseline").to_json()
+    table = pa.table(dict(zip(("y", "old", "new"), columns)))
+    names = {"label": "y", "baseline": "old", "candidate": "new"}
+    assert parity.compare(table, logits=["baseline"], **names).to_json() == found
+    expected = parity.compare(label, *given).to_json()
+    assert found["baseline"]["logloss"] == pytest.approx(sklearn_log_loss(label, given[0]))
+    assert _numbers(found) == pytest.approx(_numbers(expected), rel=1e-9, abs=1e-12)
+    first, second = (
+        parity.worst_rows(*rows, 3, logits=held)[0]
+        for rows, held in ((columns, ["baseline"]), ((label, *given), []))
+    )
+    assert first.row == second.row
+    assert first.baseline == pytest.approx(second.baseline)
+
+
+def _numbers(value):
+    """All that a report's JSON holds, in order; what is not a number as its place."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return [number for item in value for number in _numbers(item)]
+    return [value if isinstance(value, (int, float)) else -1]
+
+
+def test_logits_are_of_a_side_of_the_comparison():
+    with pytest.raises(UsageError, match="logits names 'old'; 'baseline', 'candidate' or both"):
+        parity.compare([0, 0, 1, 1], [1, 2, 3, 4], [1, 2, 4, 3], logits=["old"])
 
 
 def test_a_logit_is_compared_with_a_probability(files, capsys):

@@ -14,8 +14,9 @@ from typing import List, Optional
 
 import numpy as np
 
-from parity.diagnosis.apart import Apart, sigmoid
+from parity.diagnosis.apart import Apart
 from parity.diagnosis.case import Case
+from parity.inputs.logits import sigmoid
 from parity.result import ROWS, SYMPTOM, Suspect
 from parity.stats.calibration import losses
 

@@ -9,8 +9,8 @@ from typing import Optional
 
 import numpy as np
 
-from parity.diagnosis.apart import logit
 from parity.diagnosis.case import Case
+from parity.inputs.logits import logit
 from parity.result import ROWS, Suspect
 
 NAME = "rounded scores"

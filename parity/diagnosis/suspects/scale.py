@@ -11,8 +11,8 @@ from typing import Callable, NamedTuple, Optional
 
 import numpy as np
 
-from parity.diagnosis.apart import logit, sigmoid
 from parity.diagnosis.case import Case
+from parity.inputs.logits import logit, sigmoid
 from parity.result import ROWS, Suspect
 
 NAME = "scores on another scale"

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from parity.diagnosis.apart import logit, measure, sigmoid
+from parity.diagnosis.apart import measure
+from parity.inputs.logits import logit, sigmoid
 
 ROWS = 4000
 

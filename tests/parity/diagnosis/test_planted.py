@@ -8,8 +8,8 @@ import torch
 
 import migrate
 import parity
-from parity.diagnosis.apart import logit, sigmoid
 from parity.diagnosis.ranking import NEGLIGIBLE
+from parity.inputs.logits import logit, sigmoid
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM
 from tests.parity.diagnosis.log import TEST
 from tests.parity.diagnosis.torch_model import Model, logits, score
