@@ -213,7 +213,7 @@ BENCHMARKS = (
     Benchmark(
         "verdicts",
         "parity_coverage",
-        ("requirements", "tails", "advice", "useless", "copies", "runs"),
+        ("requirements", "tails", "advice", "useless", "copies", "runs", "heavy"),
         "--verdicts --samples 1000",
         "--verdicts --samples 20",
     ),

@@ -7,7 +7,8 @@
    positives and by how far it moves a row.
 
 3. With --verdicts, in their place: requirements beside AUC, groups with heavy tails, the rows that
-   are advised, useless models, copies of rows, several runs (benchmarks/parity_coverage_parts).
+   are advised, useless models, copies of rows, several runs, users of very unequal size
+   (benchmarks/parity_coverage_parts).
 
     python -m benchmarks.parity_coverage [--samples 4000] [--seed 0] [--verdicts]
 
@@ -30,7 +31,7 @@ import numpy as np
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from benchmarks.parity_coverage_parts import advice, mistakes, requirements, runs
+from benchmarks.parity_coverage_parts import advice, heavy, mistakes, requirements, runs
 from benchmarks.parity_coverage_parts.shares import share
 from benchmarks.tables import head
 from parity.comparison import sample_of
@@ -195,7 +196,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     print(f"Python {platform.python_version()}, numpy {np.__version__}\n")
     if args.verdicts:
         requirements.print_tables(args.samples, args.seed)
-        for part in (advice, mistakes, runs):
+        for part in (advice, mistakes, runs, heavy):
             part.print_tables(min(args.samples, 400), args.seed)
         return 0
     print(head(["rows", "prevalence", "", *coverage(Design(500, 0.5, "rows"), 1, 0)]))

@@ -6,11 +6,14 @@ One run of each model cannot tell a changed model from a changed seed. With k_A 
     Var(delta)  = s2_A / k_A + s2_B / k_B + s2_rows
 
 where s2_A and s2_B are the variances of the runs' AUCs within a side, and s2_rows is the paired
-variance of the runs' mean placements (parity.stats.delong). Where a side has one run, the other
-side's variance, of k runs, stands for it: they are one part then, s2 (1 / k + 1) with the k - 1
-degrees of freedom of one estimate. The interval takes Student's t with Satterthwaite's degrees of
-freedom; with fewer where a side has one run, since that is too narrow beside the rows' part
-(parity.stats.seeds).
+variance of the runs' mean placements (parity.stats.delong). The interval takes Student's t with
+Satterthwaite's degrees of freedom.
+
+One run of a side cannot show how far its runs spread. Where that is known from elsewhere and
+stated, it is the side's variance. Else the other side's variance, of k runs, stands for it, and
+there is no verdict: where the true spreads differ, the interval may hold the truth in half of the
+cases. They are one part then, s2 (1 / k + 1) with the k - 1 degrees of freedom of one estimate, or
+fewer, since that is too narrow beside the rows' part (parity.stats.seeds).
 
 The control compares the baseline's runs with one another: if two runs of one pipeline differ by
 more than the margin, a single pair of models proves nothing about the pipelines.
@@ -43,13 +46,20 @@ from parity.stats.seeds import control_of, freedom_of_lone, power, runs_to_settl
 from parity.verified import Record, read_record
 from semisync.common.errors import UsageError
 
+_STATED = 1e9  # degrees of freedom of a variance that is known
+
 
 class _Side(NamedTuple):
-    """The runs of one model."""
+    """The runs of one model.
+
+    Attributes:
+        stated: the standard deviation between runs, of a single one where it is known.
+    """
 
     aucs: np.ndarray  # float64 (runs,)
     placements: np.ndarray  # float64 (n,), mean over the runs
     tied_pairs: int  # the most of a run
+    stated: Optional[float] = None
 
     @property
     def runs(self) -> int:
@@ -57,8 +67,15 @@ class _Side(NamedTuple):
 
     @property
     def variance(self) -> Optional[float]:
-        """Between runs; None for a single one."""
-        return float(self.aucs.var(ddof=1)) if self.runs > 1 else None
+        """Between runs; None for a single one, unless it is stated."""
+        if self.runs > 1:
+            return float(self.aucs.var(ddof=1))
+        return None if self.stated is None else self.stated**2
+
+    @property
+    def lone(self) -> bool:
+        """Whether nothing is known of how far its runs spread."""
+        return self.variance is None
 
     @property
     def seed_sd(self) -> Optional[float]:
@@ -75,6 +92,7 @@ def compare_runs(
     weights: Any = None,
     verified: Optional[Record] = None,
     logits: Iterable[str] = (),
+    seed_sd: Optional[float] = None,
 ) -> Comparison:
     """Is the candidate pipeline's mean AUC within `margin` of the baseline pipeline's?
 
@@ -82,6 +100,8 @@ def compare_runs(
         labels, margin, clusters, weights, verified, logits: as for `parity.compare`.
         baselines: the scores of each training run of the baseline, each (n,), on the same rows.
         candidates: the same for the candidate; at least one side has two runs.
+        seed_sd: the standard deviation of the AUC between runs of the side that has one, as it is
+            known from elsewhere. Without it there is no verdict on such a side.
 
     Returns:
         A Comparison whose delta, standard error, interval and verdict cover seeds and rows, with
@@ -89,7 +109,7 @@ def compare_runs(
 
     Raises:
         BadInput, UsageError: as `parity.compare`.
-        UsageError: one run per side.
+        UsageError: one run per side, or a `seed_sd` below 0 or of sides that have several each.
 
     Examples:
         >>> seeds = [candidate + 1e-3 * np.sin(seed + np.arange(4000)) for seed in range(3)]
@@ -102,19 +122,25 @@ def compare_runs(
             f"{len(baselines)} baseline and {len(candidates)} candidate runs are given; training "
             "noise needs one run per side and two of one; for one run of each use parity.compare"
         )
+    if seed_sd is not None:
+        _check_stated(seed_sd, min(len(baselines), len(candidates)))
     check_margin(margin)
     record = None if verified is None else read_record(verified)
     for name, runs in (("baselines", baselines), ("candidates", candidates)):
         check_same_order(labels, {f"{name}[{at}]": run for at, run in enumerate(runs)})
     rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights, logits)
     single = compare_rows(rows, margin, record)
-    old, new = _side(baselines, "baselines", rows), _side(candidates, "candidates", rows)
+    old, new = (
+        _side(runs, name, rows)._replace(stated=seed_sd)
+        for name, runs in (("baselines", baselines), ("candidates", candidates))
+    )
     delta = float(new.aucs.mean() - old.aucs.mean())
     moved = new.placements - old.placements
     by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
     parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
     error, freedom = satterthwaite(parts)
-    if 1 in (old.runs, new.runs):
+    lone = old.lone or new.lone
+    if lone:
         freedom = freedom_of_lone(parts)
     worst = {
         "baseline": _least_ranked(old, single.baseline),
@@ -129,6 +155,7 @@ def compare_runs(
         narrowest=resolution(by_rows.observations),
         allowance=HITS * by_rows.step,
         flaw=flaw,
+        lone=lone,
     )
     rare = rare_failures(sample_of(rows, old.placements, by_rows), margin)
     decision = decision_fields(evidence, rare, margin, record)
@@ -197,6 +224,19 @@ def _noise(
     )
 
 
+def _check_stated(seed_sd: float, fewer: int) -> None:
+    """Refuses a spread of runs that is none, or that the runs show themselves."""
+    if not 0 <= seed_sd < 1:
+        raise UsageError(
+            f"the runs' standard deviation is {seed_sd}; one of AUCs is expected, such as 0.0003"
+        )
+    if fewer > 1:
+        raise UsageError(
+            "the runs' standard deviation is stated, but both sides have several runs, which show "
+            "it themselves; leave it out"
+        )
+
+
 def _side(runs: Sequence[Any], name: str, rows: Rows) -> _Side:
     aucs: List[float] = []
     tied_pairs = 0
@@ -235,17 +275,21 @@ def _variances(old: _Side, new: _Side) -> List[float]:
 def _shares(old: _Side, new: _Side) -> List[Tuple[float, float]]:
     """What each side's seeds add to the variance of the difference, and its degrees of freedom."""
     most = max(old.runs, new.runs)
-    return [
-        (variance / side.runs, (side.runs if side.runs > 1 else most) - 1)
-        for variance, side in zip(_variances(old, new), (old, new))
-    ]
+
+    def freedom(side: _Side) -> float:
+        if side.runs == 1:
+            return most - 1 if side.lone else _STATED
+        return side.runs - 1
+
+    variances = zip(_variances(old, new), (old, new))
+    return [(variance / side.runs, freedom(side)) for variance, side in variances]
 
 
 def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
     """What the seeds add to the variance of the difference, with its degrees of freedom: a part for
     each side, or one for both where one variance stands for both."""
     shares = _shares(old, new)
-    if min(old.runs, new.runs) == 1:
+    if old.lone or new.lone:
         return [(shares[0][0] + shares[1][0], shares[0][1])]
     return shares
 
@@ -265,6 +309,9 @@ def _notes_on_lone(old: _Side, new: _Side) -> Tuple[str, ...]:
     return tuple(
         f"The {name} has one run: its seeds are assumed to spread as the other's do, which one run "
         "cannot show."
+        if side.lone
+        else f"The {name} has one run: its seeds' standard deviation, {side.stated:g}, is the one "
+        "that was stated."
         for name, side in (("baseline", old), ("candidate", new))
         if side.runs == 1
     )

@@ -2,11 +2,11 @@
 
 Each run's seed gives it a signal of its own. How often the interval holds the true difference of
 the pipelines' mean AUCs, for equal pipelines and for such as are a margin apart, and how often the
-latter are found EQUIVALENT.
+latter are found EQUIVALENT: of a lone run only where its spread is stated.
 """
 
 from statistics import NormalDist
-from typing import List, Tuple
+from typing import List, NamedTuple, Tuple
 
 import numpy as np
 
@@ -19,36 +19,74 @@ ROWS = 2000
 NOISE = 0.2  # standard deviation of each run's own noise by row
 SEEDS = 0.02  # standard deviation of the signal between runs
 WEAKER = 0.85  # the candidate's mean signal over the baseline's, where pipelines differ
-DESIGNS = ((2, 1), (3, 1), (2, 2), (3, 3))
+UNEQUAL = 6  # times as far as the other side's runs, a lone run's
+
+
+class Design(NamedTuple):
+    """One kind of comparison."""
+
+    runs: Tuple[int, int]
+    unequal: bool = False  # whether the lone run's pipeline spreads UNEQUAL times as far
+    stated: bool = False  # whether that is stated
+
+    def __str__(self) -> str:
+        text = f"{self.runs[0]} against {self.runs[1]}"
+        text += ", spreads of six to one" if self.unequal else ""
+        return text + (", stated" if self.stated else "")
+
+
+DESIGNS = (
+    *(Design(runs) for runs in ((2, 1), (3, 1))),
+    *(Design((3, 1), unequal, stated) for unequal, stated in ((True, False), (True, True))),
+    *(Design(runs) for runs in ((2, 2), (3, 3))),
+)
 
 
 def _runs(
-    random: np.random.Generator, labels: np.ndarray, shared: np.ndarray, signal: float, count: int
+    random: np.random.Generator,
+    labels: np.ndarray,
+    shared: np.ndarray,
+    signal: Tuple[float, float],
+    count: int,
 ) -> List[np.ndarray]:
+    """Args: signal: its mean, and its standard deviation between runs."""
     return [
-        random.normal(signal, SEEDS) * labels + shared + NOISE * random.normal(size=ROWS)
+        random.normal(*signal) * labels + shared + NOISE * random.normal(size=ROWS)
         for _ in range(count)
     ]
 
 
-def _true_auc(signal: float) -> float:
+def _true_auc(signal: float, seeds: float) -> float:
     """Mean over seeds: the signal's spread adds to that of the two rows' difference."""
-    return NormalDist().cdf(signal / (2 * (1 + NOISE**2) + SEEDS**2) ** 0.5)
+    return NormalDist().cdf(signal / (2 * (1 + NOISE**2) + seeds**2) ** 0.5)
 
 
-def kept(design: Tuple[int, int], samples: int, seed: int) -> np.ndarray:
+def _spread_of_aucs(signal: float, seeds: float) -> float:
+    """Standard deviation between seeds, of many."""
+    signals = np.random.default_rng(0).normal(signal, seeds, 100_000)
+    normal = NormalDist()
+    return float(np.std([normal.cdf(one / (2 * (1 + NOISE**2)) ** 0.5) for one in signals]))
+
+
+def kept(design: Design, samples: int, seed: int) -> np.ndarray:
     """float64 (3,): coverage of equal pipelines, of others, and the others' share of EQUIVALENT."""
-    random = np.random.default_rng([seed, *design])
-    gap = _true_auc(WEAKER) - _true_auc(1.0)
+    random = np.random.default_rng([seed, *design.runs])
+    spreads = SEEDS, SEEDS * (UNEQUAL if design.unequal else 1)
+    gaps = [_true_auc(signal, spreads[1]) - _true_auc(1.0, spreads[0]) for signal in (1.0, WEAKER)]
+    margin, stated = abs(gaps[1]), None
+    if design.stated:
+        stated = _spread_of_aucs(1.0, spreads[1])
     found = np.zeros(3)
     for _ in range(samples):
-        for place, (signal, truth) in enumerate(((1.0, 0.0), (WEAKER, gap))):
+        for place, (signal, truth) in enumerate(zip((1.0, WEAKER), gaps)):
             labels, shared = random.random(ROWS) < 0.3, random.normal(size=ROWS)
             sides = (
-                _runs(random, labels, shared, strength, count)
-                for strength, count in zip((1.0, signal), design)
+                _runs(random, labels, shared, of_side, count)
+                for of_side, count in zip(zip((1.0, signal), spreads), design.runs)
             )
-            one = parity.compare_runs(labels, *sides, margin=abs(gap), verified=PASSED)
+            one = parity.compare_runs(
+                labels, *sides, margin=margin, verified=PASSED, seed_sd=stated
+            )
             found[place] += one.interval.low < truth < one.interval.high
         found[2] += one.verdict == "EQUIVALENT"
     return found / samples
@@ -59,4 +97,4 @@ def print_tables(samples: int, seed: int) -> None:
     print("\n" + head("runs | equal pipelines | a margin apart | found equivalent"))
     for design in DESIGNS:
         cells = (share(value, samples) for value in kept(design, samples, seed))
-        print(row(f"{design[0]} against {design[1]}", *cells), flush=True)
+        print(row(str(design), *cells), flush=True)

@@ -135,6 +135,13 @@ def _declare_verdict(group: Any) -> None:
         "%(default)s)",
     )
     add(
+        "--seed-sd",
+        metavar="SD",
+        type=float,
+        help="of several runs against one: the standard deviation of the AUC between runs of the "
+        "side that has one, as you know it; without it there is no verdict",
+    )
+    add(
         "--require",
         metavar="METRIC=MARGIN",
         nargs="+",

@@ -95,6 +95,8 @@ def _check_requirements(args: argparse.Namespace) -> None:
 
 def choose_files(args: argparse.Namespace) -> None:
     """Either BASELINE [CANDIDATE] or both lists of runs, whose first files then stand for them."""
+    if args.seed_sd is not None and None in (args.baseline_runs, args.candidate_runs):
+        raise UsageError("--seed-sd is of training runs, named by --baseline and --candidate")
     if args.baseline is not None:
         if (args.baseline_runs, args.candidate_runs) != (None, None):
             raise UsageError("name either BASELINE [CANDIDATE] or the files of the runs, not both")

@@ -72,11 +72,17 @@ def _compare(args: argparse.Namespace, record: Optional[Verified]) -> int:
     check_margin(args.margin)  # before the files are read
     sample, runs = _read(args, names)
     logits = [side for side, role in zip(SIDES, ROLES) if role in names["logits"]]
-    columns = {"margin": args.margin, "clusters": sample.clusters, "weights": sample.weights}
-    columns.update(verified=args.verified, logits=logits)
+    columns: Dict[str, Any] = {
+        "margin": args.margin,
+        "clusters": sample.clusters,
+        "weights": sample.weights,
+        "verified": args.verified,
+        "logits": logits,
+    }
     if runs is None:
         comparison = compare(sample.labels, sample.baseline, sample.candidate, **columns)
     else:
+        columns["seed_sd"] = args.seed_sd
         comparison = compare_runs(sample.labels, *runs, **columns)
     origin = sample.provenance()
     comparison = decided(args, _with_parts(comparison, sample, args, logits), origin)

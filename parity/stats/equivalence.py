@@ -6,18 +6,22 @@ margin (Schuirmann 1987). A difference that is merely "not significant" shows no
 sample never shows one.
 
     EQUIVALENT       -margin < low and high < margin, and nothing else can hide a difference
-    NOT_EQUIVALENT   the whole interval lies above margin, or below -margin
+    NOT_EQUIVALENT   the whole interval lies above margin, or below -margin, and few rows with a
+                     large part in it cannot make the difference
     INCONCLUSIVE     anything else; more rows would settle it
 
-What else can hide a difference, and so leaves it INCONCLUSIVE:
+What the interval does not know, and so leaves it INCONCLUSIVE on either side of the margin:
 
-1. Fewer rows than can vouch for the margin (`resolution` in parity.stats.intervals).
-2. Few rows that carry the standard error, and faults too rare to be seen: the allowance and the
-   floor of parity.stats.rare_failures.
-3. Counts in histograms that are certain to no better than a twentieth of the margin. These give no
-   NOT_EQUIVALENT either.
-4. A model that does not rank: labels or scores that are not the rows' own agree as well
+1. Counts in histograms that are certain to no better than a twentieth of the margin.
+2. How far the runs of a pipeline spread of which there is one (parity.runs).
+3. What fewer rows than can vouch for the margin hide (`resolution` in parity.stats.intervals).
+4. What few rows that carry the standard error hide: the allowance of parity.stats.rare_failures.
+
+And what can hide a difference where it lies inside:
+
+5. A model that does not rank: labels or scores that are not the rows' own agree as well
    (parity.doubts).
+6. Faults too rare to be seen: the floor of parity.stats.rare_failures.
 
 Each is a Reason, and a Decision names the one that decides.
 
@@ -71,6 +75,7 @@ class Reason(str, enum.Enum):
     INTERVAL = "interval"  # it lies across an edge of the margin
     TIES = "ties"  # a model gives many pairs of rows one score
     CHANCE = "chance"  # a model's AUC cannot be told from 0.5
+    LONE_RUN = "lone_run"  # a side has one run, which cannot show how far its runs spread
     OBSERVATIONS = "observations"  # fewer than can vouch for the margin
     CARRIERS = "carriers"  # few rows carry the standard error, and three more could turn it
     RARE_FAULTS = "rare_faults"  # that hit no row may move the AUC by the margin
@@ -89,6 +94,7 @@ class Evidence(NamedTuple):
     allowance: float = 0.0  # for few rows that carry the standard error
     floor: float = 0.0  # what rare faults may hide; 0 where other evidence excludes them
     flaw: Optional[Reason] = None  # of a model that does not rank: TIES or CHANCE
+    lone: bool = False  # whether it takes the runs of a side that has one to spread as the other's
 
 
 class Decision(NamedTuple):
@@ -125,16 +131,17 @@ def _withheld(evidence: Evidence, interval: Interval, margin: float) -> Optional
     verdict = judge(interval, margin)
     if verdict is Verdict.INCONCLUSIVE:
         return Reason.INTERVAL
-    if verdict is Verdict.NOT_EQUIVALENT:
-        return None
-    if evidence.flaw is not None:
+    inside = verdict is Verdict.EQUIVALENT
+    if inside and evidence.flaw is not None:
         return evidence.flaw
+    if evidence.lone:
+        return Reason.LONE_RUN
     vouched = at_least(interval, sum(interval) / 2, resolution(evidence.observations))
-    if judge(vouched, margin) is not Verdict.EQUIVALENT:
+    if judge(vouched, margin) is not verdict:
         return Reason.OBSERVATIONS
-    if judge(widened(vouched, evidence.allowance), margin) is not Verdict.EQUIVALENT:
+    if judge(widened(vouched, evidence.allowance), margin) is not verdict:
         return Reason.CARRIERS
-    return Reason.RARE_FAULTS if evidence.floor >= margin else None
+    return Reason.RARE_FAULTS if inside and evidence.floor >= margin else None
 
 
 def judge(interval: Interval, margin: float) -> Verdict:

@@ -16,8 +16,8 @@
    narrow on the far side: one hit in n rows gives 1 + 1.645, but a Poisson count of 1 does not
    exclude 4.74. The difference is at most -ln(0.05) = 3.0 hits, and exactly that without any.
    So the verdict asks that the interval, with -ln(0.05) more rows such as those that carry it
-   (`step` of parity.stats.delong.Spread) on either side, lies inside the margin. Where many rows
-   carry it that is next to nothing.
+   (`step` of parity.stats.delong.Spread) on either side, lies inside the margin, or outside of it.
+   Where many rows carry it that is next to nothing.
 
 n is `observations` of parity.stats.delong: clusters that hold the class where rows come in
 clusters. The verdict that asks for floor and allowance is `decide` of parity.stats.equivalence.
@@ -93,6 +93,7 @@ def notes_on_carriers(rare: RareFailures, reason: Optional[Reason]) -> Tuple[str
     if reason is Reason.CARRIERS:
         sentences.append(
             f"Three more rows like them would move the AUC by {rare.allowance:.2g}, and a sample "
-            "often misses as many; with that on either side the interval leaves the margin."
+            "often misses as many; with that on either side the interval lies across an edge of "
+            "the margin."
         )
     return tuple(sentences)

@@ -115,5 +115,5 @@ def _chance(times: float, basis: Basis, evidence: Evidence, reason: Reason, marg
     passes = moved + np.maximum(half, unseen**2 / HITS) + allowance < margin
     passes &= unseen * basis.reach < margin
     if not equal:
-        passes |= moved - half > margin
+        passes |= moved - half - allowance > margin
     return float(np.mean(passes))

@@ -27,6 +27,9 @@ def withheld(reason):
     candidate = baseline.copy()
     if reason is Reason.INTERVAL:
         return CASES["INCONCLUSIVE"]
+    if reason is Reason.LONE_RUN:
+        runs = [baseline + 1e-3 * rng.random(24_000) for _ in range(3)]
+        return parity.compare_runs(labels, runs[:2], runs[2:], verified=PASSED)
     if reason is Reason.COUNTS:
         summary = Summary()
         rounded = np.round(baseline + rng.random(24_000), 2)
@@ -50,6 +53,7 @@ def withheld(reason):
 SAYS = {  # what the headline says, and the advice
     Reason.COUNTS: ("Counts in histograms leave", "Compare the rows in memory"),
     Reason.INTERVAL: ("These rows cannot tell", "equal models would be found equivalent"),
+    Reason.LONE_RUN: ("cannot show how far its runs spread", "Train a second run of the model"),
     Reason.TIES: ("many rows one score", "Look at the labels"),
     Reason.CHANCE: ("cannot be told from 0.5", "Look at the labels"),
     Reason.OBSERVATIONS: ("cannot vouch for it", "settle it four times out of five"),
@@ -79,7 +83,7 @@ def test_advice_that_does_not_apply_is_not_given(reason):
     for many in re.findall(r"about ([\d,]+) rows", told):
         assert int(many.replace(",", "")) > found.rows
     assert ("the difference may well be near" in told) <= (reason is Reason.INTERVAL)
-    if reason in (Reason.COUNTS, Reason.TIES, Reason.CHANCE):
+    if reason in (Reason.COUNTS, Reason.LONE_RUN, Reason.TIES, Reason.CHANCE):
         assert found.rows_to_settle is None, "no number of rows would help"
         assert "more rows" not in told.partition(":")[0]
 

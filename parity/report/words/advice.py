@@ -60,6 +60,11 @@ _IN_MEMORY = (
 )
 
 
+_ANOTHER_RUN = (
+    "Train a second run of the model that has one; or state how far its runs' AUCs spread, as you "
+    "know it from elsewhere: --seed-sd SD."
+)
+
 _NO_INTERVAL = (
     "Require what has an interval: {} has none, and no number of rows decides it. AUC is settled."
 )
@@ -88,6 +93,8 @@ def _how_to_settle(comparison: Comparison) -> str:
     reason = comparison.reason
     if reason in (Reason.TIES, Reason.CHANCE):
         return _LOOK
+    if reason is Reason.LONE_RUN:
+        return _ANOTHER_RUN
     if reason is Reason.COUNTS:
         return _IN_MEMORY
     if reason is Reason.RARE_FAULTS:

@@ -6,7 +6,7 @@ from parity.calibrated import calibrated_alike
 from parity.formatting import LONGEST_NAME, clipped, percent, plain, rounded, signed
 from parity.gates import METRICS
 from parity.result import Comparison, Gate
-from parity.stats.equivalence import Reason, Verdict
+from parity.stats.equivalence import Reason, Verdict, judge
 
 MARK = {Verdict.EQUIVALENT: "✓", Verdict.NOT_EQUIVALENT: "✗", Verdict.INCONCLUSIVE: "?"}
 NAME = {
@@ -15,7 +15,8 @@ NAME = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
 
-HIDDEN = {  # what can hide a difference where the interval lies inside the margin
+HIDDEN = {  # what can turn it where the interval lies inside the margin, or outside of it
+    Reason.LONE_RUN: "a model's only run cannot show how far its runs spread",
     Reason.TIES: "a model gives many rows one score, and equal ties show nothing",
     Reason.CHANCE: "a model's AUC cannot be told from 0.5, and two that guess agree as well",
     Reason.OBSERVATIONS: "so few rows cannot vouch for it",
@@ -29,10 +30,6 @@ _OPEN = {
         "Counts in histograms leave the difference of the AUCs too uncertain for this margin."
     ),
     Reason.INTERVAL: "These rows cannot tell whether the AUCs differ by more than the margin.",
-    **{
-        reason: f"On these rows the AUCs agree to within the margin, but {hidden}."
-        for reason, hidden in HIDDEN.items()
-    },
 }
 
 _OF_GATES = {
@@ -69,7 +66,16 @@ def _headline_on_auc(comparison: Comparison) -> str:
     if comparison.verdict is Verdict.NOT_EQUIVALENT:
         way = "higher" if comparison.delta > 0 else "lower"
         return f"The candidate's AUC is {way} than the baseline's by more than the margin."
-    return _OPEN[comparison.reason or Reason.INTERVAL]
+    hidden = HIDDEN.get(comparison.reason or Reason.INTERVAL)
+    if hidden is None:
+        return _OPEN[comparison.reason or Reason.INTERVAL]
+    agree = "differ by more than" if _outside(comparison) else "agree to within"
+    return f"On these rows the AUCs {agree} the margin, but {hidden}."
+
+
+def _outside(comparison: Comparison) -> bool:
+    """Whether the interval lies outside the margin, whatever the verdict."""
+    return judge(comparison.interval, comparison.margin) is Verdict.NOT_EQUIVALENT
 
 
 def _unseen(comparison: Comparison) -> str:
@@ -118,11 +124,12 @@ def explanation(comparison: Comparison) -> str:
         "0.5 is guessing, 1 is perfect. The margin is the largest difference that does not matter, "
         "stated before the comparison. The bar is where the true difference lies with "
         f"{percent(comparison.confidence)} confidence: outside the band the models are not "
-        "equivalent, across its edge the data cannot say, and inside they are equivalent if "
-        "nothing else can hide a difference."
+        "equivalent, across its edge the data cannot say, and inside they are equivalent, unless "
+        "something else can turn it."
     )
     if comparison.reason in HIDDEN:
-        text += f" Here the bar lies inside, but {HIDDEN[comparison.reason]}."
+        place = "outside" if _outside(comparison) else "inside"
+        text += f" Here the bar lies {place}, but {HIDDEN[comparison.reason]}."
     if comparison.reason is Reason.COUNTS:
         text += f" Here nothing follows from the bar: {_OPEN[Reason.COUNTS]}"
     return text
