@@ -91,6 +91,7 @@ def compare(
 def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None) -> Comparison:
     """`compare` of checked rows, margin and record."""
     clusters = _count_clusters(rows)
+    apart, repeated = score_difference(rows), doubts.of_rows(rows)  # before much memory is held
     old, new = _Model(rows, 0), _Model(rows, 1)
     delta = new.auc - old.auc
     moved = new.placements - old.placements
@@ -113,10 +114,10 @@ def compare_rows(rows: Rows, margin: float, verified: Optional[Verified] = None)
         design_effect=moves.design_effect,
         weighted=rows.weights is not None,
         logloss_difference=paired,
-        score_difference=score_difference(rows),
+        score_difference=apart,
         pcoc_difference=pcoc_difference(rows),
         gauc_difference=gauc_difference(old.within, new.within),
-        warnings=(*doubts.of_scores(*rows.on_one_scale()), *doubts.of_rows(rows)),
+        warnings=(*doubts.of_scores(*rows.on_one_scale()), *repeated),
         notes=notes_on_unmoved(evidence),
         unavailable=why_no_losses(
             *(None if given else Extent.of(s) for s, given in zip(rows.scores, rows.logits))

@@ -20,6 +20,7 @@ from parity.stats.repeats import RepeatCounter, Repeats
 from parity.stats.strata import Days
 
 MOST_TIED = 0.2  # of the pairs: five equally frequent scores tie as many
+_BLOCK = 1 << 18  # rows that are looked at together for repeats
 BY_CHANCE = 0.001  # how often shuffled labels may give an AUC that is told from 0.5
 
 SAME_SCORES = (
@@ -54,7 +55,9 @@ def of_rows(rows: Rows) -> Tuple[str, ...]:
     if rows.clusters is not None:
         return ()
     counter = RepeatCounter()
-    counter.add(rows.positive, rows.baseline, rows.candidate)
+    for first in range(0, len(rows.positive), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        counter.add(rows.positive[block], rows.baseline[block], rows.candidate[block])
     return of_repeats(counter.found(), len(rows.positive))
 
 

@@ -25,7 +25,10 @@ from semisync.common.terminal import say
 
 __all__ = ["EXIT", "configure", "run"]
 
-_BYTES_PER_ROW = 150  # that an exact comparison of float64 scores takes at its peak, about
+# What an exact comparison of float64 scores takes at its peak and with its diagnosis, about.
+_BYTES_PER_ROW = 180
+_BYTES_PER_PART = 75  # of a row, for each day or slice
+_BYTES_PER_KEY = 260  # of a row of one file, which is looked up among the others
 _BYTES_PER_TEXT_BYTE = 10  # of memory, about
 
 
@@ -122,13 +125,17 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
     from parity.io.data_files import sizes_of
 
     needed, written = 0, args.text
+    parts = len({*args.slice, *filter(None, [args.day])})
+    bytes_per_row = _BYTES_PER_ROW + _BYTES_PER_PART * parts
+    if args.key and args.candidate is None:
+        bytes_per_row += _BYTES_PER_KEY
     for path in filter(None, (args.baseline, args.candidate)):
         rows = count_rows(path, written)
         if rows is None:
             sizes = sizes_of(path, written is not None)
             needed += sum(sizes.values()) * _BYTES_PER_TEXT_BYTE
         else:
-            needed += rows * _BYTES_PER_ROW
+            needed += rows * bytes_per_row
     return needed > args.memory * 1e9
 
 

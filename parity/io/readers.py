@@ -266,14 +266,13 @@ def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:
 
 
 def _parts(path: Source, table: pa.Table, names: ColumnNames) -> Dict[str, np.ndarray]:
-    return {
-        name: np.asarray(
-            (to_day_names if name == names.day else to_names)(
-                table[name], _column(path, table, name), FILL
-            ).to_pylist()
-        )
-        for name in names.parts
-    }
+    parts = {}
+    for name in names.parts:
+        named = to_day_names if name == names.day else to_names
+        column = named(table[name], _column(path, table, name), FILL)
+        encoded = column.combine_chunks().dictionary_encode()  # a Python object per value, not row
+        parts[name] = np.asarray(encoded.dictionary.to_pylist())[encoded.indices.to_numpy()]
+    return parts
 
 
 def _ids(path: Source, table: pa.Table, names: ColumnNames) -> Dict[str, Ids]:
