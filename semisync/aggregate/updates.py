@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import variables
+from graph_rewrite.patterns.language import match
+from graph_rewrite.patterns.moving_average import ZERO_DEBIASED
 from graph_rewrite.patterns.variables import initialises
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
@@ -54,6 +56,13 @@ def find(graph, rules, taken=()):
             used.add(rule)
             shared.append(Shared(op, variable, rule[1]))
     for regex, _ in [rule for rule in rules if rule not in used]:
+        if any(map(regex.search, _debiased(Nodes.of(graph)))):
+            raise UsageError(
+                "{!r} matches an average that is corrected for its start at zero, which cannot be "
+                "shared: make it with zero_debias=False, or leave this rule out".format(
+                    regex.pattern
+                )
+            )
         if any(regex.search(variable) for _, variable in known):
             raise UsageError(
                 "what {!r} matches shares the fate of its batch already, by a rule before it or as "
@@ -74,11 +83,21 @@ def updates(graph, nodes):
         nodes: its `Nodes`.
     """
     trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
-    variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained
+    variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained - _debiased(nodes)
     for node in nodes.of_type({*ADD, *ADD_ROWS, *SET}.__contains__):
         name = split(node.input[0])[0]
         if name in variables and not initialises(nodes, node, name):
             yield node.name, name
+
+
+def _debiased(nodes):
+    """The names of the variables of averages that are corrected for their start at zero, a set.
+
+    The correction divides by what its batch counted, which is 0 where the chief counts.
+    """
+    ops = nodes.of_type({*ADD, *SET}.__contains__)
+    found = filter(None, (match(ZERO_DEBIASED, nodes, node.name) for node in ops))
+    return {split(each[name])[0] for each in found for name in ("variable", "biased", "step")}
 
 
 def _variables(graph, key):

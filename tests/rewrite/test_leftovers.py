@@ -10,7 +10,7 @@ import graph_rewrite
 import semisync
 from semisync import cli
 from semisync.common.compat import tf
-from semisync.common.errors import BadInput
+from semisync.common.errors import BadInput, UsageError
 from tests.rewrite import zoo
 from tests.wrap.one_process import PATIENCE
 
@@ -155,6 +155,15 @@ def test_the_warnings_name_what_a_batch_changes_before_its_global_step(kind, res
     for name in names:
         assert any(name in sentence for sentence in report.warnings)
     assert changed(meta, variables_of(exported), 1) == names
+
+
+@both
+def test_an_average_that_is_corrected_for_its_start_cannot_be_shared(resource):
+    exported = export(zero_debiased, resource)
+    with pytest.raises(UsageError, match="corrected for its start at zero, .* zero_debias=False"):
+        rewrite(exported, 4, shared_updates=[("^seen$", "mean")])
+    said = [each for each in rewrite(exported, 4)[1].warnings if "seen" in each]
+    assert len(said) == 1 and said[0].endswith("in a way that --share does not know")
 
 
 @each
