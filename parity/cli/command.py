@@ -28,7 +28,8 @@ __all__ = ["EXIT", "configure", "run"]
 # What an exact comparison of float64 scores takes at its peak and with its diagnosis, about.
 _BYTES_PER_ROW = 180
 _BYTES_PER_PART = 75  # of a row, for each day or slice
-_BYTES_PER_KEY = 260  # of a row of one file, which is looked up among the others
+_BYTES_PER_KEY = 180  # of a row of one file, which is looked up among the others
+_BYTES_PER_COLUMN = 25  # of a row, for groups and for weights
 _BYTES_PER_TEXT_BYTE = 10  # of memory, about
 
 
@@ -126,7 +127,8 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
 
     needed, written = 0, args.text
     parts = len({*args.slice, *filter(None, [args.day])})
-    bytes_per_row = _BYTES_PER_ROW + _BYTES_PER_PART * parts
+    columns = sum(name is not None for name in (args.group, args.weight))
+    bytes_per_row = _BYTES_PER_ROW + _BYTES_PER_PART * parts + _BYTES_PER_COLUMN * columns
     if args.key and args.candidate is None:
         bytes_per_row += _BYTES_PER_KEY
     for path in filter(None, (args.baseline, args.candidate)):
