@@ -120,15 +120,28 @@ def only_read(meta, names):
 
     Args:
         names: of detached ops.
+
+    Returns:
+        {name: a copy of the op as it was, which nothing takes or waits for}: what the plain job
+        does with one batch.
     """
-    for node in meta.graph_def.node:
+    copies = {}
+    taken = {node.name for node in meta.graph_def.node}
+    for node in list(meta.graph_def.node):
         if node.name in names:
+            copy = meta.graph_def.node.add()
+            copy.CopyFrom(node)
+            copy.name += "/of_one_batch"
+            while copy.name in taken:
+                copy.name += "_"
+            copies[node.name] = copy.name
             by_reference = "T" in node.attr
             kept = {"T", "_class"} if by_reference else set()
             node.op = "Identity" if by_reference else "NoOp"
             del node.input[1 if by_reference else 0 :]
             for key in [key for key in node.attr if key not in kept]:
                 del node.attr[key]
+    return copies
 
 
 def _ends_of_training(nodes, dead):

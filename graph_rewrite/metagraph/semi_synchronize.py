@@ -150,8 +150,7 @@ def semi_synchronize(
             sentence = "{} ops behind the training read variables after it: {}"
             report.changes.append(sentence.format(len(late), some(late)))
         _edit(meta, training, built, report)
-        only_read(meta, replaced)
-        _collect(meta, training, built)
+        _collect(meta, training, built, only_read(meta, replaced))
     return meta, report
 
 
@@ -198,8 +197,12 @@ def _edit(meta, training, built, report):
         report.changes.append(sentence.format(count, exporter.job, exporter.device))
 
 
-def _collect(meta, training, built):
-    """Adds to the collections the library's entries of the graph's, and the hook's data."""
+def _collect(meta, training, built, copies):
+    """Adds to the collections the library's entries of the graph's, and the hook's data.
+
+    Args:
+        copies: of the plain job's ops, by the ops' names, see `only_read`.
+    """
     worker = built.handles.worker
     steps.collect(meta, built.step)
     add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)
@@ -210,6 +213,7 @@ def _collect(meta, training, built):
         if node.op == "Const" and node.attr["value"].tensor.string_val[:] == [member]
     ]
     notes = training.graph.get_collection(plain_step.COLLECTION)
+    notes = [plain_step.with_ops(note, copies) for note in notes]
     add_to_collection(meta, plain_step.COLLECTION, list(map(tf.compat.as_bytes, notes)))
     described = restore.describe(built.handles, constants, training.exporter.job)
     add_to_collection(meta, restore.COLLECTION, [tf.compat.as_bytes(described)])

@@ -7,7 +7,7 @@ elsewhere, one has to know what they take in the plain job. So each `GlobalBatch
 """
 
 import json
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional
 
 from semisync.common import json_text
 from semisync.common.errors import BadInput
@@ -31,6 +31,14 @@ class PlainStep(NamedTuple):
 def describe(step):
     """The `PlainStep` as an entry of the collection."""
     return json.dumps(dict(step._asdict(), format=FORMAT), sort_keys=True)
+
+
+def with_ops(entry: str, others: Mapping[str, str]) -> str:
+    """An entry that waits for other ops, by name, in the place of some."""
+    step = json_text.loads(entry)
+    for names in step["waits"].values():
+        names[:] = [others.get(name, name) for name in names]
+    return json.dumps(step, sort_keys=True)
 
 
 def understand(entry: str, path: str) -> Optional[PlainStep]:

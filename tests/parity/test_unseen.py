@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity.diagnosis.apart import sigmoid
+from parity.inputs.logits import sigmoid
 from parity.report.words.advice import what_to_do
 from parity.report.words.verdict import headline
 from parity.result import ROWS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import parity
-from parity.diagnosis.apart import sigmoid
+from parity.inputs.logits import sigmoid
 from parity.result import ROWS
 
 ROWS_OF_LOG = 40_000
