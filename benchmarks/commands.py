@@ -282,6 +282,14 @@ BENCHMARKS = (
         "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --files --models wide",
         takes="3 minutes",
     ),
+    Benchmark(
+        "training_pace_parts",
+        "training_pace",
+        ("parts",),
+        "--tf-python {tf1} --seconds 1 --repeats 3 --parts --models deepfm",
+        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --parts --models mmoe",
+        takes="2 minutes",
+    ),
     Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
     Benchmark(
         "id_tables_processes",

@@ -2,22 +2,24 @@
 
     python -m benchmarks.training_pace --tf-python PYTHON [--models NAME ...]
         [--optimizers NAME ...] [--rows N ...] [--threads N ...] [--repeats N] [--seconds S]
-        [--files] [--busy]
+        [--files] [--busy] [--parts]
 
 1. Four models, training_pace_parts/job.py. TensorFlow trains them by session.run, with batches that
    are fed from memory; the loop is a plain one over `build_training` of its checkpoint, over the
    same batches. Canned Wide & Deep has its linear part under FTRL, whatever the optimizer.
 2. --files: TensorFlow reads a TFRecord file by tf.data, and `semisync train` reads Parquet; of the
    command it is the pace that it reports, but for its first steps.
-3. All but the command are processes that wait while another one is measured. They take turns; each
+3. --parts: of the command it is measured what its training thread spends a step on.
+4. All but the command are processes that wait while another one is measured. They take turns; each
    figure is the median of the turns, and a ratio is one within a turn. --busy: a Python loop runs
    beside them.
-4. Threads of the loop sleep while they wait for each other, as those of `semisync train` do;
+5. Threads of the loop sleep while they wait for each other, as those of `semisync train` do;
    OMP_WAIT_POLICY=ACTIVE in the environment has them spin.
 """
 
 import argparse
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -43,6 +45,10 @@ REPORTS = 4  # of the command; the first one is left out
 COLUMNS = (
     "model | optimizer | threads | rows | TensorFlow, rows/s | torch / TensorFlow | "
     "of processor time"
+)
+OF_PARTS = (
+    "model | optimizer | rows | ms a step | forward | backward | optimizer | metrics | "
+    "waiting for rows | reports | other"
 )
 
 
@@ -79,20 +85,35 @@ class Command:
 
     def pace(self, rows, seconds):
         """Rows per second of wall time, twice."""
+        words, _ = self._words(rows, seconds)
+        done = self._run("-m", "semisync", "train", *words)
+        speeds = re.findall(r"([\d,]+) rows/s", done)[1:REPORTS]
+        return [statistics.median(int(one.replace(",", "")) for one in speeds)] * 2
+
+    def parts(self, rows, seconds):
+        """{part: milliseconds a step}."""
+        words, steps = self._words(rows, seconds)
+        shown = self._run(str(PARTS / "command_parts.py"), str(steps), *words)
+        return json.loads(shown.splitlines()[-1])
+
+    def _words(self, rows, seconds):
+        """Those of the command, on data that it writes, and its steps between two reports."""
         steps = max(2, int(seconds * 40_000 / rows))
         data, out = self._prefix + ".parquet", self._prefix + ".trained"
         batch = job.batch(self._model, steps * rows, 0)
         pq.write_table(pa.table({name: _column(one) for name, one in batch.items()}), data)
         shutil.rmtree(out, ignore_errors=True)
-        words = ["train", self._prefix, "--data", data, "--label", "click", "--out", out]
+        words = [self._prefix, "--data", data, "--label", "click", "--out", out]
         words += OPTIONS.get(self._model, [])
         sizes = ["--batch-size", rows, "--epochs", REPORTS, "--report-every", steps]
         words += [*map(str, sizes), "--threads", str(self._threads)]
-        done = subprocess.run(
-            [sys.executable, "-m", "semisync", *words], capture_output=True, text=True, check=True
-        )
-        speeds = re.findall(r"([\d,]+) rows/s", done.stdout)[1:REPORTS]
-        return [statistics.median(int(one.replace(",", "")) for one in speeds)] * 2
+        return words, steps
+
+    def _run(self, *words):
+        waiting = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+        command = [sys.executable, "-W", "ignore", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=waiting)
+        return done.stdout
 
     def end(self):
         pass
@@ -127,13 +148,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--files", action="store_true")
     parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--parts", action="store_true")
     args = parser.parse_args()
-    print(head(COLUMNS), flush=True)
+    print(head(OF_PARTS if args.parts else COLUMNS), flush=True)
     for model in args.models:
         for kind in args.optimizers:
             for threads in args.threads:
                 with tempfile.TemporaryDirectory() as folder, busy(args.busy):
-                    show(os.path.join(folder, "model.ckpt"), model, kind, threads, args)
+                    measure = show_parts if args.parts else show
+                    measure(os.path.join(folder, "model.ckpt"), model, kind, threads, args)
 
 
 def show(prefix, model, kind, threads, args):
@@ -156,6 +179,17 @@ def show(prefix, model, kind, threads, args):
         print(row(model, kind, threads, f"{rows:,}", speed, walls, said), flush=True)
     theirs.end()
     ours.end()
+
+
+def show_parts(prefix, model, kind, threads, args):
+    """Measures and prints one model's rows of the table of the parts of a step."""
+    Side(args.tf_python, "in_tensorflow.py", model, kind, prefix, threads, "fed").end()
+    command = Command(model, prefix, threads)
+    for rows in args.rows:
+        turns = [command.parts(rows, args.seconds) for _ in range(args.repeats)]
+        found = {part: statistics.median(one[part] for one in turns) for part in turns[0]}
+        shown = [f"{milliseconds:.2f}" for milliseconds in found.values()]
+        print(row(model, kind, f"{rows:,}", f"{sum(found.values()):.2f}", *shown), flush=True)
 
 
 if __name__ == "__main__":
