@@ -33,14 +33,6 @@ def describe(step):
     return json.dumps(dict(step._asdict(), format=FORMAT), sort_keys=True)
 
 
-def with_ops(entry: str, others: Mapping[str, str]) -> str:
-    """An entry that waits for other ops, by name, in the place of some."""
-    step = json_text.loads(entry)
-    for names in step["waits"].values():
-        names[:] = [others.get(name, name) for name in names]
-    return json.dumps(step, sort_keys=True)
-
-
 def understand(entry: str, path: str) -> Optional[PlainStep]:
     """The reverse of `describe`; None for another format.
 
@@ -65,3 +57,11 @@ def understand(entry: str, path: str) -> Optional[PlainStep]:
         raise BadInput(
             "{}: an entry of the collection {!r} is damaged".format(path, COLLECTION)
         ) from error
+
+
+def with_ops(entry: str, others: Mapping[str, str]) -> str:
+    """An entry of `describe` that waits for other ops, by name, in the place of some."""
+    step = understand(entry, COLLECTION)
+    assert step is not None, entry
+    waits = {op: [others.get(name, name) for name in names] for op, names in step.waits.items()}
+    return describe(step._replace(waits=waits))
