@@ -35,7 +35,7 @@ class Fail(tf.train.SessionRunHook):
             self._count()
 
 
-def train(job, server, is_chief, hooks, feeds=True):
+def train(job, server, is_chief, hooks, both_there, feeds=True):
     with job.graph.as_default():
         if not is_chief:
             semisync.wait_until_initialised(server.target, None)
@@ -43,6 +43,7 @@ def train(job, server, is_chief, hooks, feeds=True):
         with tf.train.MonitoredTrainingSession(
             server.target, is_chief=is_chief, hooks=[job.hook, *hooks]
         ) as session:
+            both_there.wait()  # else the chief may have trained and ended before the worker came
             for value in 2.0 ** np.arange(BATCHES):
                 session.run(job.train_op, {job.x: value} if feeds else None)
 
@@ -52,14 +53,15 @@ def train_both(make, fail, feeds=True):
     server = tf.train.Server.create_local_server()
     chief, worker = make(), make()
     weight = []
+    both_there = threading.Barrier(2, timeout=PATIENCE)
 
     class Read(tf.train.SessionRunHook):
         def end(self, session):
             weight.append(session.run(chief.weight))
 
-    thread = threading.Thread(target=train, args=(chief, server, True, [Read()], feeds))
+    thread = threading.Thread(target=train, args=(chief, server, True, [Read()], both_there, feeds))
     thread.start()
-    train(worker, server, False, [fail], feeds)
+    train(worker, server, False, [fail], both_there, feeds)
     thread.join()
     assert chief.hook.ledger.balance()
     return chief.hook.ledger, weight[0]
