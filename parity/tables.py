@@ -6,7 +6,7 @@ messages. A Spark DataFrame is compared where it is (parity.spark).
 
 import dataclasses
 import os
-from typing import Any, Dict, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Mapping, Optional, Union
 
 from parity import comparison, spark
 from parity.inputs.checks import check_margin
@@ -122,7 +122,22 @@ def _of_tables(
             raise UsageError("candidate= must name the table's column of the candidate's scores")
         candidate = baseline
     if any(type(table).__module__.startswith("pyspark.") for table in given):
-        return _on_spark(given, label, baseline, candidate, keys, columns, margin, verified)
+        return spark.compare(
+            given,
+            label,
+            baseline,
+            candidate,
+            key=keys,
+            clusters=columns["group"],
+            slices=columns["slices"],
+            day=columns["day"],
+            weights=columns["weight"],
+            logits=columns["logits"],
+            fill=columns["fill"],
+            allow_misses=columns["allow_misses"],
+            margin=margin,
+            verified=verified,
+        )
 
     from parity.io.readers import ColumnNames, read_one, read_two
 
@@ -177,43 +192,3 @@ def with_parts(found: Comparison, sample: Any, day: Optional[str], slices: Itera
         ),
         warnings=(*sample.warnings, *found.warnings),
     )
-
-
-def _on_spark(
-    given: Tuple[Any, ...],
-    label: str,
-    baseline: str,
-    candidate: str,
-    keys: Tuple[str, ...],
-    columns: Dict[str, Any],
-    margin: float,
-    verified: Optional[Record],
-) -> Comparison:
-    for told, instead in (
-        (len(given) > 1, "join the two DataFrames first, old.join(new, key)"),
-        (len(keys) > 1, "one column is the key there"),
-        (columns["logits"], "write probabilities"),
-        (columns["fill"], "give the rows a value before, with DataFrame.fillna"),
-    ):
-        if told:
-            raise UsageError(f"Spark compares one DataFrame: {instead}")
-    return spark.compare(
-        with_days(given[0], columns["day"]),
-        label,
-        baseline,
-        candidate,
-        key=keys[0] if keys else None,
-        clusters=columns["group"],
-        slices=columns["slices"],
-        day=columns["day"],
-        weights=columns["weight"],
-        margin=margin,
-        verified=verified,
-    )
-
-
-def with_days(frame: Any, day: Optional[str]) -> Any:
-    """A Spark DataFrame whose column of days has days where it had moments, in Spark's zone."""
-    if day is None or not dict(frame.dtypes).get(day, "").startswith("timestamp"):
-        return frame
-    return frame.withColumn(day, frame[day].cast("date"))

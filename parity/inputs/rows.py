@@ -84,6 +84,19 @@ class Rows(NamedTuple):
         )
 
 
+def of_sides(logits: Iterable[str]) -> Tuple[bool, bool]:
+    """Whether the baseline's scores, and the candidate's, are among those that are named.
+
+    Raises:
+        UsageError: another side is named.
+    """
+    named = (logits,) if isinstance(logits, str) else tuple(logits)
+    for side in named:
+        if side not in SIDES:
+            raise UsageError(f"logits names {side!r}; 'baseline', 'candidate' or both are expected")
+    return SIDES[0] in named, SIDES[1] in named
+
+
 def checked_rows(
     labels: Any,
     baseline: Any,
@@ -98,10 +111,7 @@ def checked_rows(
         BadInput: a column is not as above; the message names it and the first row at fault.
         UsageError: `logits` names another side.
     """
-    held = (logits,) if isinstance(logits, str) else tuple(logits)
-    for side in held:
-        if side not in SIDES:
-            raise UsageError(f"logits names {side!r}; 'baseline', 'candidate' or both are expected")
+    held = of_sides(logits)
     scores_given = {"baseline": baseline, "candidate": candidate}
     check_same_order(labels, {**scores_given, "clusters": clusters, "weights": weights})
     positive = check_labels(labels, Column("labels"))
@@ -118,7 +128,7 @@ def checked_rows(
     if weights is not None:
         weight = check_weights(weights, positive, Column("weights"))
     given = Rows(positive, scores[0], scores[1], codes, weight)
-    rows = given._replace(logits=(SIDES[0] in held, SIDES[1] in held))
+    rows = given._replace(logits=held)
     if weight is None or weight.all():
         return rows
     kept = weight > 0

@@ -15,41 +15,54 @@ on one machine, so figures agree to about 1e-14; counts and unweighted AUCs are 
 Importing the package needs no Spark.
 """
 
-from typing import Any, Iterable, Optional
+from typing import Any, Iterable, Mapping, Optional, Tuple, Union
 
 from parity.inputs.checks import check_margin
+from parity.inputs.rows import of_sides
 from parity.result import Comparison
 from parity.verified import Record, read_record
+from semisync.common.errors import UsageError
 from semisync.common.extras import extra
 
 __all__ = ["compare"]
+
+_ONE, _TWO = ("the DataFrame",), ("the baseline's DataFrame", "the candidate's DataFrame")
 
 
 def compare(
     df: Any,
     label: str,
     baseline: str,
-    candidate: str,
+    candidate: Optional[str] = None,
     *,
-    key: Optional[str] = None,
+    key: Union[None, str, Iterable[str]] = None,
     clusters: Optional[str] = None,
     slices: Iterable[str] = (),
     day: Optional[str] = None,
     weights: Optional[str] = None,
+    logits: Iterable[str] = (),
+    fill: Optional[Mapping[str, Any]] = None,
+    allow_misses: bool = False,
     margin: float = 5e-4,
     verified: Optional[Record] = None,
 ) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
     Args:
-        df: a pyspark.sql.DataFrame, one row per label; it is read once and kept meanwhile.
+        df: a pyspark.sql.DataFrame, one row per label; it is read once and kept meanwhile. Of two,
+            in a tuple, the first has labels and baseline's scores, the second the candidate's.
         label: its column of labels, 0 or 1.
-        baseline, candidate: its columns of scores, finite, the higher the likelier a 1.
-        key: a column that names each row once, which is checked.
+        baseline, candidate: its columns of scores, finite, the higher the likelier a 1; of two
+            DataFrames the candidate's is called as the baseline's unless given.
+        key: a column, or columns, that name each row once, which is checked; two DataFrames are
+            joined by them.
         clusters: a column of what rows share that vary together, such as the user.
         slices: columns within each value of which the models are compared as well.
-        day: a column of days, compared one by one as well.
+        day: a column of days or moments, compared day by day as well.
         weights: a column of sample weights >= 0; rows of weight 0 are left out.
+        logits: "baseline", "candidate" or both, whose scores are logits.
+        fill: by column, what stands for a missing value of clusters, day or a slice.
+        allow_misses: leave out rows whose key is in one DataFrame only, instead of refusing them.
         margin, verified: as for `parity.compare`.
 
     Returns:
@@ -58,7 +71,7 @@ def compare(
 
     Raises:
         BadInput: a column is not as above; the message names it.
-        UsageError: the margin is out of range.
+        UsageError: the margin is out of range, or two DataFrames have no key.
         MissingExtra: without pyspark.
 
     Examples:
@@ -68,17 +81,25 @@ def compare(
     """
     check_margin(margin)
     record = None if verified is None else read_record(verified)
+    frames: Tuple[Any, ...] = tuple(df) if isinstance(df, (tuple, list)) else (df,)
+    if not 1 <= len(frames) <= 2:
+        raise UsageError(f"{len(frames)} DataFrames are given; one, or two to be joined")
+    if candidate is None and len(frames) == 1:
+        raise UsageError("candidate must name the DataFrame's column of the candidate's scores")
     with extra("spark", "to compare a DataFrame"):
+        from parity.spark.frames import compare_frames
         from parity.spark.given import Names
-        from parity.spark.whole import compare_columns
     names = Names(
         label=label,
         baseline=baseline,
-        candidate=candidate,
-        key=key,
+        candidate=baseline if candidate is None else candidate,
+        keys=(key,) if isinstance(key, str) else tuple(key or ()),
         clusters=clusters,
         weights=weights,
         slices=tuple(slices),
         day=day,
+        logits=of_sides(logits),
+        fills=tuple((fill or {}).items()),
     )
-    return compare_columns(df, names, margin, record)
+    sources = _ONE if len(frames) == 1 else _TWO
+    return compare_frames(frames, names, sources, margin, record, allow_misses).comparison

@@ -1,14 +1,17 @@
 """How near two models' scores are, row by row and as a whole (parity.stats.score_difference)."""
 
 import math
-from typing import Any, Dict, List, Sequence
+from typing import Dict, List, Sequence
 
 import numpy as np
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from parity.spark.given import APART, LOGITS_APART, SIDES, Given
+from parity.inputs.logits import logit, sigmoid
+from parity.spark import logits as scale
+from parity.spark.given import Given
+from parity.spark.logits import SIDES
 from parity.spark.ranks import Ranked, Told, cumulated, in_ranges
 from parity.stats.score_difference import (
     BINS,
@@ -27,25 +30,25 @@ def first_sums(given: Given, old: Ranked, new: Ranked) -> List[Expression]:
     first, second = ((ranks.doubled_rank - middle).cast("double") for ranks in (old, new))
     products = {"rank_xy": first * second, "rank_xx": first * first, "rank_yy": second * second}
     sums = [F.sum(product).alias(name) for name, product in products.items()]
-    sums.append(F.max(F.abs(APART)).alias("apart"))
+    sums.append(F.max(F.abs(scale.apart(given.logits))).alias("apart"))
     if given.probabilities():
-        sums.append(F.max(F.abs(LOGITS_APART)).alias("logit"))
+        sums.append(F.max(F.abs(scale.logits_apart(given.logits))).alias("logit"))
     return sums
 
 
 def score_difference(given: Given, told: Told) -> ScoreDifference:
     """Of all rows; `told` is what `first_sums` gave."""
-    size = _quantiles(given, "apart", APART, told)
+    size = _quantiles(given, "apart", scale.apart(given.logits), told)
     logit = None
     if given.probabilities():
-        logit = _quantiles(given, "logit", LOGITS_APART, told)
+        logit = _quantiles(given, "logit", scale.logits_apart(given.logits), told)
     reach = size.p99 or size.max or 1.0
-    scale = math.sqrt(told["rank_xx"] * told["rank_yy"])
+    extent = math.sqrt(told["rank_xx"] * told["rank_yy"])
     return ScoreDifference(
         *size,
         logit=logit,
         ks=_farthest_apart(given),
-        spearman=told["rank_xy"] / scale if scale else None,
+        spearman=told["rank_xy"] / extent if extent else None,
         edges=np.linspace(-reach, reach, BINS + 1),
         counts=_histogram(given, reach),
         joint=_joint(given),
@@ -97,18 +100,17 @@ def _at_places(rows: DataFrame, edges: Sequence[float], places: Sequence[int]) -
 
 def _farthest_apart(given: Given) -> float:
     """The Kolmogorov-Smirnov statistic, from both models' scores in one order."""
-    each = F.explode(
-        F.array(
-            *(
-                F.struct(F.col(side).alias("score"), F.lit(step).alias("step"))
-                for side, step in zip(SIDES, (1, -1))
-            )
-        )
-    ).alias("one")
+    pairs = [
+        F.struct(given.on_one_scale(side).alias("score"), F.lit(step).alias("step"))
+        for side, step in zip(SIDES, (1, -1))
+    ]
+    each = F.explode(F.array(*pairs)).alias("one")
     scores = given.rows.select(each).select(
         "one.score", F.col("one.step").cast("long").alias("step")
     )
-    steps = cumulated(scores, "score", {"step": F.col("step")}, edges=given.ranges["old"])
+    of_scale = "new" if given.logits == (False, True) else "old"
+    edges = given.ranges[of_scale]
+    steps = cumulated(scores, "score", {"step": F.col("step")}, edges=edges)
     gap = F.abs(F.col("score_step_below") + F.col("score_step_tied"))
     (told,) = steps.agg(F.max(gap)).collect()
     return told[0] / given.total
@@ -117,7 +119,9 @@ def _farthest_apart(given: Given) -> float:
 def _histogram(given: Given, reach: float) -> np.ndarray:
     """int64 (BINS,): of the differences up to reach, what is beyond in the outermost bins."""
     edges = np.linspace(-reach, reach, BINS + 1)[1:-1].tolist()
-    rows = in_ranges(given.rows.select(APART.alias("apart")), "apart", edges, "bin")
+    rows = in_ranges(
+        given.rows.select(scale.apart(given.logits).alias("apart")), "apart", edges, "bin"
+    )
     counts = np.zeros(BINS, np.int64)
     for place, count in rows.groupBy("bin").count().collect():
         counts[place] = count
@@ -127,21 +131,25 @@ def _histogram(given: Given, reach: float) -> np.ndarray:
 def _joint(given: Given) -> JointScores:
     """Of all rows, between about the quantiles 0.001 and 0.999 of both."""
     logits = given.probabilities()
-    low = min(given.ranges[side][0] for side in SIDES)
-    high = max(given.ranges[side][-1] for side in SIDES)
-
-    def shown(score: Any) -> Expression:
-        return F.log(score) - F.log1p(-score) if logits else score
-
-    if logits:
-        low, high = (math.log(end) - math.log1p(-end) for end in (low, high))
+    shown = scale.as_logit if logits else scale.probability
+    ends = [_end(given, side, place, logits) for side in SIDES for place in (0, -1)]
+    low, high = min(ends), max(ends)
     if low == high:
         low, high = low - 0.5, high + 0.5
     edges = np.linspace(low, high, CELLS + 1)
-    rows = given.rows.select(*(shown(F.col(side)).alias(side) for side in SIDES))
+    rows = given.rows.select(*(shown(given.logits, side).alias(side) for side in SIDES))
     for side in SIDES:
         rows = in_ranges(rows, side, edges[1:-1].tolist(), f"{side}_cell")
     counts = np.zeros((CELLS, CELLS))
     for first, second, count in rows.groupBy("old_cell", "new_cell").count().collect():
         counts[first, second] = count
     return JointScores(logits, edges, counts)
+
+
+def _end(given: Given, side: str, place: int, logits: bool) -> float:
+    """The first (0) or last (-1) edge of a side's scores, as a logit or as a probability."""
+    edge = given.ranges[side][place]
+    held = given.logits[SIDES.index(side)]
+    if held and not logits:
+        return float(sigmoid(np.array(edge)))
+    return float(logit(np.array(edge))) if logits and not held else edge

@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from parity.result import Side
-from parity.spark.given import SIDES, Given, kept, loss_of
+from parity.spark import logits as scale
+from parity.spark.given import Given, kept
+from parity.spark.logits import SIDES
 from parity.spark.ranks import Ranked, Told, area, cumulated, in_halves, in_ranges, whole
 from parity.stats.calibration import (
     ECE_BINS,
@@ -34,11 +36,11 @@ def first_sums(given: Given, model: int, ranks: Ranked) -> List[Expression]:
         *ranks.wins(),
         *in_halves(ranks.tied_negatives, f"{side}_tied"),
         F.sum(F.when(F.col("p") == 1, weight * caught / (caught + passed))).alias(f"{side}_caught"),
-        F.sum(weight * F.col(side)).alias(f"{side}_score"),
+        F.sum(weight * scale.probability(given.logits, side)).alias(f"{side}_score"),
         F.collect_set(F.when(cut, F.col(side))).alias(f"{side}_cuts"),
     ]
     if given.probabilities(model):
-        sums.append(F.sum(weight * loss_of(side)).alias(f"{side}_loss"))
+        sums.append(F.sum(weight * scale.loss(given.logits, side)).alias(f"{side}_loss"))
     return sums
 
 
@@ -63,14 +65,14 @@ def side_of(
         told: what `first_sums` gave.
         own: the spread of the AUC.
     """
-    side, extent = SIDES[model], given.extents[model]
+    side = SIDES[model]
     fit = bins = old_style = None
     if given.probabilities(model):
         bins = _reliability(given, side, sorted(told[f"{side}_cuts"]))
         mass = sum(given.masses)
         loss, score = told[f"{side}_loss"], told[f"{side}_score"]
         fit = calibration_of(given.masses[1] / mass, loss / mass, score / mass, bins)
-    if extent.low >= 0 and extent.high <= 1:
+    if given.logits[model] or given.within_0_to_1(model):
         old_style = _thresholded(given, side)
     return Side(
         auc=area(told, side, given.masses, given.weighted),
@@ -88,7 +90,8 @@ def side_of(
 
 def _reliability(given: Given, side: str, edges: List[float]) -> Reliability:
     weight = F.col("w")
-    amounts = (weight, weight * F.col(side), weight * F.col("p"))
+    score = scale.probability(given.logits, side)
+    amounts = (weight, weight * score, weight * F.col("p"))
     rows = in_ranges(given.rows, side, edges, "bin").groupBy("bin")
     told = rows.agg(*(F.sum(amount) for amount in amounts)).orderBy("bin").collect()
     return reliability_of_sums(*np.array([list(row)[1:] for row in told], float).T)
@@ -96,7 +99,8 @@ def _reliability(given: Given, side: str, edges: List[float]) -> Reliability:
 
 def _thresholded(given: Given, side: str) -> float:
     """`parity.stats.tf1_auc`, from how many thresholds are no lower than each score."""
-    rows = given.rows.select("p", "w", (-F.col(side).cast("float").cast("double")).alias("score"))
+    score = scale.probability(given.logits, side).cast("float").cast("double")
+    rows = given.rows.select("p", "w", (-score).alias("score"))
     edges = sorted(-value for value in thresholds().astype(float).tolist())
     told = in_ranges(rows, "score", edges, "above").groupBy("p", "above").agg(F.sum("w")).collect()
     amounts = np.zeros((2, THRESHOLDS + 1))

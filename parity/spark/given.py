@@ -10,8 +10,9 @@ The rows that are left have weight. Their columns:
 """
 
 import contextlib
+import itertools
 import math
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from pyspark import StorageLevel
 from pyspark.sql import Column as Expression
@@ -20,17 +21,19 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from parity.inputs.checks import LARGEST_SCORE, LARGEST_WEIGHT, Column, refuse_label
+from parity.io.columns import FILL
 from parity.io.join import Repeated, refuse_repeated
 from parity.notes import Extent
+from parity.spark import logits as scale
+from parity.spark.logits import SIDES
 from parity.spark.scores import number_of, score_of
 from parity.spark.session import tasks_for
-from semisync.common.errors import BadInput
-
-SIDES = ("old", "new")
+from semisync.common.errors import BadInput, UsageError
 
 ENDS = (0.001, 0.999)  # shares of the rows that the outermost ranges end at
 _ACCURACY = 10_000  # of the approximate quantiles that divide the scores into ranges
 _MOST_RANGES = 4_000
+_FILLED = ("cluster", "part")  # roles of columns that a value can be given for
 _RANGES_PER_TASK = 4  # so that a task with a range of many ties has fewer others
 
 
@@ -40,11 +43,13 @@ class Names(NamedTuple):
     label: str
     baseline: str
     candidate: str
-    key: Optional[str] = None
+    keys: Tuple[str, ...] = ()  # name each row once
     clusters: Optional[str] = None
     weights: Optional[str] = None
     slices: Tuple[str, ...] = ()
     day: Optional[str] = None
+    logits: scale.Logits = (False, False)  # whether the scores of either side are
+    fills: Tuple[Tuple[str, Any], ...] = ()  # column, what stands for a missing value
 
     @property
     def parts(self) -> Tuple[str, ...]:
@@ -63,9 +68,9 @@ class Given(NamedTuple):
     masses: Tuple[float, float]  # sums of weights
     squares: Tuple[float, float]  # sums of their squares
     extents: Tuple[Extent, Extent]  # of either model's scores
-    differ: int  # rows whose two scores do
     source: str  # what messages call the DataFrame
     ranges: Dict[str, List[float]]  # edges, rising, that divide old, new, apart, logit evenly
+    logits: scale.Logits  # whether the scores of either side are
 
     @property
     def total(self) -> int:
@@ -73,19 +78,19 @@ class Given(NamedTuple):
         return sum(self.counts)
 
     def probabilities(self, *sides: int) -> bool:
-        """Whether all scores of the models lie strictly inside (0, 1)."""
-        return all(self.extents[m].low > 0 and self.extents[m].high < 1 for m in sides or (0, 1))
+        """Whether all scores of the models have a log loss: inside (0, 1), or logits."""
+        return all(
+            self.logits[m] or (self.extents[m].low > 0 and self.extents[m].high < 1)
+            for m in sides or (0, 1)
+        )
 
+    def on_one_scale(self, side: str) -> Expression:
+        """The scores of a side, which rank and can be compared with the other's."""
+        return scale.on_one_scale(self.logits, side, self.within_0_to_1(SIDES.index(side)))
 
-def loss_of(side: str) -> Expression:
-    """Each row's log loss, of probabilities."""
-    return -F.when(F.col("p") == 1, F.log(side)).otherwise(F.log1p(-F.col(side)))
-
-
-APART = F.col("new") - F.col("old")
-LOGITS_APART = F.log(F.col("new") / F.col("old")) - (
-    F.log1p(-F.col("new")) - F.log1p(-F.col("old"))
-)
+    def within_0_to_1(self, model: int) -> bool:
+        """Whether the scores of a model are probabilities, 0 and 1 among them."""
+        return self.extents[model].low >= 0 and self.extents[model].high <= 1
 
 
 @contextlib.contextmanager
@@ -112,13 +117,15 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
     columns = {
         role: Column(name, source) for role, name in _roles(names).items() if name is not None
     }
-    chosen = [_chosen(df, role, column) for role, column in columns.items()]
+    fills = dict(names.fills)
+    chosen = [_chosen(df, role, at, fills.get(at.name)) for role, at in columns.items()]
     at = {**columns, **told}
     with kept(df.select(*chosen)) as raw:
         found = _told(raw, at)
         _check(found, at)
-        if names.key is not None:
-            check_key(raw, "key", at["key"])
+        if names.keys:
+            keys = [f"key{i}" for i in range(len(names.keys))]
+            check_key(raw, keys, [at[key] for key in keys])
         rows = raw.where(_has_weight(at)).select(
             (F.col("label") == 1).cast("int").alias("p"),
             *(_plain_zero(side).alias(side) for side in SIDES),
@@ -134,14 +141,14 @@ def _roles(names: Names) -> Dict[str, Optional[str]]:
         "label": names.label,
         "old": names.baseline,
         "new": names.candidate,
-        "key": names.key,
         "cluster": names.clusters,
         "weight": names.weights,
+        **{f"key{i}": name for i, name in enumerate(names.keys)},
         **{f"part{i}": name for i, name in enumerate(names.parts)},
     }
 
 
-def _chosen(df: DataFrame, role: str, column: Column) -> Expression:
+def _chosen(df: DataFrame, role: str, column: Column, fill: Any) -> Expression:
     """A column under the name of its role; numbers as double."""
     expression, kind = column_of(df, column), field_of(df, column).dataType
     if role in ("label", "old", "new", "weight"):
@@ -152,7 +159,22 @@ def _chosen(df: DataFrame, role: str, column: Column) -> Expression:
         return number_of(expression, kind, column).alias(role)
     if not isinstance(kind, T.AtomicType):
         raise BadInput(f"{column} holds {kind.simpleString()}; numbers, text or dates are expected")
+    if fill is not None:
+        expression = _filled(df, expression, kind, column, fill)
     return expression.alias(role)
+
+
+def _filled(df: DataFrame, expression: Expression, kind: Any, column: Column, fill: Any) -> Any:
+    """A column with what stands for a missing value and nan, in its own type."""
+    value = F.lit(fill).try_cast(kind)
+    (found,) = df.sparkSession.range(1).select(value).collect()
+    if found[0] is None:
+        raise UsageError(
+            f"{column} holds {kind.simpleString()}; {fill!r} cannot fill what is missing"
+        )
+    if isinstance(kind, (T.FloatType, T.DoubleType)):
+        expression = F.nanvl(expression, F.lit(None).cast(kind))
+    return F.coalesce(expression, value)
 
 
 def field_of(df: DataFrame, column: Column) -> T.StructField:
@@ -218,7 +240,7 @@ def _check(told: Row, at: Dict[str, Column]) -> None:
         if missing or told.asDict().get(f"{role}_nan"):
             raise BadInput(
                 f"{column} has no value in {missing or told[f'{role}_nan']:,} of "
-                f"{told['rows']:,} rows; every row needs one"
+                f"{told['rows']:,} rows; every row needs one" + FILL * role.startswith(_FILLED)
             )
     if told["label_other"] is not None or (told["label-1"] and told["label0"]):
         odd = -1.0 if told["label_other"] is None else told["label_other"]
@@ -268,25 +290,35 @@ def _check_weights(told: Row, column: Column) -> None:
             raise BadInput(f"{column}: every row with label {value} has weight 0")
 
 
-def check_key(rows: DataFrame, name: str, column: Column) -> None:
-    """Raises BadInput unless the column `name` names each row once; messages call it `column`."""
-    kind = rows.schema[name].dataType
-    if isinstance(kind, T.FractionalType):
-        raise BadInput(
-            f"{column} holds {kind.simpleString()}, which cannot name every row; write keys as "
-            "whole numbers or as text"
-        )
-    counts = rows.groupBy(F.col(name).alias("key")).agg(F.count("*").alias("times"))
-    key, times = F.col("key"), F.col("times")
+def check_key(rows: DataFrame, names: Sequence[str], columns: Sequence[Column]) -> None:
+    """Raises BadInput unless the columns `names`, in messages `columns`, name each row once."""
+    for name, column in zip(names, columns):
+        kind = rows.schema[name].dataType
+        if isinstance(kind, T.FractionalType):
+            raise BadInput(
+                f"{column} holds {kind.simpleString()}, which cannot name every row; write keys as "
+                "whole numbers or as text"
+            )
+    counts = rows.groupBy(*names).agg(F.count("*").alias("times"))
+    times = F.col("times")
     (told,) = counts.agg(
-        F.sum(F.when(key.isNull(), times)).alias("missing"),
+        *(F.sum(F.when(F.isnull(name), times)).alias(f"{name}_missing") for name in names),
         F.sum(times - 1).alias("surplus"),
-        F.min(F.when(times > 1, F.struct("key", "times"))).alias("first"),
+        F.min(F.when(times > 1, F.struct(*names, "times"))).alias("first"),
     ).collect()
-    if told["missing"]:
-        raise BadInput(f"{column} has no value in {told['missing']:,} rows; every row needs one")
+    for name, column in zip(names, columns):
+        missing = told[f"{name}_missing"]
+        if missing:
+            raise BadInput(f"{column} has no value in {missing:,} rows; every row needs one")
     if told["surplus"]:
-        refuse_repeated(Repeated(told["surplus"], *told["first"]), column)
+        *key, count = told["first"]
+        first = Repeated(told["surplus"], key[0] if len(key) == 1 else tuple(key), count)
+        refuse_repeated(first, together(columns))
+
+
+def together(columns: Sequence[Column]) -> Column:
+    """What messages call the columns of a key."""
+    return columns[0]._replace(name=", ".join(column.name for column in columns))
 
 
 def _plain_zero(side: str) -> Expression:
@@ -311,12 +343,14 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) ->
     for side in SIDES:
         sums += [F.min(side).alias(f"{side}_low"), F.max(side).alias(f"{side}_high")]
         sums += [_count(F.col(side) == edge).alias(f"{side}{edge}") for edge in (0, 1)]
-    sums.append(_count(F.col("old") != F.col("new")).alias("differ"))
     count = max(2, min(_RANGES_PER_TASK * tasks, _MOST_RANGES))
     shares = sorted({*ENDS, *(i / count for i in range(1, count))})
     divided = {side: F.col(side) for side in SIDES}
-    inside = (F.least(*SIDES) > 0) & (F.greatest(*SIDES) < 1)
-    divided |= {"apart": F.abs(APART), "logit": F.when(inside, F.abs(LOGITS_APART))}
+    inside = F.lit(True)
+    for side in itertools.compress(SIDES, (not given for given in names.logits)):
+        inside &= (F.col(side) > 0) & (F.col(side) < 1)
+    divided["apart"] = F.abs(scale.apart(names.logits))
+    divided["logit"] = F.when(inside, F.abs(scale.logits_apart(names.logits)))
     sums += [
         F.percentile_approx(value, shares, _ACCURACY).alias(f"{name}_edges")
         for name, value in divided.items()
@@ -334,7 +368,7 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) ->
         masses=(told["m0"], told["m1"]),
         squares=(told["s0"], told["s1"]),
         extents=(old, new),
-        differ=told["differ"],
         source=str(at["label"].file),
         ranges={name: sorted(set(told[f"{name}_edges"] or ())) for name in divided},
+        logits=names.logits,
     )

@@ -1,6 +1,6 @@
-"""Two DataFrames, a model's scores each, joined by a key that names each row once in either."""
+"""Two DataFrames, a model's scores each, joined by columns that name each row once in either."""
 
-from typing import Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -9,7 +9,7 @@ from pyspark.sql import types as T
 
 from parity.inputs.checks import Column
 from parity.io.join import refuse_misses, refuse_no_match
-from parity.spark.given import check_key, column_of, field_of
+from parity.spark.given import check_key, column_of, field_of, together
 from semisync.common.errors import BadInput
 
 
@@ -23,7 +23,7 @@ class Joined(NamedTuple):
 
 def join(
     sides: Sequence[DataFrame],
-    key: str,
+    keys: Sequence[str],
     label: str,
     score: str,
     sources: Tuple[str, str],
@@ -41,33 +41,43 @@ def join(
     Raises:
         BadInput: a missing column, duplicate keys, misses unless allowed, and labels that disagree.
     """
-    columns = Column(key, sources[0]), Column(key, sources[1])
-    keys = _keys(sides, columns)
-    held = {"_key": keys[1], "_score": column_of(sides[1], Column(score, sources[1]))}
+    columns = [[Column(key, source) for key in keys] for source in sources]
+    names = [f"_key{i}" for i in range(len(keys))]
+    pairs = [_alike(sides, pair) for pair in zip(*columns)]
+    held = {"_score": column_of(sides[1], Column(score, sources[1]))}
     if label in sides[1].columns:
         held["_label"] = column_of(sides[1], Column(label, sources[1])).cast("double")
     ours = column_of(sides[0], Column(label, sources[0]))
-    old = sides[0].withColumn("_key", keys[0])
+    old = sides[0].withColumns({name: pair[0] for name, pair in zip(names, pairs)})
+    held.update((name, pair[1]) for name, pair in zip(names, pairs))
     new = sides[1].select(*(value.alias(name) for name, value in held.items()))
-    for frame, column in zip((old, new), columns):
-        check_key(frame, "_key", column)
-    counts, differ = _counts(old, new, ours.cast("double") if "_label" in held else None)
+    for frame, of_side in zip((old, new), columns):
+        check_key(frame, names, of_side)
+    counts, differ = _counts(old, new, names, ours.cast("double") if "_label" in held else None)
+    ends = together(columns[0]), together(columns[1])
     if not counts["matched"]:
-        first, second = (frame.agg(F.min("_key")).collect()[0][0] for frame in (old, new))
-        refuse_no_match(0, (first, second), columns)
+        refuse_no_match(0, (_first(old, names), _first(new, names)), ends)
     if not allow_misses:
-        refuse_misses(counts["only_baseline"], counts["only_candidate"], columns)
+        refuse_misses(counts["only_baseline"], counts["only_candidate"], ends)
     if differ:
         raise BadInput(f"the labels of {differ:,} joined rows disagree; is the key right?")
     candidate = score
     while candidate in sides[0].columns:
         candidate = "candidate_" + candidate
-    joined = old.join(new.withColumnRenamed("_score", candidate), "_key").drop("_key", "_label")
+    joined = old.join(new.withColumnRenamed("_score", candidate), names)
+    joined = joined.drop(*names, "_label")
     return Joined(joined, candidate, counts)
 
 
-def _keys(sides: Sequence[DataFrame], columns: Sequence[Column]) -> Tuple[Expression, Expression]:
-    """The keys of both sides, as text where one is text and the other whole numbers or dates."""
+def _first(frame: DataFrame, names: List[str]) -> object:
+    """The least of the keys, for a message."""
+    key = tuple(frame.agg(F.min(F.struct(*names))).collect()[0][0])
+    return key[0] if len(key) == 1 else key
+
+
+def _alike(sides: Sequence[DataFrame], columns: Sequence[Column]) -> Tuple[Expression, Expression]:
+    """A key's column of both sides, as text where one is text and the other whole numbers or
+    dates."""
     kinds = [field_of(frame, column).dataType for frame, column in zip(sides, columns)]
     first, second = (column_of(frame, column) for frame, column in zip(sides, columns))
     if kinds[0] == kinds[1] or all(isinstance(kind, T.IntegralType) for kind in kinds):
@@ -82,14 +92,14 @@ def _keys(sides: Sequence[DataFrame], columns: Sequence[Column]) -> Tuple[Expres
 
 
 def _counts(
-    old: DataFrame, new: DataFrame, label: Optional[Expression]
+    old: DataFrame, new: DataFrame, names: List[str], label: Optional[Expression]
 ) -> Tuple[Dict[str, int], int]:
     """The rows by where their key is, and how many joined ones have another label in either."""
     ours = old.select(
-        "_key", F.lit(1).alias("_old"), *([] if label is None else [label.alias("_ours")])
+        *names, F.lit(1).alias("_old"), *([] if label is None else [label.alias("_ours")])
     )
     theirs = new.withColumn("_new", F.lit(1)).drop("_score")
-    both, old_is, new_is = ours.join(theirs, "_key", "full"), F.col("_old"), F.col("_new")
+    both, old_is, new_is = ours.join(theirs, names, "full"), F.col("_old"), F.col("_new")
     differ = F.lit(False)
     if label is not None:
         differ = (F.col("_ours") == 1) != (F.col("_label") == 1)

@@ -13,7 +13,8 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from parity.spark.given import SIDES, Given
+from parity.spark.given import Given
+from parity.spark.logits import SIDES
 
 Told = Mapping[str, Any]  # a row of sums, by name
 

@@ -14,7 +14,9 @@ from parity.inputs.checks import Column
 from parity.notes import notes_on_unmoved, why_no_losses
 from parity.result import Comparison
 from parity.spark import differences, figures
-from parity.spark.given import SIDES, Given, Names, given, kept, loss_of
+from parity.spark import logits as scale
+from parity.spark.given import Given, Names, given, kept
+from parity.spark.logits import SIDES
 from parity.spark.parts import parts_of
 from parity.spark.ranks import Ranked, Told, area, ranked
 from parity.spark.repeats import repeats_in
@@ -92,14 +94,17 @@ def _compare(
         pcoc_difference=_difference(given, second, means, "pcoc"),
         gauc_difference=gauc.difference,
         score_difference=differences.score_difference(given, first),
-        warnings=_warnings(given),
+        warnings=_warnings(given, first["differ"]),
         notes=notes_on_unmoved(evidence),
-        unavailable=why_no_losses(*given.extents),
+        unavailable=why_no_losses(
+            *(None if held else extent for extent, held in zip(given.extents, given.logits))
+        ),
     )
 
 
-def _warnings(given: Given) -> Tuple[str, ...]:
-    same = () if given.differ else (SAME_SCORES,)
+def _warnings(given: Given, differ: int) -> Tuple[str, ...]:
+    """Args: differ: rows whose two scores do."""
+    same = () if differ else (SAME_SCORES,)
     return same if given.clustered else (*same, *of_repeats(repeats_in(given), given.total))
 
 
@@ -116,11 +121,17 @@ def _first_sums(given: Given, placed: DataFrame, ranks: Sequence[Ranked]) -> Tol
     sums: List[Expression] = differences.first_sums(given, *ranks)
     for model in (0, 1):
         sums += figures.first_sums(given, model, ranks[model])
-    sums.append(F.sum(weight * (F.col("new") - F.col("old"))).alias("score"))
+    old, new = (given.on_one_scale(side) for side in SIDES)
+    sums.append(F.sum((old != new).cast("long")).alias("differ"))
+    sums.append(F.sum(weight * scale.apart(given.logits)).alias("score"))
     if given.probabilities():
-        sums.append(F.sum(weight * (loss_of("new") - loss_of("old"))).alias("loss"))
+        sums.append(F.sum(weight * _losses_apart(given)).alias("loss"))
     (told,) = placed.agg(*sums).collect()
     return told.asDict()
+
+
+def _losses_apart(given: Given) -> Expression:
+    return scale.loss(given.logits, "new") - scale.loss(given.logits, "old")
 
 
 def _means(given: Given, first: Told) -> Dict[str, _Mean]:
@@ -128,8 +139,8 @@ def _means(given: Given, first: Told) -> Dict[str, _Mean]:
         return {}
     weight, mass, positives = F.col("w"), sum(given.masses), given.masses[1]
     loss, pcoc = first["loss"] / mass, first["score"] / positives
-    of_loss = weight * (loss_of("new") - loss_of("old") - loss) / mass
-    of_pcoc = weight * (F.col("new") - F.col("old") - pcoc * F.col("p")) / positives
+    of_loss = weight * (_losses_apart(given) - loss) / mass
+    of_pcoc = weight * (scale.apart(given.logits) - pcoc * F.col("p")) / positives
     return {
         "loss": _Mean(loss, of_loss, FARTHEST_LOSS),
         "pcoc": _Mean(pcoc, of_pcoc, mass / positives),

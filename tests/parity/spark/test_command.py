@@ -49,7 +49,7 @@ def run(spark, folder, tmp_path, capsys):
 
 
 def test_the_report_is_that_of_one_machine(run):
-    arguments = [*TWO, "--allow-misses", "--group", "user", "--margin", "0.05"]
+    arguments = [*TWO, "--allow-misses", "--group", "user", "--fill", "user=0", "--margin", "0.05"]
     arguments += ["--require", "pcoc=0.5", "gauc=0.1", "auc>=0.6"]
     code, report, errors = run(*arguments)
     assert report is not None, errors
