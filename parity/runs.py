@@ -40,16 +40,16 @@ from parity.result import Comparison, Side, TrainingNoise
 from parity.stats.delong import Spread, spread
 from parity.stats.equivalence import Evidence, Reason, Verdict, judge
 from parity.stats.intervals import HITS, resolution, student_interval
-from parity.stats.rare_failures import notes_on_carriers, rare_failures
+from parity.stats.rare_failures import Sample, notes_on_carriers, rare_failures
 from parity.stats.roc import rank
 from parity.stats.seeds import control_of, freedom_of_lone, power, runs_to_settle, satterthwaite
-from parity.verified import Record, read_record
+from parity.verified import Record, Verified, read_record
 from semisync.common.errors import UsageError
 
 _STATED = 1e9  # degrees of freedom of a variance that is known
 
 
-class _Side(NamedTuple):
+class Runs(NamedTuple):
     """The runs of one model.
 
     Attributes:
@@ -57,8 +57,8 @@ class _Side(NamedTuple):
     """
 
     aucs: np.ndarray  # float64 (runs,)
-    placements: np.ndarray  # float64 (n,), mean over the runs
     tied_pairs: int  # the most of a run
+    copied: bool  # whether two of them have the same scores
     stated: Optional[float] = None
 
     @property
@@ -117,26 +117,62 @@ def compare_runs(
         >>> len(comparison.training.candidate_aucs)
         3
     """
-    if not baselines or not candidates or len(baselines) + len(candidates) < 3:
-        raise UsageError(
-            f"{len(baselines)} baseline and {len(candidates)} candidate runs are given; training "
-            "noise needs one run per side and two of one; for one run of each use parity.compare"
-        )
-    if seed_sd is not None:
-        _check_stated(seed_sd, min(len(baselines), len(candidates)))
+    check_runs(len(baselines), len(candidates), seed_sd)
     check_margin(margin)
     record = None if verified is None else read_record(verified)
     for name, runs in (("baselines", baselines), ("candidates", candidates)):
         check_same_order(labels, {f"{name}[{at}]": run for at, run in enumerate(runs)})
     rows = checked_rows(labels, baselines[0], candidates[0], clusters, weights, logits)
     single = compare_rows(rows, margin, record)
-    old, new = (
-        _side(runs, name, rows)._replace(stated=seed_sd)
-        for name, runs in (("baselines", baselines), ("candidates", candidates))
-    )
-    delta = float(new.aucs.mean() - old.aucs.mean())
-    moved = new.placements - old.placements
-    by_rows = spread(moved, delta, rows.positive, rows.weights, rows.clusters)
+    old, from_old = _ranked(baselines, "baselines", rows, seed_sd)
+    new, from_new = _ranked(candidates, "candidates", rows, seed_sd)
+    delta = difference(old, new)
+    moves = spread(from_new - from_old, delta, rows.positive, rows.weights, rows.clusters)
+    found = Found(old, new, moves, sample_of(rows, from_old, moves))
+    warnings = (*of_runs(_shared(baselines, candidates)), *of_rows(rows))
+    return concluded_runs(single, found, warnings, record)
+
+
+def check_runs(baselines: int, candidates: int, seed_sd: Optional[float]) -> None:
+    """Refuses too few runs, of which there are so many, and a stated spread that is none."""
+    if not baselines or not candidates or baselines + candidates < 3:
+        raise UsageError(
+            f"{baselines} baseline and {candidates} candidate runs are given; training "
+            "noise needs one run per side and two of one; for one run of each use parity.compare"
+        )
+    if seed_sd is not None:
+        _check_stated(seed_sd, min(baselines, candidates))
+
+
+def difference(old: Runs, new: Runs) -> float:
+    """Of the mean AUCs."""
+    return float(new.aucs.mean() - old.aucs.mean())
+
+
+class Found(NamedTuple):
+    """What rows show of several runs, in memory or beyond it."""
+
+    old: Runs
+    new: Runs
+    moves: Spread  # of the difference, by the rows' mean placements
+    sample: Sample  # what rare failures are judged by
+    bound: Optional[float] = None  # certified, of the difference, where scores were counted
+
+
+def concluded_runs(
+    single: Comparison,
+    found: Found,
+    warnings: Sequence[str],
+    verified: Optional[Verified],
+    notes: Sequence[str] = (),
+) -> Comparison:
+    """The first runs' comparison, with what all runs decide.
+
+    Args:
+        warnings, notes: of the runs and the rows.
+        verified: the record that stands for the rows that rare faults take.
+    """
+    old, new, by_rows, margin = found.old, found.new, found.moves, single.margin
     parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
     error, freedom = satterthwaite(parts)
     lone = old.lone or new.lone
@@ -146,19 +182,20 @@ def compare_runs(
         "baseline": _least_ranked(old, single.baseline),
         "candidate": _least_ranked(new, single.candidate),
     }
-    flaw, doubted = of_ranking(worst, rows.positives * (len(rows.positive) - rows.positives))
+    flaw, doubted = of_ranking(worst, single.positives * (single.rows - single.positives))
     evidence = Evidence(
-        delta=delta,
+        delta=difference(old, new),
         standard_error=error,
         freedom=freedom,
         observations=by_rows.observations,
         narrowest=resolution(by_rows.observations),
         allowance=HITS * by_rows.step,
+        bound=found.bound or 0.0,
         flaw=flaw,
         lone=lone,
     )
-    rare = rare_failures(sample_of(rows, old.placements, by_rows), margin)
-    decision = decision_fields(evidence, rare, margin, record)
+    rare = rare_failures(found.sample, margin)
+    decision = decision_fields(evidence, rare, margin, verified)
     shares = _shares(old, new)
     noise = _noise(old, new, by_rows.standard_error, parts, freedom, margin)
     by_interval = judge(decision["interval"], margin)
@@ -169,11 +206,13 @@ def compare_runs(
         candidate=_mean_of(new, single.candidate, shares[1]),
         standard_error_independent=by_rows.independent,
         design_effect=by_rows.design_effect,
-        rows_to_settle=_rows_to_settle(evidence, by_rows, decision, rows, margin),
+        rows_to_settle=_rows_to_settle(evidence, found, decision, single),
         training=noise,
-        warnings=(*of_runs(baselines, candidates), *of_rows(rows), *doubted),
+        bound=found.bound,
+        warnings=(*warnings, *doubted),
         notes=(
-            *_notes_on_copies(baselines, candidates),
+            *notes,
+            *_notes_on_copies(old, new),
             *_notes_on_lone(old, new),
             *_notes(noise, by_interval, margin),
             *notes_on_carriers(rare, decision["reason"]),
@@ -182,23 +221,23 @@ def compare_runs(
 
 
 def _rows_to_settle(
-    evidence: Evidence, by_rows: Spread, decision: Dict[str, Any], rows: Rows, margin: float
+    evidence: Evidence, found: Found, decision: Dict[str, Any], single: Comparison
 ) -> Optional[int]:
     """How many rows would decide; None if runs are missing, whose share rows do not reduce."""
     if decision["reason"] not in (Reason.OBSERVATIONS, Reason.CARRIERS, Reason.RARE_FAULTS):
         return None
+    by_rows = found.moves
     by_rows_alone = student_interval(evidence.delta, by_rows.standard_error, by_rows.freedom)
     seeds = decision["interval"].high - by_rows_alone.high
     evidence = evidence._replace(
         standard_error=by_rows.standard_error, freedom=by_rows.freedom, bound=max(0.0, seeds)
     )
-    alike = rows.weights is None and rows.clusters is None
-    return rows_needed(len(rows.positive), evidence, decision, margin, alike)
+    return rows_needed(single.rows, evidence, decision, single.margin, found.sample.alike)
 
 
 def _noise(
-    old: _Side,
-    new: _Side,
+    old: Runs,
+    new: Runs,
     rows_error: float,
     parts: Sequence[Tuple[float, float]],
     freedom: float,
@@ -237,7 +276,10 @@ def _check_stated(seed_sd: float, fewer: int) -> None:
         )
 
 
-def _side(runs: Sequence[Any], name: str, rows: Rows) -> _Side:
+def _ranked(
+    runs: Sequence[Any], name: str, rows: Rows, stated: Optional[float]
+) -> Tuple[Runs, np.ndarray]:
+    """The runs of one side, and their mean placements, float64 (n,)."""
     aucs: List[float] = []
     tied_pairs = 0
     total = np.zeros(len(rows.positive))
@@ -249,16 +291,22 @@ def _side(runs: Sequence[Any], name: str, rows: Rows) -> _Side:
         aucs.append(ranking.area())
         total += ranking.placements()
         tied_pairs = max(tied_pairs, ranking.tied_pairs())
-    return _Side(np.array(aucs), total / len(runs), tied_pairs)
+    copied = any(itertools.starmap(np.array_equal, itertools.combinations(runs, 2)))
+    return Runs(np.array(aucs), tied_pairs, copied, stated), total / len(runs)
 
 
-def _least_ranked(runs: _Side, first: Side) -> Side:
+def _shared(baselines: Sequence[Any], candidates: Sequence[Any]) -> bool:
+    """Whether a run is on both sides."""
+    return any(np.array_equal(old, new) for old in baselines for new in candidates)
+
+
+def _least_ranked(runs: Runs, first: Side) -> Side:
     """The first run's figures, with the AUC nearest 0.5 and the most ties of any run."""
     nearest = min(runs.aucs.tolist(), key=lambda auc: abs(auc - 0.5))
     return dataclasses.replace(first, auc=nearest, tied_pairs=runs.tied_pairs)
 
 
-def _mean_of(runs: _Side, first: Side, by_seeds: Tuple[float, float]) -> Side:
+def _mean_of(runs: Runs, first: Side, by_seeds: Tuple[float, float]) -> Side:
     """The first run's figures, with the mean AUC; its error covers the seeds' variance too."""
     by_rows = first.standard_error**2, max(1.0, first.freedom)
     error, freedom = satterthwaite([by_rows, by_seeds])
@@ -266,17 +314,17 @@ def _mean_of(runs: _Side, first: Side, by_seeds: Tuple[float, float]) -> Side:
     return dataclasses.replace(first, auc=auc, standard_error=error, freedom=freedom)
 
 
-def _variances(old: _Side, new: _Side) -> List[float]:
+def _variances(old: Runs, new: Runs) -> List[float]:
     """Between the runs of either side; the other side's where a side has one run."""
     known = [side.variance for side in (old, new) if side.variance is not None]
     return [known[0] if side.variance is None else side.variance for side in (old, new)]
 
 
-def _shares(old: _Side, new: _Side) -> List[Tuple[float, float]]:
+def _shares(old: Runs, new: Runs) -> List[Tuple[float, float]]:
     """What each side's seeds add to the variance of the difference, and its degrees of freedom."""
     most = max(old.runs, new.runs)
 
-    def freedom(side: _Side) -> float:
+    def freedom(side: Runs) -> float:
         if side.runs == 1:
             return most - 1 if side.lone else _STATED
         return side.runs - 1
@@ -285,7 +333,7 @@ def _shares(old: _Side, new: _Side) -> List[Tuple[float, float]]:
     return [(variance / side.runs, freedom(side)) for variance, side in variances]
 
 
-def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
+def _by_seeds(old: Runs, new: Runs) -> List[Tuple[float, float]]:
     """What the seeds add to the variance of the difference, with its degrees of freedom: a part for
     each side, or one for both where one variance stands for both."""
     shares = _shares(old, new)
@@ -294,17 +342,17 @@ def _by_seeds(old: _Side, new: _Side) -> List[Tuple[float, float]]:
     return shares
 
 
-def _notes_on_copies(*sides: Sequence[Any]) -> Tuple[str, ...]:
+def _notes_on_copies(old: Runs, new: Runs) -> Tuple[str, ...]:
     """Of either side that has a run twice."""
     return tuple(
         f"Two of the {name}'s runs have the same scores: one run given twice makes the seeds look "
         "more alike than they are."
-        for name, runs in zip(("baseline", "candidate"), sides)
-        if any(itertools.starmap(np.array_equal, itertools.combinations(runs, 2)))
+        for name, side in (("baseline", old), ("candidate", new))
+        if side.copied
     )
 
 
-def _notes_on_lone(old: _Side, new: _Side) -> Tuple[str, ...]:
+def _notes_on_lone(old: Runs, new: Runs) -> Tuple[str, ...]:
     """Of a side that has one run."""
     return tuple(
         f"The {name} has one run: its seeds are assumed to spread as the other's do, which one run "

@@ -59,7 +59,7 @@ def _check_parts(args: argparse.Namespace) -> None:
                 "compare all rows at once"
             )
     if args.partial and args.baseline_runs:
-        raise UsageError("--partial counts one comparison; runs are compared in memory")
+        raise UsageError("--partial counts one comparison; compare all rows of the runs at once")
     if args.partial and args.json:
         raise UsageError("--json prints a verdict; --partial gives none, so name it with --merge")
     if args.partial and args.verified:
@@ -104,6 +104,12 @@ def choose_files(args: argparse.Namespace) -> None:
     if args.allow_misses:
         raise UsageError("--allow-misses joins two files; runs must all have the same rows")
     args.baseline, args.candidate = args.baseline_runs[0], args.candidate_runs[0]
+
+
+def data_sets(args: argparse.Namespace) -> List[str]:
+    """The paths of scores: the baseline's, the candidate's if any, and further runs' of either."""
+    first = [path for path in (args.baseline, args.candidate) if path is not None]
+    return [*first, *(args.baseline_runs or [])[1:], *(args.candidate_runs or [])[1:]]
 
 
 def column_names(args: argparse.Namespace) -> Dict[str, Any]:

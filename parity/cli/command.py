@@ -13,7 +13,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 
 from parity.cli import counting, on_spark, progress
 from parity.cli.arguments import configure
-from parity.cli.checks import check, choose_files, column_and_table, column_names
+from parity.cli.checks import check, choose_files, column_and_table, column_names, data_sets
 from parity.cli.conclusion import EXIT, conclude, decided
 from parity.cli.models import check_models, facts_of_models
 from parity.io import standard_input
@@ -27,6 +27,7 @@ __all__ = ["EXIT", "configure", "run"]
 
 # What an exact comparison of float64 scores takes at its peak and with its diagnosis, about.
 _BYTES_PER_ROW = 180
+_BYTES_PER_RUN = 25  # of a row, for each training run but the first of either side
 _BYTES_PER_PART = 75  # of a row, for each day or slice
 _BYTES_PER_KEY = 180  # of a row of one file, which is looked up among the others
 _BYTES_PER_COLUMN = 25  # of a row, for groups and for weights
@@ -120,8 +121,6 @@ def _read(args: argparse.Namespace, names: Dict[str, Any]) -> Tuple[Any, Any]:
 
 def _outgrows_memory(args: argparse.Namespace) -> bool:
     """Whether an exact comparison of the rows would take more than --memory."""
-    if args.baseline_runs is not None:
-        return False
     from parity.io.batches import count_rows
     from parity.io.data_files import sizes_of
 
@@ -131,13 +130,13 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
     bytes_per_row = _BYTES_PER_ROW + _BYTES_PER_PART * parts + _BYTES_PER_COLUMN * columns
     if args.key and args.candidate is None:
         bytes_per_row += _BYTES_PER_KEY
-    for path in filter(None, (args.baseline, args.candidate)):
+    for place, path in enumerate(data_sets(args)):
         rows = count_rows(path, written)
         if rows is None:
             sizes = sizes_of(path, written is not None)
             needed += sum(sizes.values()) * _BYTES_PER_TEXT_BYTE
         else:
-            needed += rows * bytes_per_row
+            needed += rows * (bytes_per_row if place < 2 else _BYTES_PER_RUN)
     return needed > args.memory * 1e9
 
 

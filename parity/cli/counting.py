@@ -4,6 +4,7 @@ import argparse
 from typing import Any, Callable, Dict, List, Optional
 
 from parity.cli import progress
+from parity.cli.checks import data_sets
 from parity.cli.conclusion import conclude, decided, warnings_of_join
 from parity.cli.models import facts_of_models
 from parity.io import standard_input
@@ -40,7 +41,7 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
         blocks = _blocks(args, names, told)
         grouped = args.group is not None
         comparison = beyond_memory.compare_blocks(
-            blocks, _kind(args, names), args.margin, grouped, args.worst, record
+            blocks, _kind(args, names), args.margin, grouped, args.worst, record, _sides(args)
         )
     if args.candidate is not None:
         origin["join"] = blocks.counts
@@ -100,7 +101,20 @@ def _blocks(
     from parity.io.stored_join import StoredJoin
 
     paths = args.baseline, args.candidate
-    return StoredJoin(paths, columns, args.allow_misses, told)
+    runs = (args.baseline_runs or [])[1:], (args.candidate_runs or [])[1:]
+    return StoredJoin(paths, columns, args.allow_misses, told, runs)
+
+
+def _sides(args: argparse.Namespace) -> Any:
+    """How many training runs each side has; None where they are one comparison."""
+    if args.baseline_runs is None:
+        return None
+    from parity.histogram.runs import Sides
+    from parity.runs import check_runs
+
+    counts = len(args.baseline_runs), len(args.candidate_runs)
+    check_runs(*counts, args.seed_sd)
+    return Sides(*counts, args.seed_sd)
 
 
 def _kind(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
@@ -116,8 +130,9 @@ def _identified(args: argparse.Namespace) -> List[List[Dict[str, Any]]]:
     from parity.io.identity import identify_all
 
     text = args.text
-    given = filter(None, (args.baseline, args.candidate))
-    named = [[(file, None) for file in files_of(data, text is not None)] for data in given]
+    named = [
+        [(file, None) for file in files_of(data, text is not None)] for data in data_sets(args)
+    ]
     return [[file.to_json() for file in identify_all(files, text)] for files in named]
 
 

@@ -12,16 +12,18 @@ from typing import Iterable, List, Optional, Tuple
 import numpy as np
 import pyarrow as pa
 
-from parity.doubts import of_repeats
-from parity.histogram.compare import checked, compare_summary
+from parity import doubts
+from parity.histogram.compare import checked, compare_summary, notes_on_bound
 from parity.histogram.counts import Counts, Division, Kind
 from parity.histogram.estimate import Estimate
+from parity.histogram.runs import RunCounts, Sides
 from parity.histogram.second_pass import Groups, Within, Worst
 from parity.histogram.stored_rows import put_aside, read_back
 from parity.inputs.checks import check_margin
 from parity.io.blocks import Block
 from parity.io.store import Store
 from parity.result import Comparison
+from parity.runs import concluded_runs
 from parity.stats.parts import Part, with_q
 from parity.stats.repeats import RepeatCounter
 from parity.stats.strata import Days, days_of, error_of_alike
@@ -33,24 +35,29 @@ def count(
     kind: Kind,
     store: Optional[Store] = None,
     repeats: Optional[RepeatCounter] = None,
+    runs: Optional[RunCounts] = None,
 ) -> Counts:
     """Counts the rows.
 
     Args:
         store: where to put them aside, if they are to be read once more.
         repeats: looks for rows that stand more than once.
+        runs: counts further training runs.
     """
     counts = Counts(kind)
     np.empty(1 << 24, np.int8)  # once freed, glibc keeps smaller arrays' memory at hand for reuse
-    for rows, numbers, names, group in blocks:
+    for block in blocks:
+        rows = block.rows
         if not len(rows.positive):
             continue
-        divisions = {name: _division(names[name]) for name in kind.columns}
+        divisions = {name: _division(block.names[name]) for name in kind.columns}
         counts.add(rows, divisions)
         if repeats is not None:
             repeats.add(rows.positive, rows.baseline, rows.candidate)
+        if runs is not None:
+            runs.add(block)
         if store is not None:
-            put_aside(store, rows, numbers, group, counts.codes(divisions))
+            put_aside(store, block, counts.codes(divisions))
     return counts
 
 
@@ -70,23 +77,26 @@ def compare_blocks(
     grouped: bool = False,
     worst: int = 0,
     verified: Optional[Verified] = None,
+    sides: Optional[Sides] = None,
 ) -> Comparison:
-    """`parity.compare` of blocks of rows.
+    """`parity.compare` of blocks of rows, or `parity.compare_runs`.
 
     Args:
         grouped: whether the rows have groups that vary together.
         worst: how many of the rows that pull the difference hardest to list.
         verified: the record that stands for the rows that rare faults take.
+        sides: how many training runs each side has, where one has several.
     """
     check_margin(margin)
     repeats = RepeatCounter()
-    if grouped or worst:
-        comparison = _compare_stored(blocks, kind, margin, grouped, worst, verified, repeats)
+    if grouped or worst or sides:
+        runs = None if sides is None else RunCounts(kind, sides)
+        comparison = _compare_stored(blocks, kind, margin, grouped, worst, verified, repeats, runs)
     else:
         comparison = compare_counts(count(blocks, kind, repeats=repeats), margin, verified)
     if grouped:
         return comparison
-    told = of_repeats(repeats.found(), comparison.rows)
+    told = doubts.of_repeats(repeats.found(), comparison.rows)
     return dataclasses.replace(comparison, warnings=(*comparison.warnings, *told))
 
 
@@ -98,20 +108,28 @@ def _compare_stored(
     worst: int,
     verified: Optional[Verified],
     repeats: RepeatCounter,
+    runs: Optional[RunCounts],
 ) -> Comparison:
     """`compare_blocks` of rows that are read twice."""
     with Store() as store:
-        counts = count(blocks, kind, store, repeats)
+        counts = count(blocks, kind, store, repeats, runs)
         whole, within = Estimate(checked(counts.whole)), _estimates_within(counts)
         groups = Groups(whole, within, kind.day) if grouped else None
         hardest = Worst(whole, worst)
+        mean_ranks = None if runs is None else runs.found_by(whole, grouped)
         for stored in read_back(store, kind.columns, kind.logits):
             if groups is not None:
                 groups.add(stored)
             hardest.add(stored)
+            if mean_ranks is not None:
+                mean_ranks.add(stored)
     by_group = None if groups is None else groups.whole()
     comparison = compare_summary(counts.whole, margin, by_group, whole, verified)
     comparison = dataclasses.replace(comparison, worst=hardest.hardest())
+    if runs is not None and mean_ranks is not None:
+        found, notes = mean_ranks.found(), notes_on_bound(mean_ranks.bound, margin)
+        warnings = doubts.of_runs(runs.shared)
+        comparison = concluded_runs(comparison, found, warnings, verified, notes)
     return _with_parts(comparison, counts, within, groups)
 
 

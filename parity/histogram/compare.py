@@ -92,7 +92,7 @@ def compare_summary(
         pcoc_difference=pcoc,
         gauc_difference=None if by_group is None else by_group.gauc_difference,
         score_difference=_score_difference(summary),
-        notes=_notes_on_bound(estimate.bound, margin),
+        notes=notes_on_bound(estimate.bound, margin),
         unavailable=why_no_counted_losses(summary.losses.probabilities),
         bound=estimate.bound,
         warnings=(SAME_SCORES,) if summary.same else (),
@@ -115,7 +115,7 @@ def checked(summary: Summary) -> Summary:
     return summary
 
 
-def _notes_on_bound(bound: float, margin: float) -> List[str]:
+def notes_on_bound(bound: float, margin: float) -> List[str]:
     """How certain the difference is, and what to do where that is too rough."""
     notes = [
         f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
@@ -144,7 +144,7 @@ def _side(
         calibration=_calibration(estimate.summary, model, own, fit),
         pr_auc=own.ranking.average_precision(),
         gauc=gauc,
-        tf1_compat_auc=None,
+        tf1_compat_auc=estimate.summary.above[model].area(own.bins, own.mass),
         tied_pairs=int((own.counts[0] * own.counts[1]).sum()),
         curve=own.ranking.curve(),
         reliability=fit,

@@ -22,7 +22,7 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import write_bytes
 from semisync.common.sentences import words_of
 
-FORMAT = 6  # of the file
+FORMAT = 7  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB
 
 Value = Union[int, float, str]  # of a day or a slice

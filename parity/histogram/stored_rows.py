@@ -3,13 +3,14 @@
 A block that is read back holds whole groups: memory is that of a block, or of the largest group.
 """
 
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from parity.inputs.rows import Rows
+from parity.io.blocks import Block
 from parity.io.columns import to_codes
 from parity.io.store import Store, storable
 
@@ -20,18 +21,14 @@ class StoredRows(NamedTuple):
     rows: Rows  # with groups as clusters, if they have any
     numbers: np.ndarray  # int64 (n,): where they are in the data set
     codes: Dict[str, np.ndarray]  # by dividing column: the number of each row's value
+    runs: Tuple[np.ndarray, ...] = ()  # (n,) each: the scores of further training runs
 
 
-def put_aside(
-    store: Store,
-    rows: Rows,
-    numbers: np.ndarray,
-    group: Optional[pa.ChunkedArray],
-    codes: Dict[str, np.ndarray],
-) -> None:
+def put_aside(store: Store, block: Block, codes: Dict[str, np.ndarray]) -> None:
     """Stores rows; `read_back` yields them."""
+    rows, group = block.rows, block.group
     columns: Dict[str, Any] = {
-        "number": numbers,
+        "number": block.numbers,
         "label": rows.positive,
         "baseline": rows.baseline.astype(np.float64, copy=False),
         "candidate": rows.candidate.astype(np.float64, copy=False),
@@ -41,6 +38,7 @@ def put_aside(
     if group is not None:
         columns["cluster"] = storable(group)
     columns.update((f"code_{i}", code) for i, code in enumerate(codes.values()))
+    columns.update((f"run_{i}", scores) for i, scores in enumerate(block.runs))
     store.add("rows", pa.table(columns))
 
 
@@ -86,4 +84,5 @@ def _stored(table: pa.Table, columns: Tuple[str, ...], logits: Tuple[bool, bool]
         logits=logits,
     )
     codes = {name: held[f"code_{i}"] for i, name in enumerate(columns)}
-    return StoredRows(rows, held["number"], codes)
+    runs = tuple(held[name] for name in table.column_names if name.startswith("run_"))
+    return StoredRows(rows, held["number"], codes, runs)

@@ -10,7 +10,8 @@
 2. Joint: rows by the coarse bins of both scores and by label (parity.histogram.joint), for the
    variance.
 3. Sums of the row-wise figures: log loss, its paired difference, the scores
-   (parity.histogram.loss_sums).
+   (parity.histogram.loss_sums); rows above each threshold of `tf.metrics.auc`
+   (parity.histogram.thresholds).
 
 All are counts and sums, so summaries of shards, days or machines add to the summary of the whole.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from parity.histogram.bins import BINS, COARSE_BITS, bins_of, empty_counts
 from parity.histogram.joint import Cells, Joint
 from parity.histogram.loss_sums import LossSums
+from parity.histogram.thresholds import AboveThresholds
 from parity.inputs.rows import Rows
 from semisync.common.errors import BadInput
 
@@ -42,6 +44,7 @@ class Summary:
         self.mass = empty_counts((2, 2, BINS), np.float64) if weighted else self.rows_by_bin
         self.joint = Joint(weighted)
         self.losses = LossSums(logits)
+        self.above = [AboveThresholds(of_side) for of_side in logits]
         self.same = True  # whether both scores of every row are equal
 
     @property
@@ -68,11 +71,13 @@ class Summary:
         where = np.flatnonzero(positive)
         self.rows += len(positive)
         self.positives += len(where)
-        of_label = positive.astype(np.int32) * np.int32(BINS)
+        label = positive.astype(np.int32)
+        of_label = label * np.int32(BINS)
         coarse = []
         for model, scores in enumerate((baseline, candidate)):
             bins = bins_of(scores)
             coarse.append(bins >> COARSE_BITS)
+            self.above[model].add(label, scores, bins, weights)
             places = (bins + of_label).astype(np.intp)
             np.add.at(self.rows_by_bin[model].reshape(-1), places, 1)
             if weights is not None:
@@ -100,6 +105,8 @@ class Summary:
             self.mass[:, :, used] += other.mass[:, :, used]
         self.joint.merge(other.joint.cells())
         self.losses.merge(other.losses)
+        for ours, theirs in zip(self.above, other.above):
+            ours.merge(theirs)
         self.same &= other.same
 
     def arrays(self) -> Dict[str, np.ndarray]:
@@ -114,6 +121,8 @@ class Summary:
             "sums": self.losses.sums,
             "probabilities": np.array(self.losses.probabilities),
             "same": np.array(self.same),
+            "above": np.stack([of_model.amounts for of_model in self.above]),
+            "within": np.array([of_model.within for of_model in self.above]),
         }
         if self.weighted:
             held.update(mass=self.mass[:, :, used], squares=cells.squares)
@@ -140,6 +149,8 @@ class Summary:
         summary.joint.merge(cells)
         summary.losses.sums = np.array(held["sums"], float)
         summary.losses.probabilities = bool(held["probabilities"])
+        for of_model, amounts, within in zip(summary.above, held["above"], held["within"]):
+            of_model.restore(amounts, bool(within))
         summary.same = bool(held["same"])
         counted = {int(cells.rows.sum()), summary.rows, int(held["rows"][1].sum())}
         if len(counted) > 1 or min(held["rows"].min(initial=0), cells.rows.min(initial=0)) < 0:

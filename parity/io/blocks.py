@@ -29,6 +29,7 @@ class Block(NamedTuple):
     numbers: np.ndarray  # int64 (n,): where the rows are in the data set, from 0
     names: Dict[str, pa.ChunkedArray]  # the columns that divide them: days, slices
     group: Optional[pa.ChunkedArray]
+    runs: Tuple[np.ndarray, ...] = ()  # (n,) each: the scores of further training runs
 
     def with_weight(self) -> "Block":
         """The block without its rows of weight 0."""
@@ -41,6 +42,7 @@ class Block(NamedTuple):
             self.numbers[kept],
             {name: values.take(kept) for name, values in self.names.items()},
             None if self.group is None else self.group.take(kept),
+            tuple(scores[kept] for scores in self.runs),
         )
 
 

@@ -1,12 +1,13 @@
-"""Joining two data sets of more rows than fit memory, by a key.
+"""Joining data sets of more rows than fit memory, by a key: two models' scores, or many runs'.
 
-1. Either data set is read once; its checked rows go to a table on disk (parity.io.store).
+1. Each data set is read once; its checked rows go to a table on disk (parity.io.store).
 2. Repeated keys, misses and labels that disagree are counted, and refused as parity.io.join refuses
    them in memory.
 3. The joined rows come in blocks, each with its row number in the baseline's data.
 """
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+import itertools
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,17 +32,17 @@ from parity.io.join import (
     refuse_repeated,
 )
 from parity.io.keys import key_of, refuse_unlike
+from parity.io.logits import ROLES
 from parity.io.readers import ColumnNames
 from parity.io.store import Store, check_storable, storable
 from parity.io.stored_keys import repeated_in
 from semisync.common.errors import BadInput
 
-_SIDES = ("baseline", "candidate")
-_JOINED = "FROM baseline JOIN candidate USING (key)"
+_SIDES = ("baseline", "candidate")  # whose tables are called so; those of more runs run2, run3, ...
 
 
 class StoredJoin:
-    """The joined blocks of two data sets; iterate once, and read `counts` afterwards."""
+    """The joined blocks of data sets; iterate once, and read `counts` afterwards."""
 
     def __init__(
         self,
@@ -49,39 +50,42 @@ class StoredJoin:
         names: ColumnNames,
         allow_misses: bool = False,
         progress: Optional[Progress] = None,
+        runs: Tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> None:
-        """Args: as `parity.io.readers.read_two`."""
+        """Args: as `parity.io.readers.read_two`; runs: further ones of baseline, of candidate."""
         if not names.keys:
             raise BadInput(
                 "two files of more rows than fit memory need --key, a column whose value names the "
                 "same row in both"
             )
-        self._paths, self._names, self._keys = paths, names, names.keys
+        self._paths = (*paths, *runs[0], *runs[1])
+        self._roles = (*ROLES, *(ROLES[0] for _ in runs[0]), *(ROLES[1] for _ in runs[1]))
+        self._tables = (*_SIDES, *(f"run{i}" for i in range(2, len(self._paths))))
+        self._names, self._keys = names, names.keys
         self._allow_misses, self._progress = allow_misses, progress
         self.counts: Dict[str, int] = {}
 
     def __iter__(self) -> Iterator[Block]:
         """Raises BadInput as `parity.io.readers.read_two`."""
-        first = [self._first_key(side) for side in (0, 1)]
-        keys = [key_of(batch.table, self._keys, batch.column) for batch in first]
-        for key in self._keys:
-            refuse_unlike(
-                (first[0].table[key].type, first[1].table[key].type),
-                (first[0].column(key), first[1].column(key)),
-            )
-        as_words = keys[0].type != keys[1].type
+        first, *others = [self._first_key(side) for side in range(len(self._paths))]
+        for key, other in itertools.product(self._keys, others):
+            pair = first.table[key].type, other.table[key].type
+            refuse_unlike(pair, (first.column(key), other.column(key)))
+        kinds = {key_of(b.table, self._keys, b.column).type for b in (first, *others)}
         with Store() as store:
-            files = [self._put_aside(side, store, as_words) for side in (0, 1)]
-            self._check(store, files)
-            for table in store.tables(f"SELECT * EXCLUDE (key) {_JOINED}"):
+            files = [self._put_aside(i, store, len(kinds) > 1) for i in range(len(self._paths))]
+            for side in range(1, len(self._paths)):
+                self._check(store, side, files)
+            joined = _joined(*self._tables)
+            for table in store.tables(f"SELECT * EXCLUDE (key) {joined}"):
                 yield self._block(table)
 
     def _batches(self, side: int) -> Iterator[Batch]:
         names = self._names
         if side:
-            numbers = [names.candidate_score, names.label]
+            numbers = [getattr(names, self._roles[side]), names.label]
             return batches(
-                self._paths[1],
+                self._paths[side],
                 numbers,
                 list(self._keys),
                 LARGE_BATCH,
@@ -100,13 +104,13 @@ class StoredJoin:
 
     def _put_aside(self, side: int, store: Store, as_words: bool) -> Tuple[Tuple[str, int], ...]:
         """Stores a side's rows; returns its files, each with its rows."""
-        names, name, seen = self._names, _SIDES[side], 0
+        names, name, seen = self._names, self._tables[side], 0
         labels = LabelValues()
         files: Dict[str, int] = {}
         for batch in self._batches(side):
             column = batch.column(", ".join(self._keys))
             keys, count = key_of(batch.table, self._keys, batch.column), batch.table.num_rows
-            scores = scores_of(batch, names, f"{name}_score")
+            scores = scores_of(batch, names, self._roles[side])
             columns: Dict[str, Any] = {
                 "key": storable(as_text(keys, column) if as_words else keys),
                 f"{name}_row": np.arange(seen, seen + count),
@@ -129,35 +133,38 @@ class StoredJoin:
                 self._progress(batch.file, seen)
         return tuple(files.items())
 
-    def _check(self, store: Store, files: List[Tuple[Tuple[str, int], ...]]) -> None:
-        """Refuses what read_two refuses, in its order and words."""
+    def _check(self, store: Store, side: int, files: List[Tuple[Tuple[str, int], ...]]) -> None:
+        """Refuses what read_two refuses of a side and the baseline, in its order and words."""
+        tables, sides = (self._tables[0], self._tables[side]), (0, side)
         keys, labels = (
-            [Column(name, path, parts) for path, parts in zip(self._paths, files)]
+            [Column(name, self._paths[i], files[i]) for i in sides]
             for name in (", ".join(self._keys), self._names.label)
         )
-        for side, column in zip(_SIDES, keys):
-            refuse_repeated(repeated_in(store, side), column)
-        rows = [sum(count for _, count in parts) for parts in files]
-        (matched,) = store.one_row(f"SELECT count(*) {_JOINED}")
-        self.counts = {
-            "matched": matched,
-            "only_baseline": rows[0] - matched,
-            "only_candidate": rows[1] - matched,
-        }
-        old, new = (store.one_row(f"SELECT key FROM {s} WHERE {s}_row = 0")[0] for s in _SIDES)
+        for table, column in zip(tables, keys):
+            refuse_repeated(repeated_in(store, table), column)
+        rows = [sum(count for _, count in files[i]) for i in sides]
+        joined = _joined(*tables)
+        (matched,) = store.one_row(f"SELECT count(*) {joined}")
+        old, new = (store.one_row(f"SELECT key FROM {t} WHERE {t}_row = 0")[0] for t in tables)
         refuse_no_match(matched, (old, new), (keys[0], keys[1]))
         if not self._allow_misses:
-            only = self.counts["only_baseline"], self.counts["only_candidate"]
-            refuse_misses(*only, (keys[0], keys[1]))
-        if "candidate_label" in store.columns("candidate"):
-            differ = f"{_JOINED} WHERE baseline_label <> candidate_label"
+            refuse_misses(rows[0] - matched, rows[1] - matched, (keys[0], keys[1]))
+        if side == 1:
+            self.counts = {
+                "matched": matched,
+                "only_baseline": rows[0] - matched,
+                "only_candidate": rows[1] - matched,
+            }
+        other = tables[1]
+        if f"{other}_label" in store.columns(other):
+            differ = f"{joined} WHERE baseline_label <> {other}_label"
             (count,) = store.one_row(f"SELECT count(*) {differ}")
             if count:
-                ours, mine, theirs, other = store.one_row(
-                    "SELECT baseline_row, baseline_label, candidate_row, candidate_label "
+                ours, mine, row, theirs = store.one_row(
+                    f"SELECT baseline_row, baseline_label, {other}_row, {other}_label "
                     f"{differ} ORDER BY baseline_row LIMIT 1"
                 )
-                refuse_disagreement(count, (labels[0], ours, mine), (labels[1], theirs, other))
+                refuse_disagreement(count, (labels[0], ours, mine), (labels[1], row, theirs))
 
     def _block(self, table: pa.Table) -> Block:
         names = self._names
@@ -170,4 +177,9 @@ class StoredJoin:
         )
         parts = {name: table[f"part_{i}"] for i, name in enumerate(names.parts)}
         group = table["cluster"] if names.group else None
-        return Block(rows, table["baseline_row"].to_numpy(), parts, group).with_weight()
+        runs = tuple(table[f"{name}_score"].to_numpy() for name in self._tables[2:])
+        return Block(rows, table["baseline_row"].to_numpy(), parts, group, runs).with_weight()
+
+
+def _joined(first: str, *others: str) -> str:
+    return " ".join([f"FROM {first}", *(f"JOIN {other} USING (key)" for other in others)])

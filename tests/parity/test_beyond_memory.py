@@ -374,6 +374,52 @@ def test_two_files_beyond_memory_on_the_command_line(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("runs", "more"),
+    [
+        ((3, 2), []),
+        ((1, 3), ["--group", "user", "--seed-sd", "0.001"]),
+        ((2, 2), ["--weight", "w"]),
+    ],
+)
+def test_several_runs_beyond_memory_are_those_of_rows_in_memory(sample, tmp_path, runs, more):
+    """By key, in other orders; the difference and every run's AUC within the bound."""
+    rng = np.random.default_rng(7)
+    ids, paths = np.arange(len(sample.labels)), {}
+    for side, scores, several in zip(("old", "new"), (sample.old, sample.new), runs):
+        for run in range(several):
+            noisy = np.log(scores / (1 - scores)) + (0.02 + 0.01 * run) * rng.normal(
+                size=len(scores)
+            )
+            table = {"id": ids, "y": sample.labels, "p": 1 / (1 + np.exp(-noisy))}
+            table.update(user=sample.user, w=sample.weights)
+            order = rng.permutation(len(ids))
+            paths[side, run] = str(tmp_path / f"{side}{run}.parquet")
+            pyarrow.parquet.write_table(pa.table(table).take(order), paths[side, run])
+    of_sides = [[path for (s, _), path in paths.items() if s == side] for side in ("old", "new")]
+    command = ["parity", "--baseline", *of_sides[0], "--candidate", *of_sides[1], "--key", "id"]
+    command += ["--label", "y", "--baseline-score", "p", "--margin", "0.01", *more]
+    found = []
+    for memory in ("0", "4"):
+        main([*command, "--memory", memory, "--out", str(tmp_path / memory)])
+        found.append(json.loads((tmp_path / memory / "report.json").read_text()))
+    ours, exact = found
+    assert 0 < ours["bound"] < 1e-4
+    assert abs(ours["delta"] - exact["delta"]) <= ours["bound"]
+    for side in ("baseline_aucs", "candidate_aucs"):
+        assert ours["training"][side] == pytest.approx(exact["training"][side], abs=1e-4)
+    assert exact["standard_error"] == pytest.approx(ours["standard_error"], rel=1e-2)
+    assert ours["training"]["standard_error_rows"] >= exact["training"]["standard_error_rows"]
+    assert ours["verdict"] == exact["verdict"]
+    assert ours["clusters"] == exact["clusters"]
+    floors = [report["rare_failures"]["floor"] for report in found]
+    assert floors[0] == pytest.approx(floors[1], rel=1e-2)
+    files = [[file["path"] for file in report["provenance"]["files"]] for report in found]
+    assert sorted(files[0]) == sorted(files[1])
+    notes = [[note for note in report["notes"] if "istogram" not in note] for report in found]
+    assert notes[0] == notes[1]
+
+
+@pytest.mark.parametrize(
     "names",
     [
         np.arange(20_000) % 700,
@@ -393,7 +439,8 @@ def test_rows_of_one_group_come_back_together_and_none_is_lost(monkeypatch, name
         for start in range(0, 20_000, 6000):
             at = slice(start, start + 6000)
             rows = Rows(numbers[at] % 2 == 0, numbers[at] / 7, numbers[at] / 9)
-            put_aside(store, rows, numbers[at], pa.chunked_array([names[at].cast(kind)]), {})
+            groups = pa.chunked_array([names[at].cast(kind)])
+            put_aside(store, Block(rows, numbers[at], {}, groups), {})
         for stored in read_back(store, ()):
             assert (stored.rows.candidate == stored.numbers / 9).all()
             groups = names.take(stored.numbers).to_pylist()

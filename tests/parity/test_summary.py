@@ -19,6 +19,7 @@ from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
 from parity.io.blocks import blocks
 from parity.io.readers import ColumnNames
+from parity.stats.tf1_auc import thresholds
 from semisync.cli import main
 from semisync.common.errors import BadInput
 from tests.support.score_files import write
@@ -73,6 +74,42 @@ def test_bins_cover_every_score():
     edges = middles(np.arange(COARSE_BINS), COARSE_BITS)
     assert (np.diff(edges) > 0).all()
     assert np.isfinite(edges).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("kind", ["probability", "logit", "tied", "edges", "close"])
+def test_the_auc_of_tensorflow_1_is_that_of_rows_in_memory(kind, weighted):
+    """Also of scores on its thresholds, and one float32 beside them."""
+    labels, old, new = sample(kind="logit" if kind == "logit" else "probability")
+    if kind == "tied":
+        old, new = old.round(2), new.round(2)
+    if kind in ("edges", "close"):
+        new = thresholds()[1:-1][np.arange(len(old)) % (len(thresholds()) - 2)]
+        new = np.nextafter(new, np.float32(1)) if kind == "close" else new
+    if kind == "logit":
+        edges = np.log(thresholds()[1:-1].astype(float) / (1 - thresholds()[1:-1].astype(float)))
+        new = np.where(np.arange(len(old)) % 3, new, edges[np.arange(len(old)) % len(edges)])
+    logits = ("baseline", "candidate") if kind == "logit" else ()
+    weights = np.random.default_rng(1).exponential(size=len(old)) if weighted else None
+    expected = parity.compare(labels, old, new, weights=weights, logits=logits)
+    parts = [Summary(weighted, (kind == "logit",) * 2) for _ in range(2)]
+    for part, rows in zip(parts, (slice(0, 1_000), slice(1_000, None))):
+        part.add(labels[rows], old[rows], new[rows], None if weights is None else weights[rows])
+    parts[0].merge(parts[1])
+    again = Summary.from_arrays(parts[0].arrays(), weighted, parts[0].logits)
+    for summary in (parts[0], again):
+        found = compare_summary(summary)
+        for side in ("baseline", "candidate"):
+            ours, theirs = (getattr(c, side).tf1_compat_auc for c in (found, expected))
+            assert ours == pytest.approx(theirs, abs=1e-12 if weighted else 0)
+
+
+def test_scores_beyond_1_have_no_auc_of_tensorflow_1():
+    labels, old, new = sample()
+    new[7] = 1 + 1e-6
+    found = compare_summary(counted(labels, old, new))
+    assert found.baseline.tf1_compat_auc is not None
+    assert found.candidate.tf1_compat_auc is None
 
 
 @pytest.mark.parametrize("kind", ["probability", "logit", "tied"])
