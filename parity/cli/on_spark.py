@@ -3,6 +3,7 @@
 import argparse
 from typing import Any, Dict, Optional
 
+from parity.cli.checks import data_sets
 from parity.cli.conclusion import conclude, decided
 from parity.cli.models import facts_of_models
 from parity.io import standard_input
@@ -10,8 +11,6 @@ from parity.verified import Verified
 from semisync.common.errors import UsageError
 
 _REFUSED = {  # what it lacks, and what to do instead
-    "baseline_runs": "several runs are compared in memory",
-    "candidate_runs": "several runs are compared in memory",
     "partial": "Spark compares all rows at once",
     "merge": "Spark compares all rows at once",
     "ids": "single rows are not diagnosed on Spark; compare a sample of the rows without --spark",
@@ -25,8 +24,12 @@ def check(args: argparse.Namespace) -> None:
     for name, instead in _REFUSED.items():
         if getattr(args, name):
             raise UsageError(f"--{name.replace('_', '-')} does not go with --spark: {instead}")
-    if args.candidate and not args.key:
-        raise UsageError("two files need --key on Spark, where rows have no place")
+    if (args.candidate or args.baseline_runs) and not args.key:
+        raise UsageError("several files need --key on Spark, where rows have no place")
+    if args.baseline_runs is not None:
+        from parity.runs import check_runs
+
+        check_runs(len(args.baseline_runs), len(args.candidate_runs), args.seed_sd)
     if standard_input.NAME in (args.baseline, args.candidate):
         raise UsageError("Spark reads no standard input (-); name a file, folder or pattern")
 
@@ -54,12 +57,14 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
         day=args.day,
         logits=(ROLES[0] in names["logits"], ROLES[1] in names["logits"]),
         fills=names["fills"],
+        seed_sd=args.seed_sd,
     )
     origin: Dict[str, Any] = {"spark": _about(session), "files": []}
-    paths = [path for path in (args.baseline, args.candidate) if path is not None]
+    paths = data_sets(args)
     frames = [read(session, path) for path in paths]
+    more = {"allow_misses": args.allow_misses, "baselines": len(args.baseline_runs or ["one"])}
     with explained("Spark ended the comparison"):
-        found = compare_frames(frames, columns, paths, args.margin, record, args.allow_misses)
+        found = compare_frames(frames, columns, paths, args.margin, record, **more)
     if found.join is not None:
         origin["join"] = found.join
     comparison = found.comparison

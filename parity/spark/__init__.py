@@ -15,11 +15,12 @@ on one machine, so figures agree to about 1e-14; counts and unweighted AUCs are 
 Importing the package needs no Spark.
 """
 
-from typing import Any, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Iterable, Mapping, Optional, Sequence, Tuple, Union
 
 from parity.inputs.checks import check_margin
 from parity.inputs.rows import of_sides
 from parity.result import Comparison
+from parity.runs import check_runs
 from parity.verified import Record, read_record
 from semisync.common.errors import UsageError
 from semisync.common.extras import extra
@@ -32,8 +33,8 @@ _ONE, _TWO = ("the DataFrame",), ("the baseline's DataFrame", "the candidate's D
 def compare(
     df: Any,
     label: str,
-    baseline: str,
-    candidate: Optional[str] = None,
+    baseline: Union[str, Sequence[str]],
+    candidate: Union[None, str, Sequence[str]] = None,
     *,
     key: Union[None, str, Iterable[str]] = None,
     clusters: Optional[str] = None,
@@ -43,6 +44,7 @@ def compare(
     logits: Iterable[str] = (),
     fill: Optional[Mapping[str, Any]] = None,
     allow_misses: bool = False,
+    seed_sd: Optional[float] = None,
     margin: float = 5e-4,
     verified: Optional[Record] = None,
 ) -> Comparison:
@@ -53,7 +55,8 @@ def compare(
             in a tuple, the first has labels and baseline's scores, the second the candidate's.
         label: its column of labels, 0 or 1.
         baseline, candidate: its columns of scores, finite, the higher the likelier a 1; of two
-            DataFrames the candidate's is called as the baseline's unless given.
+            DataFrames the candidate's is called as the baseline's unless given. Several of one
+            DataFrame are training runs, compared as `parity.compare_runs` does.
         key: a column, or columns, that name each row once, which is checked; two DataFrames are
             joined by them.
         clusters: a column of what rows share that vary together, such as the user.
@@ -63,6 +66,7 @@ def compare(
         logits: "baseline", "candidate" or both, whose scores are logits.
         fill: by column, what stands for a missing value of clusters, day or a slice.
         allow_misses: leave out rows whose key is in one DataFrame only, instead of refusing them.
+        seed_sd: as for `parity.compare_runs`.
         margin, verified: as for `parity.compare`.
 
     Returns:
@@ -71,7 +75,7 @@ def compare(
 
     Raises:
         BadInput: a column is not as above; the message names it.
-        UsageError: the margin is out of range, or two DataFrames have no key.
+        UsageError: the margin is out of range, two DataFrames have no key, or runs are in two.
         MissingExtra: without pyspark.
 
     Examples:
@@ -86,13 +90,21 @@ def compare(
         raise UsageError(f"{len(frames)} DataFrames are given; one, or two to be joined")
     if candidate is None and len(frames) == 1:
         raise UsageError("candidate must name the DataFrame's column of the candidate's scores")
+    old, new = (
+        (names,) if isinstance(names, str) else tuple(names)
+        for names in (baseline, baseline if candidate is None else candidate)
+    )
+    if len(old) + len(new) > 2:
+        if len(frames) > 1:
+            raise UsageError("training runs are columns of one DataFrame here; join them first")
+        check_runs(len(old), len(new), seed_sd)
     with extra("spark", "to compare a DataFrame"):
         from parity.spark.frames import compare_frames
         from parity.spark.given import Names
     names = Names(
         label=label,
-        baseline=baseline,
-        candidate=baseline if candidate is None else candidate,
+        baseline=old[0],
+        candidate=new[0],
         keys=(key,) if isinstance(key, str) else tuple(key or ()),
         clusters=clusters,
         weights=weights,
@@ -100,6 +112,8 @@ def compare(
         day=day,
         logits=of_sides(logits),
         fills=tuple((fill or {}).items()),
+        runs=(old[1:], new[1:]),
+        seed_sd=seed_sd,
     )
     sources = _ONE if len(frames) == 1 else _TWO
     return compare_frames(frames, names, sources, margin, record, allow_misses).comparison

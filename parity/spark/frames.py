@@ -27,27 +27,39 @@ def compare_frames(
     margin: float,
     verified: Optional[Verified] = None,
     allow_misses: bool = False,
+    baselines: int = 1,
 ) -> Compared:
     """`parity.spark.compare`.
 
     Args:
-        frames: one, or the baseline's and the candidate's.
+        frames: one, or the baseline's, the candidate's, and those of further training runs, the
+            baseline's before the candidate's; each with its side's column of scores.
         sources: what the messages call each.
         allow_misses: leave out rows whose key one side lacks, instead of refusing them.
+        baselines: how many of the frames are the baseline's.
 
     Raises:
         BadInput: as `parity.spark.compare`.
-        UsageError: two DataFrames without a key.
+        UsageError: several DataFrames without a key.
     """
-    frame, told, counts = _with_days(frames[0], names.day), {}, None
-    if len(frames) > 1:
-        if not names.keys:
-            raise UsageError("two DataFrames need a key, as rows have no place on Spark: name it")
-        told["new"] = Column(names.candidate, sources[1])
-        sides, of_sides = (frame, frames[1]), (sources[0], sources[1])
-        joined = join(sides, names.keys, names.label, names.candidate, of_sides, allow_misses)
-        names = names._replace(candidate=joined.candidate, keys=())
-        frame, counts = joined.df, joined.counts
+    frame = _with_days(frames[0], names.day)
+    if len(frames) == 1:
+        return Compared(compare_columns(frame, names, margin, verified, sources[0]), None)
+    if not names.keys:
+        raise UsageError("several DataFrames need a key, as rows have no place on Spark: name it")
+    counts, columns, told = None, [], {}
+    for place, (other, source) in enumerate(zip(frames[1:], sources[1:]), 1):
+        score = names.baseline if 1 < place <= baselines else names.candidate
+        pair = (sources[0], source)
+        joined = join((frame, other), names.keys, names.label, score, pair, allow_misses)
+        frame, counts = joined.df, counts or joined.counts
+        columns.append(joined.candidate)
+        told["new" if place == 1 else f"run{place}"] = Column(score, source)
+    candidate, *runs = columns
+    split = baselines - 1
+    names = names._replace(
+        candidate=candidate, keys=(), runs=(tuple(runs[:split]), tuple(runs[split:]))
+    )
     return Compared(compare_columns(frame, names, margin, verified, sources[0], told), counts)
 
 

@@ -4,6 +4,7 @@ The rows that are left have weight. Their columns:
 
     p               1 of a positive, else 0
     old, new        the scores, double
+    run2, run3      those of further training runs
     w               the weight, double, 1.0 without weights
     cluster         where rows come in clusters
     part0, part1    days and slices
@@ -50,6 +51,13 @@ class Names(NamedTuple):
     day: Optional[str] = None
     logits: scale.Logits = (False, False)  # whether the scores of either side are
     fills: Tuple[Tuple[str, Any], ...] = ()  # column, what stands for a missing value
+    runs: Tuple[Tuple[str, ...], Tuple[str, ...]] = ((), ())  # further scores of either side
+    seed_sd: Optional[float] = None  # of `parity.compare_runs`
+
+    @property
+    def several(self) -> bool:
+        """Whether a side has several training runs."""
+        return any(self.runs)
 
     @property
     def parts(self) -> Tuple[str, ...]:
@@ -71,6 +79,7 @@ class Given(NamedTuple):
     source: str  # what messages call the DataFrame
     ranges: Dict[str, List[float]]  # edges, rising, that divide old, new, apart, logit evenly
     logits: scale.Logits  # whether the scores of either side are
+    runs: Tuple[Tuple[str, ...], Tuple[str, ...]]  # columns of scores, of either side
 
     @property
     def total(self) -> int:
@@ -128,7 +137,7 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
             check_key(raw, keys, [at[key] for key in keys])
         rows = raw.where(_has_weight(at)).select(
             (F.col("label") == 1).cast("int").alias("p"),
-            *(_plain_zero(side).alias(side) for side in SIDES),
+            *(_plain_zero(role).alias(role) for role in at if _of_scores(role)),
             (F.col("weight") if "weight" in at else F.lit(1.0)).alias("w"),
             *(role for role in at if role == "cluster" or role.startswith("part")),
         )
@@ -145,16 +154,21 @@ def _roles(names: Names) -> Dict[str, Optional[str]]:
         "weight": names.weights,
         **{f"key{i}": name for i, name in enumerate(names.keys)},
         **{f"part{i}": name for i, name in enumerate(names.parts)},
+        **{f"run{i}": name for i, name in enumerate(itertools.chain(*names.runs), 2)},
     }
+
+
+def _of_scores(role: str) -> bool:
+    return role in SIDES or role.startswith("run")
 
 
 def _chosen(df: DataFrame, role: str, column: Column, fill: Any) -> Expression:
     """A column under the name of its role; numbers as double."""
     expression, kind = column_of(df, column), field_of(df, column).dataType
-    if role in ("label", "old", "new", "weight"):
+    if role in ("label", "weight") or _of_scores(role):
         if role == "label" and isinstance(kind, T.BooleanType):
             return expression.cast("int").cast("double").alias(role)
-        if role in SIDES:
+        if _of_scores(role):
             return score_of(df, expression, kind, column).alias(role)
         return number_of(expression, kind, column).alias(role)
     if not isinstance(kind, T.AtomicType):
@@ -209,7 +223,7 @@ def _told(raw: DataFrame, at: Dict[str, Column]) -> Row:
     sums += [_count(F.isnull(role)).alias(f"{role}_missing") for role in at]
     sums += [_count(label == value).alias(f"label{value}") for value in (-1, 0, 1)]
     sums.append(F.max(F.when(~label.isin(-1, 0, 1), label)).alias("label_other"))
-    for side in SIDES:
+    for side in filter(_of_scores, at):
         sums.append(_count(_unsound(side)).alias(f"{side}_unsound"))
         sums.append(F.max(F.abs(side)).alias(f"{side}_largest"))
         for value in (0, 1):
@@ -224,7 +238,7 @@ def _told(raw: DataFrame, at: Dict[str, Column]) -> Row:
             sums += [F.max(F.when(extreme, weight)).alias("weight_extreme")]
             sums += [_count((weight > 0) & (label == 1)).alias("heavy1")]
             sums += [_count((weight > 0) & (label != 1)).alias("heavy0")]
-        elif isinstance(raw.schema[role].dataType, T.FractionalType) and role not in SIDES:
+        elif isinstance(raw.schema[role].dataType, T.FractionalType) and not _of_scores(role):
             sums.append(_count(F.isnan(role)).alias(f"{role}_nan"))
     (told,) = raw.agg(*sums).collect()
     return told
@@ -250,7 +264,7 @@ def _check(told: Row, at: Dict[str, Column]) -> None:
             f"{label}: all {told['rows']:,} labels are {int(told['label1'] > 0)}; an AUC needs "
             "rows of both classes"
         )
-    for side in SIDES:
+    for side in filter(_of_scores, at):
         _check_scores(told, side, at[side])
     if "weight" in at:
         _check_weights(told, at["weight"])
@@ -345,7 +359,7 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) ->
         sums += [_count(F.col(side) == edge).alias(f"{side}{edge}") for edge in (0, 1)]
     count = max(2, min(_RANGES_PER_TASK * tasks, _MOST_RANGES))
     shares = sorted({*ENDS, *(i / count for i in range(1, count))})
-    divided = {side: F.col(side) for side in SIDES}
+    divided = {side: F.col(side) for side in at if _of_scores(side)}
     inside = F.lit(True)
     for side in itertools.compress(SIDES, (not given for given in names.logits)):
         inside &= (F.col(side) > 0) & (F.col(side) < 1)
@@ -356,6 +370,7 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) ->
         for name, value in divided.items()
     ]
     (told,) = rows.agg(*sums).collect()
+    runs, split = [role for role in divided if role.startswith("run")], len(names.runs[0])
     old, new = (
         Extent(*(told[f"{side}{what}"] for what in ("_low", "_high", "0", "1"))) for side in SIDES
     )
@@ -371,4 +386,5 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) ->
         source=str(at["label"].file),
         ranges={name: sorted(set(told[f"{name}_edges"] or ())) for name in divided},
         logits=names.logits,
+        runs=(("old", *runs[:split]), ("new", *runs[split:])),
     )

@@ -76,13 +76,15 @@ def cumulated(
     return ranked.withColumns(below).drop(*spare)
 
 
-def ranked(given: Given, rows: DataFrame, within: Sequence[str] = ()) -> DataFrame:
-    """Rows with the running sums of both scores, for `Ranked`."""
+def ranked(
+    given: Given, rows: DataFrame, within: Sequence[str] = (), scores: Sequence[str] = SIDES
+) -> DataFrame:
+    """Rows with the running sums of some columns of scores, for `Ranked`."""
     positive = F.col("p").cast("long")
     amounts = {"rp": positive, "rn": 1 - positive}
     if given.weighted:
         amounts |= {"wp": F.col("p") * F.col("w"), "wn": (1 - F.col("p")) * F.col("w")}
-    for side in SIDES:
+    for side in scores:
         rows = cumulated(rows, side, amounts, within, given.ranges[side])
     return rows
 

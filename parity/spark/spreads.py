@@ -10,10 +10,12 @@ from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from parity.spark.given import Given
 from parity.spark.ranks import Ranked, Told
 from parity.stats.clusters import ClusterSums, Holding
 from parity.stats.delong import ROUNDING, Spread, evidence_of_moves, spread_of
 from parity.stats.equivalence import Evidence
+from parity.stats.rare_failures import Sample
 
 _CLASSES = ("n", "p")  # negatives, positives
 
@@ -109,6 +111,29 @@ def add_spread(
         ("fourths", both * both * both * both),
     ):
         sums.over_clusters(f"{name}_{what}", amount)
+
+
+def add_reaches(sums: Sums, placement: Expression) -> None:
+    """For `sample_from`: of the baseline's placements."""
+    for label in _CLASSES:
+        of_label = F.when(F.col("p") == int(label == "p"), placement)
+        sums.over(f"{label}_most", of_label, "max")
+        sums.over(f"{label}_least", of_label, "min")
+
+
+def sample_from(given: Given, told: Told, moves: Spread) -> Sample:
+    """What rare failures are judged by, of all rows; `moves` is from `spread_from`."""
+    negatives, positives = (
+        max(told[f"{label}_most"], 1 - told[f"{label}_least"]) for label in _CLASSES
+    )
+    return Sample(
+        rows=given.total,
+        observations=observations_of(told, given.clustered),
+        reaches=(negatives, positives),
+        carriers=moves.carriers,
+        step=moves.step,
+        alike=not (given.weighted or given.clustered),
+    )
 
 
 def holding_of(told: Told) -> Holding:

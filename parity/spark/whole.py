@@ -9,10 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from parity.comparison import check_rarer, concluded
-from parity.doubts import SAME_SCORES, of_repeats
+from parity.doubts import SAME_SCORES, of_repeats, of_runs
 from parity.inputs.checks import Column
 from parity.notes import notes_on_unmoved, why_no_losses
 from parity.result import Comparison
+from parity.runs import concluded_runs
 from parity.spark import differences, figures
 from parity.spark import logits as scale
 from parity.spark.given import Given, Names, given, kept
@@ -20,19 +21,21 @@ from parity.spark.logits import SIDES
 from parity.spark.parts import parts_of
 from parity.spark.ranks import Ranked, Told, area, ranked
 from parity.spark.repeats import repeats_in
+from parity.spark.runs import found_in
 from parity.spark.spreads import (
     Sums,
     add_evidence,
+    add_reaches,
     add_rows,
     add_spread,
     evidence_from,
     holding_of,
-    observations_of,
+    sample_from,
     spread_from,
 )
 from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, mean_difference_of
 from parity.stats.clusters import check_holding
-from parity.stats.rare_failures import Sample, rare_failures
+from parity.stats.rare_failures import rare_failures
 from parity.verified import Verified
 from semisync.common.errors import BadInput
 
@@ -48,14 +51,25 @@ def compare_columns(
     """`parity.spark.compare`; `source` and `told` as for `given`."""
     with given(df, names, source, told) as rows:
         check_rarer(min(rows.counts))
-        with kept(ranked(rows, rows.rows)) as placed:
-            comparison = _compare(rows, placed, margin, verified)
+        repeated = () if rows.clustered else of_repeats(repeats_in(rows), rows.total)
+        scores = [*rows.runs[0], *rows.runs[1]]
+        with kept(ranked(rows, rows.rows, scores=scores)) as placed:
+            comparison = _compare(rows, placed, margin, verified, repeated)
+            if names.several:
+                found, shared = found_in(rows, placed, names.seed_sd)
+                warnings = (*of_runs(shared), *repeated)
+                comparison = concluded_runs(comparison, found, warnings, verified)
         return dataclasses.replace(comparison, **parts_of(rows, names, margin)._asdict())
 
 
 def _compare(
-    given: Given, placed: DataFrame, margin: float, verified: Optional[Verified]
+    given: Given,
+    placed: DataFrame,
+    margin: float,
+    verified: Optional[Verified],
+    repeated: Tuple[str, ...],
 ) -> Comparison:
+    """Of the first runs; `repeated` warns of rows that stand more than once."""
     ranks = [Ranked(side, given.weighted, [F.lit(mass) for mass in given.masses]) for side in SIDES]
     first = _first_sums(given, placed, ranks)
     aucs = [area(first, side, given.masses, given.weighted) for side in SIDES]
@@ -79,7 +93,7 @@ def _compare(
     ]
     return concluded(
         evidence,
-        rare_failures(_sample(given, second, moves.carriers, moves.step), margin),
+        rare_failures(sample_from(given, second, moves), margin),
         margin,
         verified,
         baseline=sides[0],
@@ -94,18 +108,12 @@ def _compare(
         pcoc_difference=_difference(given, second, means, "pcoc"),
         gauc_difference=gauc.difference,
         score_difference=differences.score_difference(given, first),
-        warnings=_warnings(given, first["differ"]),
+        warnings=(*(() if first["differ"] else (SAME_SCORES,)), *repeated),
         notes=notes_on_unmoved(evidence),
         unavailable=why_no_losses(
             *(None if held else extent for extent, held in zip(given.extents, given.logits))
         ),
     )
-
-
-def _warnings(given: Given, differ: int) -> Tuple[str, ...]:
-    """Args: differ: rows whose two scores do."""
-    same = () if differ else (SAME_SCORES,)
-    return same if given.clustered else (*same, *of_repeats(repeats_in(given), given.total))
 
 
 class _Mean(NamedTuple):
@@ -160,10 +168,7 @@ def _second_sums(
     add_evidence(sums, old, new, F.lit(aucs[1] - aucs[0]))
     for side, rank, auc in zip(SIDES, ranks, aucs):
         add_spread(sums, side, rank.placement, F.lit(auc), rank.masses)
-    for label in "np":
-        placement = F.when(F.col("p") == int(label == "p"), old.placement)
-        sums.over(f"{label}_most", placement, "max")
-        sums.over(f"{label}_least", placement, "min")
+    add_reaches(sums, old.placement)
     for name, mean in means.items():
         by_cluster = sums.by_cluster(f"{name}_of_cluster", mean.pull)
         for power in (2, 4):
@@ -194,18 +199,4 @@ def _difference(
         units,
         sum(given.masses) ** 2 / squares,
         means[name].reach,
-    )
-
-
-def _sample(given: Given, told: Told, carriers: float, step: float) -> Sample:
-    negatives, positives = (
-        max(told[f"{label}_most"], 1 - told[f"{label}_least"]) for label in "np"
-    )
-    return Sample(
-        rows=given.total,
-        observations=observations_of(told, given.clustered),
-        reaches=(negatives, positives),
-        carriers=carriers,
-        step=step,
-        alike=not (given.weighted or given.clustered),
     )

@@ -60,6 +60,25 @@ def test_the_report_is_that_of_one_machine(run):
     assert code == expected_code
 
 
+def test_runs_in_files_of_their_own_are_joined(spark, tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    data = sample(rows=500, ties=True)
+    files = []
+    for run in range(3):
+        scores = data["old"] * rng.uniform(0.9, 1, 500)
+        table = pa.table({"id": data["id"], "y": data["y"], "p": scores, "user": data["user"]})
+        files.append(str(tmp_path / f"{run}.parquet"))
+        pyarrow.parquet.write_table(table.take(rng.permutation(500)), files[-1])
+    command = ["parity", "--baseline", *files[:2], "--candidate", files[2], "--key", "id", "--json"]
+    command += ["--label", "y", "--baseline-score", "p", "--group", "user", "--seed-sd", "0.01"]
+    found = []
+    for where in ([], ["--spark", "local-cluster[2,1,512]"]):
+        main([*command, *where])
+        found.append(json.loads(capsys.readouterr()[0]))
+        del found[-1]["provenance"], found[-1]["diagnosis"]
+    assert_same_figures(found[1], found[0])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

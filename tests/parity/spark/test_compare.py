@@ -65,6 +65,23 @@ def test_of_the_probabilities_of_both_classes_the_second_is_the_score(spark, tmp
     assert parity.compare(*written[:3]).delta == pytest.approx(expected.delta, abs=1e-15)
 
 
+@pytest.mark.parametrize("groups", [False, True])
+def test_several_runs_are_those_of_one_machine(spark, groups):
+    data = sample(ties=not groups)
+    rng = np.random.default_rng(3)
+    for name, side in (("old2", "old"), ("new2", "new"), ("new3", "new")):
+        data[name] = data[side] * rng.uniform(0.9, 1, len(data["y"]))
+    data["new3"] = data["new3"] if groups else data["old2"]
+    sides = [[data["old"], data["old2"]], [data["new"], data["new2"], data["new3"]]]
+    clusters, weights = (data["user"], data["w"]) if groups else (None, None)
+    expected = parity.compare_runs(data["y"], *sides, clusters=clusters, weights=weights)
+    more = {"clusters": "user", "weights": "w"} if groups else {}
+    columns = ["old", "old2"], ["new", "new2", "new3"]
+    found = parity.spark.compare(frame(spark, data), "y", *columns, **more)
+    assert_same_figures(found.to_json(), expected.to_json())
+    assert any("A run of the candidate has the scores" in w for w in found.warnings) != groups
+
+
 def test_models_that_rank_every_row_alike_are_found_so(spark):
     data = sample(rows=100)
     data["new"] = np.exp(data["old"])

@@ -71,7 +71,7 @@ def test_two_frames_are_joined_by_several_columns(spark):
     ):
         with pytest.raises(BadInput, match=message):
             parity.compare(tables, **{**NAMES, **more})
-    with pytest.raises(UsageError, match="^two DataFrames need a key, as rows have no place"):
+    with pytest.raises(UsageError, match="^several DataFrames need a key, as rows have no place"):
         parity.compare(frames, **NAMES)
 
 
