@@ -1,5 +1,6 @@
 """From counts to the same Comparison that rows give, with a certified bound."""
 
+import math
 from typing import List, Optional
 
 import numpy as np
@@ -8,6 +9,7 @@ from parity.comparison import concluded
 from parity.doubts import SAME_SCORES
 from parity.histogram.bins import COARSE_BINS, COARSE_BITS, lower_edges, middles
 from parity.histogram.estimate import Estimate, Model, models_of
+from parity.histogram.joint import Cells
 from parity.histogram.second_pass import ByGroup
 from parity.histogram.summary import Summary
 from parity.inputs.checks import check_margin, refuse_label
@@ -24,7 +26,12 @@ from parity.stats.calibration import (
 from parity.stats.equivalence import too_rough
 from parity.stats.rare_failures import Sample, rare_failures
 from parity.stats.score_difference import BINS as DIFFERENCE_BINS
-from parity.stats.score_difference import JointScores, ScoreDifference, joint_scores
+from parity.stats.score_difference import (
+    JointScores,
+    Quantiles,
+    ScoreDifference,
+    joint_scores,
+)
 from parity.verified import Verified
 from semisync.common.errors import BadInput
 
@@ -174,31 +181,50 @@ def _calibration(
 
 def _score_difference(summary: Summary) -> ScoreDifference:
     cells = summary.joint.cells()
-    counts = cells.rows
     middle = middles(np.arange(COARSE_BINS), COARSE_BITS)
     old, new = (sigmoid(middle) if logits else middle for logits in summary.logits)
     difference = new[cells.bins(1)] - old[cells.bins(0)]
-    order = np.argsort(np.abs(difference))
-    size, before = np.abs(difference)[order], np.cumsum(counts[order])
-    places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
-    p50, p90, p99, most = (float(size[min(i, len(size) - 1)]) for i in places)
-    reach = p99 or most or 1.0
+    size, logits = _quantiles(difference, cells), None
+    if summary.losses.probabilities:
+        with np.errstate(invalid="ignore"):  # of bins without rows
+            old, new = (_as_shown(middle, summary, model) for model in (0, 1))
+        logits = _quantiles(new[cells.bins(1)] - old[cells.bins(0)], cells)
+    reach = size.p99 or size.max or 1.0
     edges = np.linspace(-reach, reach, DIFFERENCE_BINS + 1)
     place = (np.clip(difference / reach, -1, 1) + 1) * (DIFFERENCE_BINS / 2)
     place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)
-    histogram = np.bincount(place, counts, DIFFERENCE_BINS)
+    histogram = np.bincount(place, cells.rows, DIFFERENCE_BINS)
     return ScoreDifference(
-        p50=p50,
-        p90=p90,
-        p99=p99,
-        max=most,
-        logit=None,
+        *size,
+        logit=logits,
         ks=_farthest_apart(summary),
-        spearman=None,
+        spearman=_correlation(cells),
         edges=edges,
         counts=histogram.astype(np.int64),
         joint=_joint_scores(summary),
     )
+
+
+def _quantiles(difference: np.ndarray, cells: Cells) -> Quantiles:
+    """Of |difference|, float64 (cells,), over rows."""
+    order = np.argsort(np.abs(difference))
+    size, before = np.abs(difference)[order], np.cumsum(cells.rows[order])
+    places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
+    return Quantiles(*(float(size[min(i, len(size) - 1)]) for i in places))
+
+
+def _correlation(cells: Cells) -> Optional[float]:
+    """Spearman's, of the ranks of coarse bins; None where a model's scores are all in one."""
+    ranks = []
+    for model in (0, 1):
+        bins = cells.bins(model)
+        rows = np.bincount(bins, cells.rows)
+        ranks.append((np.cumsum(rows) - (rows + rows.sum()) / 2)[bins])
+    first, second = ranks
+    products = ((first, second), (first, first), (second, second))
+    across, *own = (float((a * b * cells.rows).sum()) for a, b in products)
+    scale = math.sqrt(own[0]) * math.sqrt(own[1])
+    return across / scale if scale else None
 
 
 def _farthest_apart(summary: Summary) -> float:

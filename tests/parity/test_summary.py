@@ -104,6 +104,19 @@ def test_the_auc_of_tensorflow_1_is_that_of_rows_in_memory(kind, weighted):
             assert ours == pytest.approx(theirs, abs=1e-12 if weighted else 0)
 
 
+@pytest.mark.parametrize("kind", ["probability", "logit"])
+def test_how_near_the_scores_are_is_told_by_coarse_bins(kind):
+    labels, old, new = sample(kind=kind)
+    logits = ("baseline", "candidate") if kind == "logit" else ()
+    expected = parity.compare(labels, old, new, logits=logits).score_difference
+    summary = Summary(False, (kind == "logit",) * 2)
+    summary.add(labels, old, new)
+    found = compare_summary(summary).score_difference
+    assert found.spearman == pytest.approx(expected.spearman, abs=1e-4)
+    assert found.logit == pytest.approx(expected.logit, rel=0.1)
+    assert found[:4] == pytest.approx(expected[:4], rel=0.1)
+
+
 def test_scores_beyond_1_have_no_auc_of_tensorflow_1():
     labels, old, new = sample()
     new[7] = 1 + 1e-6

@@ -10,6 +10,7 @@ import parity
 from parity.histogram.beyond_memory import compare_blocks
 from parity.histogram.counts import Kind
 from parity.inputs.rows import checked_rows
+from parity.io.blocks import Block
 from parity.stats.delong import class_observations, effective_number
 from semisync.common.errors import BadInput
 from tests.parity import definition
@@ -17,7 +18,7 @@ from tests.parity import definition
 
 def by_group(columns, clusters):
     rows = checked_rows(*columns, clusters)
-    block = (rows, np.arange(len(clusters)), {}, pa.chunked_array([pa.array(clusters)]))
+    block = Block(rows, np.arange(len(clusters)), {}, pa.chunked_array([pa.array(clusters)]))
     return compare_blocks([block], Kind(), 5e-4, grouped=True)
 
 
