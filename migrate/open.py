@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Callable, Dict, Mapping, Optional, Tuple, Union
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint import bundle, v1
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.overlay import Overlaid
@@ -19,7 +20,6 @@ from migrate.checkpoint.paths import (
     v1_tables,
 )
 from migrate.graph.find import find_graph
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import read_graph
 from migrate.graph.sentinels import find_sentinels
 from migrate.hash_tables.files import Types

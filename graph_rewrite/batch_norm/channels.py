@@ -1,7 +1,8 @@
 """The axes that the statistics of a normalisation reduce, and the axes of its channels."""
 
 from graph_rewrite.graph.constants import array
-from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, trace
+from graph_rewrite.graph.ops import CARRY, CAST, READ, SHAPE, VARIABLES
+from graph_rewrite.graph.passthrough import trace
 from semisync.common.tensor_names import split
 
 # The channel axis of a FusedBatchNorm by its data_format.

@@ -6,8 +6,9 @@ from graph_rewrite.batch_norm.statistics import HOPS
 from graph_rewrite.batch_norm.updates import IN_A_LOOP
 from graph_rewrite.edit.function_bodies import can_do_without
 from graph_rewrite.graph.functions import home
+from graph_rewrite.graph.ops import READ
 from graph_rewrite.graph.partitions import parts, whole
-from graph_rewrite.graph.passthrough import READ, trace
+from graph_rewrite.graph.passthrough import trace
 from semisync.common.tensor_names import split
 
 

@@ -8,8 +8,8 @@ from typing import FrozenSet, NamedTuple, Optional, Tuple
 
 from graph_rewrite.graph.constants import array
 from graph_rewrite.graph.control_flow import Guard
+from graph_rewrite.graph.ops import CARRY, CAST, JOIN, READ, SHAPE, VARIABLES
 from graph_rewrite.graph.partitions import joined
-from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, READ, SHAPE, VARIABLES
 from graph_rewrite.patterns import moments
 from graph_rewrite.patterns.language import match
 from semisync.common.tensor_names import join, split

@@ -10,34 +10,23 @@ from typing import Dict, List, Set
 from graph_rewrite.batch_norm.found import Debias, Update
 from graph_rewrite.graph.constants import complement, number
 from graph_rewrite.graph.control_flow import opposite
+from graph_rewrite.graph.ops import SCATTER, WHOLE
 from graph_rewrite.graph.partitions import number as part_number
 from graph_rewrite.graph.partitions import unsplit
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moving_average import MOVING_AVERAGE, MOVING_PART, ZERO_DEBIASED
-from graph_rewrite.patterns.variables import (
-    ADD,
-    ASSIGN,
-    CHANGE,
-    SCATTER,
-    SCATTERED,
-    SUBTRACT,
-    initialises,
-)
+from graph_rewrite.patterns.variables import CHANGE, SCATTERED, initialises
 from semisync.common.tensor_names import split
 
-_KINDS = dict(
-    [(op, "add") for op in ADD]
-    + [(op, "subtract") for op in SUBTRACT]
-    + [(op, "assign") for op in ASSIGN]
-    + [(op, "scatter") for op in SCATTER]
-)
 IN_A_LOOP = "it lies in a loop"
 _CORRECTED = "it is corrected for its start at zero in a way that is not known"
 
 
 def all_updates(view):
     """Every Update of a `View`, in the order of the graph."""
-    updates = [_update(view, node) for node in view.nodes.of_type(_KINDS.__contains__)]
+    updates = [
+        _update(view, node) for node in view.nodes.of_type(SCATTER.union(WHOLE).__contains__)
+    ]
     return _corrected(view, [update for update in updates if update])
 
 
@@ -91,7 +80,7 @@ def _read(nodes, node, variable, source):
     if part is not None and not average:
         average = match(MOVING_PART, nodes, node.name)
     if not average:
-        return _KINDS[node.op], source, None
+        return WHOLE.get(node.op, "scatter"), source, None
     source = average["source"]
     source = source if part is None else unsplit(nodes, source, part)
     if "divisor" in average.bindings:

@@ -14,7 +14,8 @@ from typing import Dict, List, Set, Tuple
 from graph_rewrite.edit.function_bodies import run_without
 from graph_rewrite.graph.dead_ops import dead_ops
 from graph_rewrite.graph.functions import home, open_functions
-from graph_rewrite.graph.op_traits import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP, OpTraits
+from graph_rewrite.graph.op_traits import OpTraits
+from graph_rewrite.graph.ops import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP
 from semisync.common.compat import tf
 from semisync.common.tensor_names import CONTROL, join, split
 

@@ -7,8 +7,8 @@ but does not write.
 """
 
 from graph_rewrite.edit.function_bodies import can_do_without, run_without
-from graph_rewrite.graph.functions import ARGUMENT, home, open_functions, top
-from graph_rewrite.graph.passthrough import EXIT
+from graph_rewrite.graph.functions import home, open_functions, top
+from graph_rewrite.graph.ops import ARGUMENT, EXIT
 from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import join, split

@@ -3,7 +3,8 @@
 A function may have other callers, so it is not changed: the call runs a copy instead.
 """
 
-from graph_rewrite.graph.functions import CALLS, home, top
+from graph_rewrite.graph.functions import home, top
+from graph_rewrite.graph.ops import CALLS
 from semisync.common.tensor_names import split
 
 

@@ -6,7 +6,8 @@ from typing import Dict, Optional
 
 import numpy as np
 
-from graph_rewrite.graph.passthrough import CARRY, CAST, JOIN, back
+from graph_rewrite.graph.ops import CARRY, CAST, JOIN
+from graph_rewrite.graph.passthrough import back
 from semisync.common.compat import tf
 from semisync.common.tensor_names import split
 from semisync.common.walks import along, in_order

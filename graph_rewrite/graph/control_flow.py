@@ -13,9 +13,10 @@ A graph does not state them; they follow from a node's inputs, by these rules:
 from collections import namedtuple
 from typing import Any, Dict, List, Set
 
-from graph_rewrite.graph.functions import LOOPS, home
+from graph_rewrite.graph.functions import home
 from graph_rewrite.graph.index import attribute
-from graph_rewrite.graph.passthrough import CARRY, ENTER, EXIT, MERGE, SWITCH, back
+from graph_rewrite.graph.ops import CARRY, ENTER, EXIT, LOOPS, MERGE, NEXT, SWITCH
+from graph_rewrite.graph.passthrough import back
 from semisync.common.tensor_names import split
 from semisync.common.walks import along, reachable
 
@@ -24,7 +25,6 @@ from semisync.common.walks import along, reachable
 Guard = namedtuple("Guard", "predicate value")
 LOOP = "loop"
 
-_TURNING = ("NextIteration", "RefNextIteration")
 _NONE: frozenset = frozenset()
 _LABELS = {"then_branch": True, "else_branch": False}
 
@@ -42,8 +42,7 @@ class Guards:
             for end in ends:
                 self._results.setdefault(end, []).append(result)
         self._switches, self._turning = (
-            {node.name for node in nodes.of_type(kinds.__contains__)}
-            for kinds in (SWITCH, _TURNING)
+            {node.name for node in nodes.of_type(kinds.__contains__)} for kinds in (SWITCH, NEXT)
         )
         self._any = bool(nodes.results or self._switches or nodes.of_type(ENTER.__contains__))
 

@@ -6,8 +6,7 @@ update both read the variable, possibly from a parameter server, and nothing use
 """
 
 from graph_rewrite.graph.functions import home
-from graph_rewrite.graph.op_traits import PLACEHOLDERS, TELLS
-from graph_rewrite.graph.passthrough import CARRY, MERGE, READ
+from graph_rewrite.graph.ops import CARRY, MERGE, PLACEHOLDERS, READ, TELLS
 
 _PASSES_ON = CARRY | READ | MERGE
 

@@ -15,28 +15,15 @@ opened once.
 from typing import Any, Dict, List, Tuple
 
 from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.ops import ARGUMENT, CALLS, LOOPS
 from semisync.common.budget import Budget
 from semisync.common.compat import op_def, tf
 from semisync.common.tensor_names import join
 
-ARGUMENT = "Argument"  # the op of a function's argument; TensorFlow has no op of this name
-
-# op: (the number of inputs before the arguments, the attributes that name functions)
-CALLS = {
-    "If": (1, ("then_branch", "else_branch")),
-    "StatelessIf": (1, ("then_branch", "else_branch")),
-    "Case": (1, ("branches",)),
-    "StatelessCase": (1, ("branches",)),
-    "While": (0, ("body",)),
-    "StatelessWhile": (0, ("body",)),
-    "PartitionedCall": (0, ("f",)),
-    "StatefulPartitionedCall": (0, ("f",)),
-}
 # Bounds on an opened graph: its size doubles with every function that calls the next one twice.
 _MOST_OPENED = 20000
 _MOST_TIMES = 10  # plus this many times the graph's own ops
 _MOST_BYTES = 1 << 28
-LOOPS = ("While", "StatelessWhile")
 
 
 def open_functions(graph):

@@ -10,19 +10,21 @@ A call of a function has every trait that any op of the function's body has.
 
 import re
 
-from graph_rewrite.graph.passthrough import CARRY, ENTER, READ, SWITCH, VARIABLES
+from graph_rewrite.graph.ops import (
+    CARRY,
+    ENTER,
+    PLACEHOLDERS,
+    READ,
+    SWITCH,
+    TELLS,
+    TRAINING_OP,
+    VARIABLES,
+)
 from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import CONTROL, split
 from semisync.common.walks import along, in_order
 
-# Ops that take a gradient: the optimizers', those that add to some rows of a variable, these and
-# those that add to all of it, and those by which a SyncReplicasOptimizer collects it.
-TRAINING_OP = re.compile("(Resource)?(Sparse)?Apply[A-Z]")
-ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
-PLAIN_STEP = re.compile("{}|Assign(Add|Sub)(VariableOp)?$".format(ADDS_TO_ROWS.pattern))
-ACCUMULATES = re.compile("(Resource|Sparse)?AccumulatorApplyGradient$")
-PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 # What a variable's reference or handle may pass through on its way to the op that writes it.
 _PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
 _WRITES_RESOURCE = re.compile(
@@ -30,8 +32,6 @@ _WRITES_RESOURCE = re.compile(
 )
 _WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
 _READS = READ | {"ResourceGather", "ResourceGatherNd"}
-# Ops that are run for what they print or check.
-TELLS = frozenset(["Assert", "Print", "PrintV2"])
 # Stateful, yet the same for every batch; CheckNumerics is so since TensorFlow 2.
 LASTING = VARIABLES | _READS | TELLS | CARRY | {"VarIsInitializedOp", "VariableShape"}
 

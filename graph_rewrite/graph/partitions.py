@@ -5,7 +5,8 @@ A whole one is read as the concatenation of its parts, and assigned as a split o
 
 import re
 
-from graph_rewrite.graph.passthrough import CARRY, CAST, READ, VARIABLES, ends
+from graph_rewrite.graph.ops import CARRY, CAST, READ, VARIABLES
+from graph_rewrite.graph.passthrough import ends
 from semisync.common.tensor_names import split
 
 CONCATS = ("ConcatV2", "Concat")

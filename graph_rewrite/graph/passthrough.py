@@ -1,30 +1,12 @@
 """Ops that pass a tensor on, followed upstream to the tensor's source.
 
-A hop is one step upstream that keeps the value, possibly cast, reshaped or chosen by a condition.
-The sets below list the steps that a pattern or a search may take; `|` joins them.
+A hop is one step upstream that keeps the value, possibly cast, reshaped or chosen by a condition:
+the sets of `graph_rewrite.graph.ops` list the steps that a pattern or a search may take.
 """
 
-from graph_rewrite.graph.functions import ARGUMENT, CALLS
+from graph_rewrite.graph.ops import CALLS, JOIN, MERGE
 from semisync.common.tensor_names import split
-
-# Ops by which a value enters and leaves a loop, and enters a branch.
-ENTER, EXIT = frozenset(["Enter", "RefEnter"]), frozenset(["Exit", "RefExit"])
-SWITCH = frozenset(["Switch", "RefSwitch"])
-# The very same value.
-CARRY = (ENTER | EXIT | SWITCH).union(
-    ["Identity", "RefIdentity", "IdentityN", "Snapshot", "StopGradient", "PreventGradient"],
-    ["EnsureShape", "CheckNumerics", "Print", ARGUMENT],
-)
-# The value of a variable.
-READ = frozenset(["ReadVariableOp"])
-# The same numbers in another type, or another shape.
-CAST = frozenset(["Cast"])
-SHAPE = frozenset(["Squeeze", "ExpandDims", "Reshape"])
-# One of several values, by a condition.
-MERGE = frozenset(["Merge", "RefMerge"])
-JOIN = MERGE | frozenset(CALLS)
-
-VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "AutoReloadVariable"])
+from semisync.common.walks import reachable
 
 
 def back(nodes, tensor, hops):
@@ -52,13 +34,7 @@ def back(nodes, tensor, hops):
 
 def trace(nodes, tensor, hops):
     """`tensor` and every tensor that it may pass on, nearest first, each once."""
-    seen, order = {tensor}, [tensor]
-    for passed in order:  # grows meanwhile
-        for behind in back(nodes, passed, hops):
-            if behind not in seen:
-                seen.add(behind)
-                order.append(behind)
-    return order
+    return list(reachable([tensor], lambda one: back(nodes, one, hops)))
 
 
 def ends(nodes, tensor, hops):

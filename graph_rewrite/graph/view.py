@@ -4,8 +4,8 @@ from typing import List, Tuple
 
 from graph_rewrite.graph.control_flow import Guards
 from graph_rewrite.graph.functions import home, open_functions, top
-from graph_rewrite.graph.op_traits import TRAINING_OP
-from graph_rewrite.graph.passthrough import CARRY, JOIN, READ, back
+from graph_rewrite.graph.ops import CARRY, JOIN, READ, TRAINING_OP
+from graph_rewrite.graph.passthrough import back
 from semisync.common.budget import Budget
 from semisync.common.tensor_names import split
 from semisync.common.walks import reachable

@@ -10,7 +10,8 @@ from typing import Any, List, NamedTuple, Optional, Set
 from graph_rewrite.batch_norm.find import of_view
 from graph_rewrite.graph.functions import home, top
 from graph_rewrite.graph.meta_graph import variables
-from graph_rewrite.graph.op_traits import ACCUMULATES, OpTraits
+from graph_rewrite.graph.op_traits import OpTraits
+from graph_rewrite.graph.ops import ACCUMULATES
 from graph_rewrite.patterns.variables import initialises
 from semisync.common.compat import tf
 

@@ -1,9 +1,8 @@
 """Arithmetic as Python's operators build it."""
 
-from graph_rewrite.graph.passthrough import CARRY, CAST, SHAPE
+from graph_rewrite.graph.ops import CARRY, CAST, PLUS, SHAPE
 from graph_rewrite.patterns.language import either, op, via
 
-PLUS = ("Add", "AddV2")
 DIVIDE = ("RealDiv", "Div", "DivNoNan")
 RECIPROCAL = ("Reciprocal", "Inv")
 

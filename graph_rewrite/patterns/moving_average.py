@@ -5,12 +5,13 @@ Every form binds "variable", "source" and "rate", all tensors. A form that divid
 """
 
 from graph_rewrite.graph.constants import number
+from graph_rewrite.graph.ops import ADD, ASSIGN, CARRY, CAST, READ, SUBTRACT
 from graph_rewrite.graph.partitions import CONCATS, joined, whole
 from graph_rewrite.graph.partitions import number as number_of
-from graph_rewrite.graph.passthrough import CARRY, CAST, READ, ends
+from graph_rewrite.graph.passthrough import ends
 from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
 from graph_rewrite.patterns.language import either, given, op, via
-from graph_rewrite.patterns.variables import ADD, ASSIGN, SUBTRACT, read, variable
+from graph_rewrite.patterns.variables import read, variable
 from semisync.common.tensor_names import split
 
 
@@ -90,7 +91,7 @@ MOVING_PART = given(either(*_forms(_joined("old"), _joined("again"), _part_of)),
 # The average divided by 1 - kept^step, which corrects its start at zero. Binds "variable", "kept",
 # and the variables "biased" and "step", whose value is read or is the output of their update.
 _BIASED, _STEP = (
-    via(CARRY | READ | CAST, either(op(ADD + ASSIGN + SUBTRACT, variable(name)), read(name)))
+    via(CARRY | READ | CAST, either(op(ADD | ASSIGN | SUBTRACT, variable(name)), read(name)))
     for name in ("biased", "step")
 )
 _CORRECTED = op(DIVIDE, _BIASED, op("Sub", "one", op("Pow", "kept", _STEP)))

@@ -6,13 +6,14 @@ connection would match as a beta; tf.nn.batch_normalization is recognised by its
 """
 
 from graph_rewrite.graph.constants import number
-from graph_rewrite.patterns.arithmetic import DIVIDE, PLUS, plus, same_value, times
+from graph_rewrite.graph.ops import PLUS
+from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
 from graph_rewrite.patterns.language import both, either, given, op
 from graph_rewrite.patterns.variables import shaped
 
 ROOTS = ("Rsqrt", "Sqrt", "Pow")
 # Ops between the root and y, and the most of them in a row.
-STEPS = PLUS + DIVIDE + ("Mul", "Sub", "BiasAdd", "Cast", "Identity")
+STEPS = PLUS.union(DIVIDE, ["Mul", "Sub", "BiasAdd", "Cast", "Identity"])
 LONGEST = 6
 
 

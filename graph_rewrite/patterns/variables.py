@@ -1,19 +1,20 @@
 """A variable as an op's input that is changed, and as arithmetic reads it; ref and resource."""
 
-from graph_rewrite.graph.passthrough import CARRY, CAST, READ, SHAPE, VARIABLES, ends
+from graph_rewrite.graph.ops import (
+    ADD,
+    ASSIGN,
+    CARRY,
+    CAST,
+    READ,
+    RESTORES,
+    SCATTER,
+    SHAPE,
+    SUBTRACT,
+    VARIABLES,
+)
+from graph_rewrite.graph.passthrough import ends
 from graph_rewrite.patterns.language import op, via
 from semisync.common.tensor_names import split
-
-ASSIGN = ("Assign", "AssignVariableOp")
-ADD = ("AssignAdd", "AssignAddVariableOp")
-SUBTRACT = ("AssignSub", "AssignSubVariableOp")
-SCATTER = tuple(
-    name + kind
-    for name in ("Scatter", "ScatterNd", "ResourceScatter", "ResourceScatterNd")
-    for kind in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
-)
-
-_RESTORES = ("RestoreV2", "Restore", "RestoreSlice")
 
 
 def variable(name="variable"):
@@ -32,7 +33,7 @@ def shaped(name="variable"):
 
 
 # Any op that changes a whole variable; binds "source", the value that is assigned or added.
-CHANGE = op(ASSIGN + ADD + SUBTRACT, variable(), "source")
+CHANGE = op(ASSIGN | ADD | SUBTRACT, variable(), "source")
 # Any op that changes some rows of a variable.
 SCATTERED = op(SCATTER, variable(), "rows", "source")
 
@@ -47,4 +48,4 @@ def initialises(nodes, node, variable):
     if node.name == variable + "/Assign":
         return True
     makers = {split(end)[0] for end in ends(nodes, node.input[1], CARRY | CAST | SHAPE)}
-    return any(maker in nodes and nodes[maker].op in _RESTORES for maker in makers)
+    return any(maker in nodes and nodes[maker].op in RESTORES for maker in makers)

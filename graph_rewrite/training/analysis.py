@@ -10,7 +10,7 @@ from graph_rewrite.edit import devices
 from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import collected, imported, variables
 from graph_rewrite.graph.op_traits import OpTraits
-from graph_rewrite.graph.passthrough import VARIABLES
+from graph_rewrite.graph.ops import VARIABLES
 from graph_rewrite.training import global_step as steps
 from graph_rewrite.training.chief_part import split_off
 from graph_rewrite.training.existing import ExistingVariable

@@ -2,7 +2,7 @@
 
 import re
 
-from graph_rewrite.graph.op_traits import PLAIN_STEP
+from graph_rewrite.graph.ops import PLAIN_STEP
 from graph_rewrite.patterns.variables import initialises
 from semisync.common.tensor_names import split
 

@@ -22,7 +22,7 @@ variables, the train op itself, perhaps the loss behind a control edge.
 import collections
 from typing import Dict, List, NamedTuple, Set, Tuple
 
-from graph_rewrite.graph.passthrough import EXIT, MERGE
+from graph_rewrite.graph.ops import EXIT, MERGE
 from graph_rewrite.patterns.variables import initialises
 from graph_rewrite.training.gradient_inputs import gradients
 from semisync.common.errors import BadInput

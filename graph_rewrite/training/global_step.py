@@ -13,8 +13,7 @@ from typing import Any, Dict, List, NamedTuple
 
 from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.meta_graph import add_to_collection, names, variables
-from graph_rewrite.graph.passthrough import VARIABLES
-from graph_rewrite.patterns.variables import ADD
+from graph_rewrite.graph.ops import ADD, VARIABLES
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import split

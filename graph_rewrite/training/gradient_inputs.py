@@ -15,7 +15,7 @@ and the inputs that take the gradient of the global batch, each id once, instead
 
 from typing import Any, List, NamedTuple, Optional
 
-from graph_rewrite.graph.op_traits import ADDS_TO_ROWS, TRAINING_OP
+from graph_rewrite.graph.ops import ADDS_TO_ROWS, TRAINING_OP
 from graph_rewrite.training import unknown_rules
 from graph_rewrite.training.batch_flow import BatchFlow
 from semisync.common.errors import BadInput

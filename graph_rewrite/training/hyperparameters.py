@@ -10,7 +10,7 @@ chief computes all other inputs of its part itself.
 """
 
 from graph_rewrite.graph.index import Nodes
-from graph_rewrite.graph.op_traits import PLACEHOLDERS, PLAIN_STEP, TRAINING_OP
+from graph_rewrite.graph.ops import PLACEHOLDERS, PLAIN_STEP, TRAINING_OP
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from semisync.common.tensor_names import split

@@ -19,7 +19,7 @@ from typing import Dict, FrozenSet, List, Set
 from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import names, variables
 from graph_rewrite.graph.op_traits import OpTraits
-from graph_rewrite.graph.passthrough import VARIABLES
+from graph_rewrite.graph.ops import VARIABLES
 from graph_rewrite.patterns.variables import initialises
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput

@@ -12,7 +12,7 @@ global batch's replaces the one that was taken, and the train op sets the local 
 import re
 from typing import NamedTuple, Optional
 
-from graph_rewrite.graph.op_traits import ACCUMULATES
+from graph_rewrite.graph.ops import ACCUMULATES
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import split
 

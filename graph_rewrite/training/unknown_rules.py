@@ -7,8 +7,7 @@ would do so with the gradient of each batch instead of the global batch's.
 
 import re
 
-from graph_rewrite.graph.op_traits import TRAINING_OP
-from graph_rewrite.graph.passthrough import VARIABLES
+from graph_rewrite.graph.ops import TRAINING_OP, VARIABLES
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import split
 

@@ -29,6 +29,7 @@ from typing import (
 
 import numpy as np
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.behaviour.difference import apart
 from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted, arrays, with_weights_of
@@ -36,7 +37,7 @@ from migrate.behaviour.largest import at_largest, of_rows
 from migrate.behaviour.report import NodeDifference, Place
 from migrate.behaviour.rows.reading import Rows
 from migrate.behaviour.subject import Subject
-from migrate.graph.lookups import VARIABLES, consumers_of
+from migrate.graph.lookups import consumers_of
 from migrate.graph.metagraph import Edge, Graph
 from migrate.model.load import Written
 from migrate.runtime.files import CONSTANTS

@@ -20,12 +20,12 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.setting import Setting
 from migrate.behaviour.subject import Subject, upstream
 from migrate.behaviour.tables_by_id import zeros_fed
 from migrate.graph.attributes import flag
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.guards import NOWHERE
 from migrate.model.layers.batch_norm import FUSED

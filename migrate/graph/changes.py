@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
 
-from migrate.graph.lookups import VARIABLES
+from graph_rewrite.graph.ops import ASSIGN, TRAINING_OP, VARIABLES, WHOLE
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import APPLIES, SETS, WHOLE, changed_variable
+from migrate.graph.writes import changed_variable
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import node_of
@@ -71,7 +71,7 @@ def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
     listed = [name for name in graph.train_ops if name in graph.nodes]
     if listed:
         return listed
-    applies = [node.name for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
+    applies = [node.name for node in graph.nodes.values() if TRAINING_OP.match(node.op)]
     return applies or [node.name for node in graph.nodes.values() if _trains_by_hand(graph, node)]
 
 
@@ -79,7 +79,7 @@ def _trains_by_hand(graph: Graph, node: Node) -> bool:
     variable = changed_variable(graph, node)
     if variable is None or variable not in (graph.trainable or ()):
         return False
-    return node.op not in SETS or variable in depends_on(graph, node.inputs[1])
+    return node.op not in ASSIGN or variable in depends_on(graph, node.inputs[1])
 
 
 def _candidates(graph: Graph) -> str:

@@ -12,13 +12,13 @@ from typing import Callable, Collection, Dict, List, Optional, Sequence
 
 import numpy
 
+from graph_rewrite.graph.ops import CAST, PASS
 from migrate.encoding.wire import text
 from migrate.graph.attributes import output_dtype
 from migrate.graph.metagraph import Graph
 from migrate.graph.tensors import constant_array, is_spread
 from semisync.common.walks import in_order
 
-_PASS = {"Identity", "ReadVariableOp", "Cast"}
 _ARITHMETIC: Dict[str, Callable[[float, float], float]] = {
     "Add": operator.add,
     "AddV2": operator.add,
@@ -55,14 +55,14 @@ def _operands(graph: Graph, name: str) -> List[str]:
     node = graph.nodes.get(name)
     if node is None:
         return []
-    if node.op in _PASS:
+    if node.op in PASS | CAST:
         return [source for source, _ in node.inputs[:1]]
     known = node.op in _ARITHMETIC and len(node.inputs) == 2
     return [source for source, _ in node.inputs] if known else []
 
 
 def _computed(op: str, numbers: Sequence[float]) -> Optional[float]:
-    if op in _PASS:
+    if op in PASS | CAST:
         return numbers[0]
     return None if op == "RealDiv" and not numbers[1] else _ARITHMETIC[op](*numbers)
 

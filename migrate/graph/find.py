@@ -14,10 +14,11 @@ import os
 from collections import Counter
 from typing import Dict, Iterable, NamedTuple, Optional
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import checkpoint_prefix, join, saved_model_file
 from migrate.graph.belongs import refuse_foreign
-from migrate.graph.lookups import VARIABLES, Saved, saved_variables
+from migrate.graph.lookups import Saved, saved_variables
 from migrate.graph.lowering import lower
 from migrate.graph.lowering.by_id import tables_by_id
 from migrate.graph.lowering.by_server import served_nodes

@@ -14,44 +14,26 @@ Anything that does not look like this is reported as unknown, never guessed.
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
+from typing import AbstractSet, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.graph.ops import CALLS, CAST, GATHER, PASS, VARIABLES
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant_integer, constant_strings
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 from semisync.common.walks import reachable
 
-VARIABLES = {"Variable", "VariableV2", "VarHandleOp"}
 SAVES = {"SaveSlices", "SaveV2"}  # of the formats V1 and V2, whose inputs have the same order
 EXPORTS = re.compile(r"TFRA>\w+TableExport|LookupTableExport(V2)?")  # of a table's keys and values
-ADDS = {"Add", "AddV2"}
-GATHERS = {"Gather", "GatherV2", "ResourceGather"}
 SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentMean": "mean",
     "SparseSegmentSqrtN": "sqrtn",
     "SparseSegmentSum": "sum",
 }
 SPARSE_PRODUCT = "SparseTensorDenseMatMul"  # of indices [row, id], values, a shape and a table
-PASS = {  # pass their first input on unchanged
-    "CheckNumerics",
-    "DisableCopyOnRead",
-    "EnsureShape",
-    "Enter",
-    "Identity",
-    "PreventGradient",
-    "Print",
-    "ReadVariableOp",
-    "RefEnter",
-    "RefIdentity",
-    "RefSwitch",
-    "Snapshot",
-    "Switch",
-}
 Consumers = Dict[str, List[Tuple[Node, int]]]
 _REMAKES = {"ConcatV2", "Mul", "Pad", "PadV2", "Slice", "StridedSlice"}  # new rows
-_CALLS = {"Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessIf", "While"}
-_RESHAPED = PASS | {"Cast", "Reshape"}
+_RESHAPED = PASS | CAST | {"Reshape"}
 
 
 class Saved(NamedTuple):
@@ -173,7 +155,7 @@ def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
         {
             where.name
             for node, where in saved.items()
-            if any(user.op in _CALLS for user, _ in reached(node, consumers))
+            if any(user.op in CALLS for user, _ in reached(node, consumers))
         }
     )
 
@@ -212,13 +194,13 @@ def _first_row(spec: str, graph: Graph) -> int:
     return int(first)
 
 
-def origin(graph: Graph, edge: Edge, through: Set[str] = PASS) -> Optional[str]:
+def origin(graph: Graph, edge: Edge, through: AbstractSet[str] = PASS) -> Optional[str]:
     """The variable node that `edge` comes from through ops in `through` only, if any."""
     node = _source(graph, edge, through)
     return node.name if node is not None and node.op in VARIABLES else None
 
 
-def _source(graph: Graph, edge: Edge, through: Set[str]) -> Optional[Node]:
+def _source(graph: Graph, edge: Edge, through: AbstractSet[str]) -> Optional[Node]:
     """The node that `edge` comes from, beyond nodes whose op is in `through`."""
     return graph.nodes.get(graph.beyond(edge, through)[0])
 
@@ -242,7 +224,7 @@ def readers_of(nodes: Iterable[Node]) -> Dict[str, List[Node]]:
 
 
 def reached(
-    start: str, consumers: Consumers, through: Set[str] = PASS
+    start: str, consumers: Consumers, through: AbstractSet[str] = PASS
 ) -> Iterator[Tuple[Node, int]]:
     """Nodes that read the value of `start`, directly or through nodes whose op is in `through`."""
 
@@ -265,7 +247,7 @@ def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
             continue
         if user.op in SEGMENTS:
             yield user
-        elif user.op in GATHERS:
+        elif user.op in GATHER:
             axis = user.inputs[2][0] if len(user.inputs) > 2 else None
             if axis is None or constant_integer(graph, axis) == 0:
                 yield user

@@ -22,21 +22,14 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.graph.ops import CAST, MERGE, PASS
 from migrate.graph.attributes import output_shape
 from migrate.graph.constants import constant_integers
 from migrate.graph.interface.walks import GRADIENTS
-from migrate.graph.lookups import (
-    PASS,
-    SEGMENTS,
-    SPARSE_PRODUCT,
-    Consumers,
-    Saved,
-    consumers_of,
-    gathers,
-)
+from migrate.graph.lookups import SEGMENTS, SPARSE_PRODUCT, Consumers, Saved, consumers_of, gathers
 from migrate.graph.metagraph import Graph, Node
 
-_THROUGH = PASS | {"Cast", "DynamicStitch", "Merge", "ParallelDynamicStitch", "Reshape"}
+_THROUGH = PASS | CAST | MERGE | {"DynamicStitch", "ParallelDynamicStitch", "Reshape"}
 _IGNORED = re.compile(r"Shape(N|_\d+)?|Rank|Size|\w*Summary(V2)?")
 _SEGMENT_SUMS = {"SegmentSum", "UnsortedSegmentSum"}
 _DIVISIONS = {"Div", "DivNoNan", "RealDiv"}

@@ -28,6 +28,7 @@ from typing import (
     Tuple,
 )
 
+from graph_rewrite.graph.ops import TRAINING_OP
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.objects import VALUE_OF
 from migrate.encoding.dtypes import BY_NAME
@@ -37,7 +38,6 @@ from migrate.graph.lookups import origin
 from migrate.graph.metagraph import Graph
 from migrate.graph.slot_owners import SlotOwners
 from migrate.graph.updates import VariableUpdate, every_update, unknown_updates
-from migrate.graph.writes import APPLIES
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots, slot_of
@@ -209,7 +209,7 @@ class _Finder:
         known = {update.variable for update in updates} | changes.counters.keys()
         trained = changes.written.keys() & (graph.trainable or frozenset()) - known
         for node in trained & stored.keys():
-            if not any(APPLIES.fullmatch(writer.op) for writer in changes.written[node]):
+            if not any(TRAINING_OP.match(writer.op) for writer in changes.written[node]):
                 self._by_hand.add(stored[node])
 
     def _add_counter(self, name: Optional[str]) -> None:

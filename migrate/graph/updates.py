@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.ops import ASSIGN, GATHER, PASS, SUBTRACT, TRAINING_OP
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant, make_one
 from migrate.graph.formulas import Matched, matches
-from migrate.graph.lookups import GATHERS, PASS, Consumers, consumers_of, origin, reached
+from migrate.graph.lookups import Consumers, consumers_of, origin, reached
 from migrate.graph.lowering.by_id import BY_ID
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import APPLIES, SETS, SUBTRACTS
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from migrate.optimizers.record import Composed, Optimizer
@@ -35,7 +35,7 @@ _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
-_OF_ROWS = _OF_SLOT | GATHERS | _WRITES_ROWS
+_OF_ROWS = _OF_SLOT | GATHER | _WRITES_ROWS
 _DECAYED = ("Mul", "decay", "slot")
 
 
@@ -78,7 +78,7 @@ def every_update(graph: Graph) -> List[VariableUpdate]:
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
     """(variable, another one that it reads, op) of each unknown training op; these may be slots."""
     for node in graph.nodes.values():
-        if APPLIES.fullmatch(node.op) and _op(TRAINING_OPS, node) is None:
+        if TRAINING_OP.match(node.op) and _op(TRAINING_OPS, node) is None:
             variable, *others = (origin(graph, edge) for edge in node.inputs)
             for other in others:
                 if variable is not None and other is not None:
@@ -182,9 +182,9 @@ def _by_first_constants(
 
 def _subtracted(graph: Graph, node: Node) -> Optional[Edge]:
     """The tensor that `node` subtracts from the variable that is its first input."""
-    if node.op in {*SUBTRACTS, *_MOVES_ROWS}:
+    if node.op in {*SUBTRACT, *_MOVES_ROWS}:
         return node.inputs[-1]
-    value = graph.nodes[node.inputs[1][0]] if node.op in SETS else node
+    value = graph.nodes[node.inputs[1][0]] if node.op in ASSIGN else node
     if node is value or value.op != "Sub":
         return None
     before = origin(graph, value.inputs[0])
@@ -265,11 +265,11 @@ def _slot(graph: Graph, edge: Edge, rows: bool, consumers: Consumers) -> Optiona
 def _decay(graph: Graph, slot: str, consumers: Consumers) -> Optional[float]:
     """The constant that the slot is multiplied by before the gradient is added."""
     for user, position in consumers.get(slot, ()):
-        if user.op not in {*SETS, *_WRITES_ROWS} or position != 0:
+        if user.op not in {*ASSIGN, *_WRITES_ROWS} or position != 0:
             continue
         written = user.inputs[-1]
         for formula in (_DECAYED, ("Add", _DECAYED, "any")):
             for matched in matches(graph, written, formula):
-                if origin(graph, matched["slot"], PASS | GATHERS) == slot:
+                if origin(graph, matched["slot"], PASS | GATHER) == slot:
                     return constant(graph, matched["decay"][0])
     return None

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import Collection, Dict, Iterator, List, Optional, Sequence
 
+from graph_rewrite.graph.ops import ASSIGN, EXIT, MERGE, VARIABLES
 from migrate.graph.interface.inputs import is_input
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import SETS, changed_variable
-from migrate.model.control.guards import ENTERS, EXITS, MERGES, NEXTS, SWITCHES
+from migrate.graph.writes import changed_variable
 from migrate.model.control.regions import Regions
 from migrate.model.inputs import cut_at_inputs
 from migrate.model.layers.layer import SAME
@@ -29,14 +28,8 @@ _HANDLED = {
     "Const",
     FIND,
     "PlaceholderWithDefault",
-    *ENTERS,
-    *EXITS,
-    *MERGES,
-    *NEXTS,
-    *SAME,
-    *SWITCHES,
+    *(EXIT | MERGE | SAME | VARIABLES),
     *TABLES,
-    *VARIABLES,
 }
 _PYTHON = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
 _NAMED = 3  # nodes, and readers of a node, that an error lists
@@ -68,7 +61,7 @@ def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[
     """The tensors that the graph assigns to a variable that is missing from the checkpoint."""
     if variable.op in VARIABLES and variable.name not in held:
         for node in graph.nodes.values():
-            if node.op in SETS and changed_variable(graph, node) == variable.name:
+            if node.op in ASSIGN and changed_variable(graph, node) == variable.name:
                 yield from node.inputs[1:]
 
 

@@ -18,21 +18,14 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
 
+from graph_rewrite.graph.ops import EXIT, MERGE, SWITCH, VARIABLES
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.inputs import Input, Inputs
-from migrate.graph.lookups import VARIABLES, readers_of
+from migrate.graph.lookups import readers_of
 from migrate.graph.metagraph import Edge, Graph, Node, explained
 from migrate.graph.tensors import constant_array
 from migrate.model.constants import Constants
-from migrate.model.control.guards import (
-    EXITS,
-    MERGES,
-    NOWHERE,
-    SWITCHES,
-    Region,
-    left_from,
-    loop_guard,
-)
+from migrate.model.control.guards import NOWHERE, Region, left_from, loop_guard
 from migrate.model.control.regions import Regions
 from migrate.model.embeddings.collections import Collection, Group, ends, find_groups, names_of_ids
 from migrate.model.folding import RANDOM, Known, fold
@@ -427,7 +420,7 @@ class Emitter:
         frame = self.regions.frame_of[node.name]
         loop = self.regions.loops[frame]
         guard = loop_guard(frame)
-        if node.op in MERGES:
+        if node.op in MERGE:
             entered = self.value(loop.merges[node.name][0])
             if node.name in self.subject.kept:
                 self._values[node.name, 0] = entered
@@ -439,9 +432,9 @@ class Emitter:
             block.statements.append(Assign([name], _carried(entered), inline=False))
             self._values[node.name, 0] = Value(name, kind, entered.dtype)
             return
-        assert node.op in EXITS, node
+        assert node.op in EXIT, node
         switch = left_from(self._graph, node)
-        assert switch.op in SWITCHES, switch
+        assert switch.op in SWITCH, switch
         self._values[node.name, 0] = self.value(switch.inputs[0])
         if frame not in self._opened:
             self._opened.add(frame)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterable, Set
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.encoding.dtypes import DTYPES
 from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import dtypes
 from migrate.graph.interface.inputs import DEFAULTED, PLACEHOLDERS, brings, input_at
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.ops.types import output_dtype
 from semisync.common.tensor_names import split

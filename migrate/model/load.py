@@ -11,11 +11,11 @@ import weakref
 from types import ModuleType
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Union
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import MetaGraph, find_meta_graph, lowered
 from migrate.graph.interface.inputs import Input
 from migrate.graph.interface.signatures import input_keys
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import explained
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.any_rows.free import Freed, free_rows

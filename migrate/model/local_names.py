@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Container, Dict, FrozenSet, List, Mapping, Optional, Sequence
 
+from graph_rewrite.graph.ops import MERGE, VARIABLES
 from migrate.graph.interface.inputs import Inputs, is_input
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.model.control.guards import MERGES
 from migrate.model.control.regions import Regions
 from migrate.model.layers.layer import SAME, Subject
 from migrate.model.source.names import Names, local_name
@@ -120,7 +119,7 @@ def only_input(graph: Graph, inputs: Inputs, edge: Edge) -> Optional[str]:
     def before(one: Edge) -> Sequence[Edge]:
         node = graph.nodes[one[0]]
         known = is_input(node) and inputs.of(one) is not None
-        return () if known or node.op in MERGES else node.inputs
+        return () if known or node.op in MERGE else node.inputs
 
     read = [one for one in reachable([edge], before) if is_input(graph.nodes[one[0]])]
     names = {found.name for found in map(inputs.of, read) if found is not None}

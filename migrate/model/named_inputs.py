@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import Dict, Iterable, Mapping, Sequence, Tuple, Union
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.graph.interface.inputs import DEFAULTED, Inputs
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Graph
 from migrate.model.inputs import cut_at, is_training_flag
 from migrate.model.outputs import tensor_edge

@@ -11,14 +11,15 @@ from typing import Dict, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
 
+from graph_rewrite.graph.ops import ASSIGN, TRAINING_OP, VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_id
 from migrate.graph import attributes
 from migrate.graph.changes import depends_on
-from migrate.graph.lookups import VARIABLES, Saved
+from migrate.graph.lookups import Saved
 from migrate.graph.metagraph import Graph, Node
 from migrate.graph.updates import every_update
-from migrate.graph.writes import APPLIES, SETS, changed_variable
+from migrate.graph.writes import changed_variable
 from migrate.manifest.naming import ids_of
 from migrate.model.source.names import Names, scope_name
 from semisync.common.errors import BadInput
@@ -187,7 +188,7 @@ class Parameters:
 
 def _trained(graph: Graph) -> Set[str]:
     """The variables that training ops change, for a graph that does not list them."""
-    applies = [node for node in graph.nodes.values() if APPLIES.fullmatch(node.op)]
+    applies = [node for node in graph.nodes.values() if TRAINING_OP.match(node.op)]
     unknown = [changed_variable(graph, node) for node in applies]
     return {name for name in unknown if name is not None} | {
         one.variable for one in every_update(graph)
@@ -199,7 +200,7 @@ def _filled_anew(graph: Graph, variable: str) -> bool:
     return any(
         variable not in depends_on(graph, node.inputs[1])
         for node in graph.nodes.values()
-        if node.op in SETS and changed_variable(graph, node) == variable
+        if node.op in ASSIGN and changed_variable(graph, node) == variable
     )
 
 

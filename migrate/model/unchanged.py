@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Callable, Dict, Iterable, List, Optional
 
+from graph_rewrite.graph.ops import PASS, PLUS
 from migrate.graph.attributes import dtypes, integer, output_shape
-from migrate.graph.lookups import ADDS, PASS
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.folding import Known
 from semisync.common.walks import along
@@ -38,7 +38,7 @@ class _Finder:
     def __init__(self, graph: Graph, known: Known) -> None:
         self._graph, self._known = graph, known
         self._by_op: Dict[str, Callable[[Node], Optional[Edge]]] = {
-            **dict.fromkeys(ADDS, self._sum),
+            **dict.fromkeys(PLUS, self._sum),
             "Sub": lambda node: self._first(node, 0),
             "Mul": self._product,
             "RealDiv": lambda node: self._first(node, 1),

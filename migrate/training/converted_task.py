@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
+from graph_rewrite.graph.ops import PASS
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.interface.signatures import input_keys
-from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Graph
 from migrate.model.any_rows.free import free_rows
 from migrate.model.features.table_rows import TableRows, table_rows

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import variables
+from graph_rewrite.graph.ops import ADD, ASSIGN, SUBTRACT
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moving_average import ZERO_DEBIASED
 from graph_rewrite.patterns.variables import initialises
@@ -24,9 +25,8 @@ from semisync.common.errors import UsageError
 from semisync.common.tensor_names import split
 
 HOW = ("sum", "mean", "last")
-ADD = {"AssignAdd": 1, "AssignAddVariableOp": 1, "AssignSub": -1, "AssignSubVariableOp": -1}
+SIGN = {**dict.fromkeys(ADD, 1), **dict.fromkeys(SUBTRACT, -1)}
 ADD_ROWS = {"ScatterAdd": 1, "ResourceScatterAdd": 1, "ScatterSub": -1, "ResourceScatterSub": -1}
-SET = ("Assign", "AssignVariableOp")
 
 
 class Shared(NamedTuple):
@@ -84,7 +84,7 @@ def updates(graph, nodes):
     """
     trained = _variables(graph, tf.GraphKeys.TRAINABLE_VARIABLES)
     variables = _variables(graph, tf.GraphKeys.GLOBAL_VARIABLES) - trained - _debiased(nodes)
-    for node in nodes.of_type({*ADD, *ADD_ROWS, *SET}.__contains__):
+    for node in nodes.of_type({*SIGN, *ADD_ROWS, *ASSIGN}.__contains__):
         name = split(node.input[0])[0]
         if name in variables and not initialises(nodes, node, name):
             yield node.name, name
@@ -95,7 +95,7 @@ def _debiased(nodes):
 
     The correction divides by what its batch counted, which is 0 where the chief counts.
     """
-    ops = nodes.of_type({*ADD, *SET}.__contains__)
+    ops = nodes.of_type({*SIGN, *ASSIGN}.__contains__)
     found = filter(None, (match(ZERO_DEBIASED, nodes, node.name) for node in ops))
     return {split(each[name])[0] for each in found for name in ("variable", "biased", "step")}
 
@@ -129,7 +129,7 @@ def aggregate(shared, add):
 
 def _add(op, variable, how, add):
     value = _all_rows(op, variable) if op.type in ADD_ROWS else op.inputs[1]
-    sign = ADD.get(op.type) or ADD_ROWS.get(op.type)
+    sign = SIGN.get(op.type) or ADD_ROWS.get(op.type)
     known = value.shape.is_fully_defined() or variable.shape.is_fully_defined()
     if not known or not value.shape.is_compatible_with(variable.shape):
         raise UsageError(

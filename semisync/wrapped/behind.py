@@ -24,7 +24,7 @@ from typing import Any, Dict
 
 from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.op_traits import OpTraits
-from graph_rewrite.graph.passthrough import ENTER, VARIABLES
+from graph_rewrite.graph.ops import ENTER, VARIABLES
 from graph_rewrite.patterns.variables import initialises
 from semisync.common.compat import raw_ops, tf
 from semisync.common.errors import UsageError

@@ -7,9 +7,7 @@ op adds 0, so that its value is the number of global batches, and ops that wait 
 need not change. The same holds if an optimizer is given the global step but leaves it to the job.
 """
 
-from graph_rewrite.graph.functions import CALLS
-from graph_rewrite.graph.passthrough import READ, SWITCH
-from graph_rewrite.patterns.variables import ADD, ASSIGN
+from graph_rewrite.graph.ops import ADD, ASSIGN, CALLS, READ, SWITCH
 from semisync import arguments
 from semisync.common.compat import constant, tf
 from semisync.common.errors import UsageError
@@ -47,7 +45,7 @@ def is_changed(step, before):
     while waiting:
         users = [user for tensor in waiting.pop().outputs for user in tensor.consumers()]
         new = [user for user in users if user.name not in before]
-        if any(user.type in CALLS or user.type in ADD + ASSIGN for user in new):
+        if any(user.type in CALLS or user.type in ADD | ASSIGN for user in new):
             return True
         waiting += [user for user in new if user.type in SWITCH]
     return False

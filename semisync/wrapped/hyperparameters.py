@@ -17,8 +17,8 @@ import collections
 import numbers
 from typing import Any, Dict, List, NamedTuple, Tuple
 
-from graph_rewrite.graph.op_traits import LASTING, PLACEHOLDERS
-from graph_rewrite.graph.passthrough import VARIABLES
+from graph_rewrite.graph.op_traits import LASTING
+from graph_rewrite.graph.ops import CALLS, PLACEHOLDERS, VARIABLES
 from semisync.common.compat import constant, tf
 from semisync.common.errors import UsageError
 from semisync.common.walks import reachable
@@ -26,7 +26,7 @@ from semisync.transport.payload import StackedTensors
 from semisync.transport.staging import Staging
 
 # Stateful, and yet the same in every run; of calls the bodies are opaque.
-_LASTING = LASTING | {"If", "Case", "While", "StatefulPartitionedCall"}
+_LASTING = LASTING.union(CALLS)
 
 
 class Taken(NamedTuple):

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from graph_rewrite import Nodes, match
-from graph_rewrite.graph.passthrough import CARRY, JOIN, READ
+from graph_rewrite.graph.ops import CARRY, JOIN, READ
 from graph_rewrite.patterns.language import both, given, op, via, ways
 from graph_rewrite.patterns.moving_average import MOVING_AVERAGE
 from semisync.common.compat import tf

@@ -20,10 +20,10 @@ from __future__ import annotations
 import re
 from typing import Dict, Iterator, List, Mapping, Optional
 
+from graph_rewrite.graph.ops import CAST, PASS, SHAPE
 from migrate.graph.attributes import dtypes, function, strings
 from migrate.graph.functions import Function, read_functions
 from migrate.graph.interface.examples import parsed_keys
-from migrate.graph.lookups import PASS
 from migrate.graph.metagraph import Edge, Graph, Node
 
 ITERATING = {"IteratorGetNext", "IteratorGetNextAsOptional", "IteratorGetNextSync"}
@@ -38,7 +38,7 @@ _SAME = """
     Options PaddedBatch Prefetch PrivateThreadPool Rebatch Repeat Shard Shuffle ShuffleAndRepeat
     Skip Take TakeWhile Unbatch
 """
-_VIEWS = PASS | {"Cast", "DeserializeSparse", "ExpandDims", "Reshape", "Squeeze"}
+_VIEWS = PASS | CAST | SHAPE | {"DeserializeSparse"}
 _SERIALIZED = {"SerializeManySparse", "SerializeSparse"}
 _MAX_STEPS = 64  # a chain of data sets or of views is short; a damaged graph may be circular
 _MAX_DATA_SETS = 1 << 16  # damaged graphs zip one with itself over and over

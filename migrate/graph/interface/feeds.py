@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.graph.attributes import Shape
 from migrate.graph.interface.examples import PARSING, Feature, features
 from migrate.graph.interface.inputs import DEFAULTED, PLACEHOLDERS, Input, Inputs
 from migrate.graph.interface.losses import losses
 from migrate.graph.interface.names import Name
 from migrate.graph.interface.walks import Walks
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.wrapped import own_scopes
 from semisync.common.tensor_names import of_edge, split

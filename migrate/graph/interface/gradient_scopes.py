@@ -17,14 +17,15 @@ from __future__ import annotations
 import re
 from typing import Dict, List, Optional, Set, Tuple
 
-from migrate.graph.lookups import PASS, Consumers, consumers_of
+from graph_rewrite.graph.ops import CAST, PASS, PLUS
+from migrate.graph.lookups import Consumers, consumers_of
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 from semisync.common.walks import along, reachable
 
 # Ops that may pass the gradient of their output on to an input unchanged, so without a node.
-_SAME_GRADIENT = PASS | {"Add", "AddN", "AddV2", "Cast", FIND, "Sub"}
+_SAME_GRADIENT = PASS | PLUS | CAST | {"AddN", FIND, "Sub"}
 _GRADIENT = "_grad/"  # ends the scope of an op's gradient
 _START = re.compile(r"((?:.*/)?)grad_ys_\d+")
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from typing import Iterator, List, NamedTuple, Optional
 
+from graph_rewrite.graph.ops import PLUS
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.walks import Walks
-from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 
 SQUASHING = {"Sigmoid", "Softmax"}
 _CROSS_ENTROPY = {"SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits"}
-_CLIPPING = ADDS | {"ClipByValue", "Maximum", "Minimum", "Log", "Sub"}
+_CLIPPING = PLUS | {"ClipByValue", "Maximum", "Minimum", "Log", "Sub"}
 
 
 class Loss(NamedTuple):
@@ -103,7 +103,7 @@ def _logits_of(walks: Walks, log1p: Node) -> Optional[Edge]:
 def _logistic(walks: Walks, node: Node) -> Iterator[Loss]:
     """The loss log(1 + exp(-y x)) in its forms: x depends on a variable, y does not."""
     inner: Optional[Node] = node
-    for ops in (ADDS, {"Exp"}, {"Neg"}, {"Mul"}):
+    for ops in (PLUS, {"Exp"}, {"Neg"}, {"Mul"}):
         sources = [] if inner is None else [walks.origin(edge)[0] for edge in inner.inputs]
         inner = next((source for source in sources if source and source.op in ops), inner)
     for _ in range(2):  # -1 * (y x)

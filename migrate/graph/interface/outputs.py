@@ -30,13 +30,13 @@ from typing import (
     Tuple,
 )
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.graph.attributes import Shape, output_dtype, output_shape
 from migrate.graph.interface.feeds import Feed
 from migrate.graph.interface.gradient_scopes import GradientScopes
 from migrate.graph.interface.losses import SQUASHING, Loss, is_joint, losses
 from migrate.graph.interface.prediction import prediction
 from migrate.graph.interface.walks import Walks
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, List, Optional, Sequence
 
+from graph_rewrite.graph.ops import PASS, PLUS, VARIABLES
 from migrate.graph.attributes import output_shape
 from migrate.graph.interface.feeds import Feed
 from migrate.graph.interface.walks import Walks
-from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from semisync.common.walks import along, in_order
 
-_SUMS = {"Add", "AddN", "AddV2", *PASS}
+_SUMS = PASS | PLUS | {"AddN"}
 _SCALES = {"Mul", "RealDiv"}
 
 Fed = Dict[str, FrozenSet[Edge]]  # by node, the feeds that it depends on

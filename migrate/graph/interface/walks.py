@@ -6,12 +6,12 @@ import re
 from collections import deque
 from typing import Callable, Dict, Iterable, List, Optional, Set, Tuple
 
-from migrate.graph.lookups import PASS, VARIABLES
+from graph_rewrite.graph.ops import CAST, PASS, SHAPE, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 
 GRADIENTS = re.compile(r"(^|/)gradients(_\d+)?/")  # the name scope of tf.gradients
 _SAVERS = re.compile(r"save(_\d+)?/")  # without a name of their own
-_RESHAPED = PASS | {"Cast", "ExpandDims", "Reshape", "Squeeze", "StopGradient"}
+_RESHAPED = PASS | CAST | SHAPE | {"StopGradient"}
 # Their outputs depend on the sizes of their input, not on its values.
 _OF_SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}
 

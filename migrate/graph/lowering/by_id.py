@@ -30,10 +30,10 @@ import math
 import re
 from typing import AbstractSet, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.graph.ops import ASSIGN
 from migrate.graph.attributes import shapes
 from migrate.graph.lookups import EXPORTS, SAVES, saved_tables, saved_tensors
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import SETS
 from migrate.hash_tables import tfra
 from migrate.hash_tables.tensors import Stem
 from semisync.common.walks import along
@@ -249,7 +249,7 @@ class _Rewriting:
         """The variables to which look-ups, and nothing else, are assigned."""
         given: Dict[str, List[Edge]] = {}
         for node in self._graph.nodes.values():
-            if node.op in SETS and node.name != f"{node.inputs[0][0]}/Assign":
+            if node.op in ASSIGN and node.name != f"{node.inputs[0][0]}/Assign":
                 given.setdefault(node.inputs[0][0], []).append(node.inputs[1])
         return {
             name: found[edges[0][0]]

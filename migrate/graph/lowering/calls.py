@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, Sequence, Tuple
 
+from graph_rewrite.graph.ops import IFS, LOOPS, PLAIN_CALLS
 from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import function
 from migrate.graph.functions import Function, read_functions
@@ -24,9 +25,6 @@ from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge, split
 from semisync.common.walks import Ends
 
-_CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
-_IFS = {"If", "StatelessIf"}
-_WHILES = {"StatelessWhile", "While"}
 # Bounds on the lowered graph, since functions may call each other, or themselves, without end.
 _MOST_MADE = 50_000  # nodes and inputs of nodes
 _MOST_TIMES = 10  # plus this many times those in the file
@@ -39,7 +37,7 @@ def without_calls(graph: Graph) -> Graph:
     Raises:
         BadInput: a function is missing.
     """
-    if not any(node.op in _CALLS | _IFS | _WHILES for node in graph.nodes.values()):
+    if not any(node.op in PLAIN_CALLS | IFS | LOOPS for node in graph.nodes.values()):
         return graph
     lowering = _Lowering(graph, read_functions(graph))
     pending = list(graph.nodes.values())
@@ -89,11 +87,11 @@ class _Lowering:
         """Keeps ordinary nodes; returns the nodes that replace the calls."""
         made: List[Node] = []
         for node in nodes:
-            if node.op in _CALLS:
+            if node.op in PLAIN_CALLS:
                 self._call(made, node)
-            elif node.op in _IFS:
+            elif node.op in IFS:
                 self._if(made, node)
-            elif node.op in _WHILES:
+            elif node.op in LOOPS:
                 self._while(made, node)
             else:
                 self.nodes[node.name] = node

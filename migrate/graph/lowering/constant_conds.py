@@ -12,19 +12,17 @@ from __future__ import annotations
 
 from typing import Dict, List, Optional, Set
 
+from graph_rewrite.graph.ops import ENTER, KEEP, MERGE, SWITCH
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
-
-_SWITCHES, _MERGES = {"RefSwitch", "Switch"}, {"Merge", "RefMerge"}
-_ENTERS = {"Enter", "RefEnter"}
 
 
 def without_constant_conds(graph: Graph) -> Graph:
     """The graph with the branch that runs in place of each such cond; itself if it has none."""
     taken = {}
-    origin = graph.ends({"Identity"})
+    origin = graph.ends(KEEP)
     for node in graph.nodes.values():
-        whole = node.op in _SWITCHES and len(node.inputs) == 2  # else it is damaged
+        whole = node.op in SWITCH and len(node.inputs) == 2  # else it is damaged
         branch = _branch(graph, origin(node.inputs[1])) if whole else None
         if branch is not None:
             taken[node.name] = branch
@@ -38,7 +36,7 @@ def without_constant_conds(graph: Graph) -> Graph:
         kept = tuple(edge for edge in node.inputs if not dead.has(edge))
         if node.name in taken:
             kept = kept[:1]
-        joined = node.op in _MERGES and len(kept) == 1
+        joined = node.op in MERGE and len(kept) == 1
         op = "Identity" if node.name in taken or joined else node.op
         inputs = tuple((name, 0) if name in taken else (name, place) for name, place in kept)
         nodes[node.name] = node._replace(op=op, inputs=inputs)
@@ -59,7 +57,7 @@ class _Dead:
 
     def __init__(self, graph: Graph, outputs: Set[Edge]) -> None:
         self._outputs = outputs
-        self._enters = {node.name for node in graph.nodes.values() if node.op in _ENTERS}
+        self._enters = {node.name for node in graph.nodes.values() if node.op in ENTER}
         self.nodes: Set[str] = set()
         readers: Dict[str, List[Node]] = {}
         for node in graph.nodes.values():
@@ -78,7 +76,7 @@ class _Dead:
 
     def _is_dead(self, node: Node) -> bool:
         inputs = [self.has(edge) for edge in node.inputs]
-        if node.op in _MERGES:
+        if node.op in MERGE:
             # A loop's Merge is dead if its Enter is: the NextIteration depends on the Merge itself.
             entered = [edge[0] in self._enters for edge in node.inputs]
             inputs = [one for one, first in zip(inputs, entered) if first or not any(entered)]

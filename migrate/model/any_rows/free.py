@@ -18,12 +18,13 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequen
 
 import numpy as np
 
+from graph_rewrite.graph.ops import MERGE, NEXT, SWITCH
 from migrate.graph.attributes import Shape, output_shape, shapes
 from migrate.graph.interface.inputs import Inputs, is_input
 from migrate.graph.interface.rows import fixed_rows
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.any_rows.made import Made, shape_attribute, shapes_attribute
-from migrate.model.any_rows.rules import BACK, ELEMENTWISE, SAME, dims_of
+from migrate.model.any_rows.rules import ELEMENTWISE, SAME, dims_of
 from migrate.model.any_rows.sizes import At, Demand, Dim, Dims, Fixed, Rows, has_rows
 from migrate.model.control.order import sort
 from migrate.model.folding import Known
@@ -34,8 +35,6 @@ _SIZES = {"Fill": 0, "Reshape": 1, "Slice": 2, "Tile": 1, "BroadcastTo": 1}  # w
 _SIZES.update(dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TruncatedNormal"), 0))
 _DECLARED = {"TensorArrayReadV3", "TensorArrayGatherV3"}  # as large as what was written
 _SIZED = {"Rank", "Shape", "ShapeN", "Size"}  # depend on a batch's size, not its values
-_MERGES = {"Merge", "RefMerge"}
-_HANDED = {"RefSwitch", "Switch", *_MERGES}
 _DIVIDING = {"Div", "DivNoNan", "RealDiv"}
 _ROUNDING = 1e-6  # of one over a number of rows
 _MOST = 2_000_000  # visits of nodes, restarted after each dimension that turns out to be rows
@@ -226,9 +225,9 @@ class _Freeing:
                 raise Fixed(f"the size of {node.name!r} ({node.op}) is not the batch's alone")
             decided.add(axis)
             return []
-        if node.op in _MERGES:
+        if node.op in MERGE:
             return [(one, axis) for one in self._entered(node)]
-        if node.op in SAME or node.op in _HANDED:
+        if node.op in SAME or node.op in MERGE | SWITCH:
             return [(node.inputs[0], axis)]
         if node.op in ELEMENTWISE:
             return self._aligned(node, axis)
@@ -244,7 +243,7 @@ class _Freeing:
 
     def _entered(self, merge: Node) -> List[Edge]:
         """The inputs of a Merge that are not rows yet, without a loop's NextIteration."""
-        given = [edge for edge in merge.inputs if self._graph.nodes[edge[0]].op not in BACK]
+        given = [edge for edge in merge.inputs if self._graph.nodes[edge[0]].op not in NEXT]
         return [edge for edge in given if not has_rows(self._given(merge, edge))]
 
     def _aligned(self, node: Node, axis: int) -> List[Tuple[Edge, int]]:
@@ -360,7 +359,7 @@ def _sorted(graph: Graph, outputs: Sequence[Edge], needed: Set[str]) -> List[Nod
 
     def before(node: Node) -> List[str]:
         names = [name for name, _ in node.inputs]
-        return [name for name in names if graph.nodes[name].op not in BACK]
+        return [name for name in names if graph.nodes[name].op not in NEXT]
 
     return sort(graph, [*(name for name, _ in outputs), *sorted(needed)], before)
 

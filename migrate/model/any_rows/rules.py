@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
+from graph_rewrite.graph.ops import GATHER, MERGE, NEXT, SWITCH
 from migrate.graph.attributes import flag, integer, integers
 from migrate.model.any_rows.sizes import At, Demand, Dim, Dims, Rows, has_rows
 
@@ -92,7 +93,7 @@ def _switch(at: At) -> List[Dims]:
 def _merge(at: At) -> List[Dims]:
     """For a loop as it begins; for a cond if both branches agree."""
     inputs = at.node.inputs
-    places = [k for k, (name, _) in enumerate(inputs) if at.graph.nodes[name].op not in BACK]
+    places = [k for k, (name, _) in enumerate(inputs) if at.graph.nodes[name].op not in NEXT]
     known = [place for place in places if at.given[place] is not None]
     return [tuple(_together(at, known, None)) if known else None, ()]
 
@@ -360,7 +361,6 @@ def _top(at: At) -> List[Dims]:
     return [(*dims[:-1], count)] * 2
 
 
-BACK = {"NextIteration", "RefNextIteration"}  # the value of a loop's next iteration
 _ARRAYS = {"Shape", "Size", "Rank", "ShapeN"}
 Rule = Callable[[At], List[Dims]]
 _ALIGNED = """
@@ -385,11 +385,11 @@ RULES: Dict[str, Rule] = {
     **dict.fromkeys(("AvgPool", "Conv2D", "DepthwiseConv2dNative", "MaxPool"), _first_alone),
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), _batch_matmul),
     **dict.fromkeys(("Concat", "ConcatV2"), _concat),
-    **dict.fromkeys(("Gather", "GatherV2", "ResourceGather"), _gather),
+    **dict.fromkeys(GATHER, _gather),
     **dict.fromkeys(("GatherNd", "ResourceGatherNd"), _gather_nd),
     **dict.fromkeys(("LookupTableFind", "LookupTableFindV2"), _second),
-    **dict.fromkeys(("Merge", "RefMerge"), _merge),
-    **dict.fromkeys(("RefSwitch", "Switch"), _switch),
+    **dict.fromkeys(MERGE, _merge),
+    **dict.fromkeys(SWITCH, _switch),
     **dict.fromkeys(("Split", "SplitV"), _split),
     **dict.fromkeys(("TopK", "TopKV2"), _top),
     "ExpandDims": _expand,

@@ -25,24 +25,19 @@ from __future__ import annotations
 
 from typing import Collection, Dict, FrozenSet, Iterable, List, Optional, Tuple
 
+from graph_rewrite.graph.ops import ENTER, EXIT, MERGE, NEXT, SWITCH
 from migrate.graph.attributes import string
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.order import node_of, sort
 from semisync.common.errors import BadInput
-
-SWITCHES = {"RefSwitch", "Switch"}
-MERGES = {"Merge", "RefMerge"}
-ENTERS = {"Enter", "RefEnter"}
-NEXTS = {"NextIteration", "RefNextIteration"}
-EXITS = {"Exit", "RefExit"}
 
 # CPython allows 100 levels of indentation and 20 nested loops.
 _DEEPEST, _MOST_LOOPS = 64, 16
 
 # The least number of inputs of each; a damaged graph may have fewer.
 _INPUTS = {
-    **dict.fromkeys(["Identity", "LoopCond", *ENTERS, *EXITS, *NEXTS], 1),
-    **dict.fromkeys([*MERGES, *SWITCHES], 2),
+    **dict.fromkeys(["Identity", "LoopCond", *ENTER, *EXIT, *NEXT], 1),
+    **dict.fromkeys([*MERGE, *SWITCH], 2),
 }
 
 Guard = Tuple[str, str]
@@ -74,7 +69,7 @@ class Guards:
         """Finds where these nodes run."""
         names = list(names)
         for node in (node_of(self._graph, name) for name in names):
-            if node.op in ENTERS:
+            if node.op in ENTER:
                 self._needed.setdefault(_frame_name(self._graph, node), {})[node.name] = node
         for node in sort(self._graph, names, self._waits_for, self.of):
             region = self.of[node.name] = self._region(node)
@@ -89,25 +84,25 @@ class Guards:
         """The guards of a value: those of its node, and the branch of a Switch."""
         node = node_of(self._graph, edge[0])
         region = self.of[node.name]
-        if node.op not in SWITCHES or self._is_loop_condition(node.inputs[1]):
+        if node.op not in SWITCH or self._is_loop_condition(node.inputs[1]):
             return region
         return region | {(self._cond(node), str(edge[1]))}
 
     def frame(self, merge: Node) -> Optional[str]:
         """The frame of the loop whose variable the Merge is; None for a branch's Merge."""
         sources = [node_of(self._graph, edge[0]) for edge in merge.inputs]
-        enters = [node for node in sources if node.op in ENTERS]
-        if len(sources) != 2 or not enters or not any(node.op in NEXTS for node in sources):
+        enters = [node for node in sources if node.op in ENTER]
+        if len(sources) != 2 or not enters or not any(node.op in NEXT for node in sources):
             return None
         return _frame_name(self._graph, enters[0])
 
     def left(self, node: Node) -> Optional[Tuple[str, str]]:
         """The frame and the LoopCond of the loop that an Exit leaves; None without one."""
         switch = left_from(self._graph, node)
-        if switch.op not in SWITCHES or not self._is_loop_condition(switch.inputs[1]):
+        if switch.op not in SWITCH or not self._is_loop_condition(switch.inputs[1]):
             return None
         merge = node_of(self._graph, switch.inputs[0][0])
-        frame = self.frame(merge) if merge.op in MERGES else None
+        frame = self.frame(merge) if merge.op in MERGE else None
         return None if frame is None else (frame, switch.inputs[1][0])
 
     def own(self, merge: Node) -> Optional[str]:
@@ -126,7 +121,7 @@ class Guards:
 
     def _waits_for(self, node: Node) -> List[str]:
         """The nodes whose regions determine that of `node`."""
-        nodes = self._entering(node) if node.op in ENTERS else [node]
+        nodes = self._entering(node) if node.op in ENTER else [node]
         names = [edge[0] for one in nodes for edge in self._forward(one)]
         return [*names, *(name for one in nodes for name in self._controls(one))]
 
@@ -136,24 +131,24 @@ class Guards:
         return needed.values() if needed else [enter]
 
     def _forward(self, node: Node) -> List[Edge]:
-        if node.op not in MERGES:
+        if node.op not in MERGE:
             return list(node.inputs)
-        return [edge for edge in node.inputs if node_of(self._graph, edge[0]).op not in NEXTS]
+        return [edge for edge in node.inputs if node_of(self._graph, edge[0]).op not in NEXT]
 
     def _controls(self, node: Node) -> List[str]:
         return [name for name in node.controls if name in self._graph.nodes]
 
     def _region(self, node: Node) -> Region:
-        if node.op in ENTERS:
+        if node.op in ENTER:
             frame = _frame_name(self._graph, node)
             if frame not in self._standing or frame not in self._needed:
                 around = NOWHERE.union(*map(self._guards, self._entering(node)))
                 self._standing[frame] = self._standing.get(frame, NOWHERE) | around
             return self._standing[frame] | {loop_guard(frame)}
-        if node.op in EXITS:
+        if node.op in EXIT:
             left = self.left(node)
             return self._standing[left[0]] if left else self._guards(node)
-        if node.op in MERGES and self.frame(node) is None:
+        if node.op in MERGE and self.frame(node) is None:
             own = self.own(node)
             return frozenset(guard for guard in self._guards(node) if guard[0] != own)
         return self._guards(node)

@@ -8,17 +8,9 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
+from graph_rewrite.graph.ops import ENTER, EXIT, MERGE, NEXT
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.model.control.guards import (
-    ENTERS,
-    EXITS,
-    MERGES,
-    NEXTS,
-    NOWHERE,
-    Guards,
-    loop_guard,
-    loops_of,
-)
+from migrate.model.control.guards import NOWHERE, Guards, loop_guard, loops_of
 from migrate.model.control.order import node_of, sort
 from semisync.common.errors import BadInput
 
@@ -92,7 +84,7 @@ class Regions:
         if node.name in self._replaced:
             return self._replaced[node.name]
         frame = self.frame_of.get(node.name)
-        if frame is not None and node.op in MERGES:
+        if frame is not None and node.op in MERGE:
             return self.loops[frame].merges[node.name]
         return node.inputs
 
@@ -119,14 +111,14 @@ class Regions:
             return [edge[0] for edge in node.inputs]
         loop = self.loops[frame]
         entered = [entered[0] for entered, _ in loop.merges.values()]
-        if node.op in MERGES:
+        if node.op in MERGE:
             return entered
         following = [following[0] for _, following in loop.merges.values()]
         return [*entered, *loop.merges, loop.condition, *following]
 
     def _add(self, node: Node) -> None:
         """Records the loop or cond of a needed Merge or Exit."""
-        if node.op in EXITS:
+        if node.op in EXIT:
             frame, condition = self._guards.left(node) or ("", "")
             inside = self.of[node.name] | {loop_guard(frame)}
             if not frame or self.loops[frame].condition not in ("", condition):
@@ -136,10 +128,10 @@ class Regions:
             self.frame_of[node.name] = frame
             self.loops[frame] = self.loops[frame]._replace(condition=condition)
             return
-        looped = self._guards.frame(node) if node.op in MERGES else None
+        looped = self._guards.frame(node) if node.op in MERGE else None
         if looped is not None:
             self._add_to_loop(node, looped)
-        elif node.op in MERGES:
+        elif node.op in MERGE:
             cond = self._guards.own(node)
             predicate = self._guards.predicates.get(cond or "")
             if cond is None or predicate is None:
@@ -149,8 +141,8 @@ class Regions:
 
     def _add_to_loop(self, merge: Node, frame: str) -> None:
         sources = [node_of(self._graph, edge[0]) for edge in merge.inputs]
-        entered = next(node for node in sources if node.op in ENTERS).inputs[0]
-        following = next(node for node in sources if node.op in NEXTS).inputs[0]
+        entered = next(node for node in sources if node.op in ENTER).inputs[0]
+        following = next(node for node in sources if node.op in NEXT).inputs[0]
         self.frame_of[merge.name] = frame
         loop = self.loops.setdefault(frame, Loop("", {}))
         loop.merges[merge.name] = (entered, following)
@@ -178,9 +170,9 @@ def _needed(graph: Graph, roots: Iterable[str]) -> List[Node]:
 
     def before(node: Node) -> List[str]:
         names = [edge[0] for edge in node.inputs]
-        if node.op not in MERGES:
+        if node.op not in MERGE:
             return names
-        around = [name for name in names if node_of(graph, name).op in NEXTS]
+        around = [name for name in names if node_of(graph, name).op in NEXT]
         nexts.extend(around)
         return [name for name in names if name not in around]
 

@@ -28,6 +28,7 @@ from typing import (
     Tuple,
 )
 
+from graph_rewrite.graph.ops import PASS
 from migrate.graph.attributes import output_dtype
 from migrate.graph.interface.inputs import Inputs
 from migrate.graph.metagraph import Edge, Node
@@ -43,7 +44,6 @@ from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from migrate.model.source.names import Names
 
-_PASSING = {"Identity", "ReadVariableOp"}
 _WORDS = re.compile(r"(embedding_)?(weights?|table|embeddings?)|part_\d+")
 
 Table = Tuple[str, ...]  # the variable nodes of its parts
@@ -160,7 +160,7 @@ def _only_looked_up(
     for table in gathers:
         nodes = [subject.graph.nodes[name] for name in table]
         uses = {reader for name in table for reader in readers.get(name, ())}
-        uses = {user for user in uses if subject.graph.nodes[user].op not in _PASSING}
+        uses = {user for user in uses if subject.graph.nodes[user].op not in PASS}
         shape = parameters.shape(nodes[0])
         lookups = [lookup for lookup in rows.values() if _table(lookup) == table]
         ends = {name for lookup in lookups for name in (lookup.node, *lookup.gathers)}

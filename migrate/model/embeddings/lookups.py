@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.ops import GATHER
 from migrate.graph.constants import constant_integer
-from migrate.graph.lookups import GATHERS, dealt, partition_strategy
+from migrate.graph.lookups import dealt, partition_strategy
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.embeddings.safe_lookups import SparseIds
 from migrate.model.layers.clip import Clip, clip
@@ -79,7 +80,7 @@ class Lookup(NamedTuple):
 
 def find_rows(subject: Subject, node: Node) -> Optional[Lookup]:
     """The look-up of rows that ends at `node`."""
-    if node.op in GATHERS:
+    if node.op in GATHER:
         table = subject.variable(node.inputs[0])
         if table is None or not _along_rows(subject, node):
             return None
@@ -105,7 +106,7 @@ def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional
     for data, weights in (product.inputs, product.inputs[::-1]):
         gathered = subject.node(data)
         view = subject.node(weights)
-        if gathered.op not in GATHERS or view.op not in _COLUMNS:
+        if gathered.op not in GATHER or view.op not in _COLUMNS:
             continue
         found = _of_unique(subject, gathered.inputs[0], gathered.inputs[1], rows)
         if found is not None and subject.sole(gathered):
@@ -204,7 +205,7 @@ def _stitched(subject: Subject, stitch: Node) -> Optional[Lookup]:
 
 def _gather(subject: Subject, node: Node) -> Optional[Node]:
     node = subject.graph.nodes[subject.graph.beyond((node.name, 0), {"Identity", "Reshape"})[0]]
-    return node if node.op in GATHERS and _along_rows(subject, node) else None
+    return node if node.op in GATHER and _along_rows(subject, node) else None
 
 
 def _ids(subject: Subject, deal: Node) -> Optional[Edge]:

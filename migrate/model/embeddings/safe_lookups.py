@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from graph_rewrite.graph.ops import GATHER
 from migrate.graph.attributes import integer, output_shape
-from migrate.graph.lookups import GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.dense_columns import find_whole_column
 from migrate.model.layers.layer import Subject
@@ -189,7 +189,7 @@ def _is_row(subject: Subject, segments: Edge, filled: Node) -> bool:
 def _gathered(subject: Subject, edge: Edge) -> Optional[Tuple[Edge, str]]:
     """(x, condition) of x gathered where the node `condition` is true."""
     gather = subject.node(edge)
-    if gather.op not in GATHERS or (
+    if gather.op not in GATHER or (
         len(gather.inputs) > 2 and not _is(subject, gather.inputs[2], [0])
     ):
         return None
@@ -258,7 +258,7 @@ def _is_flat(subject: Subject, shape: Edge, before: Edge) -> bool:
         return False
     product, last = parts
     sizes = subject.node(product.inputs[0]) if product.op == "Prod" else product
-    if sizes.op != "Slice" or last.op not in GATHERS:
+    if sizes.op != "Slice" or last.op not in GATHER:
         return False
     place = subject.constant(last.inputs[1])
     return (

@@ -20,9 +20,9 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import numpy
 
+from graph_rewrite.graph.ops import GATHER, PLUS, SHAPE
 from migrate.graph.attributes import dtypes, flag, float32s, integer, integers
 from migrate.graph.interface.inputs import Inputs
-from migrate.graph.lookups import ADDS, GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Subject
 from migrate.model.layers.vocabulary import vocabulary
@@ -35,7 +35,6 @@ Steps = List[Step]
 FINGERPRINT, SIPHASH = "fingerprint64", "siphash"
 _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _SELECTS = {"Select", "SelectV2"}
-_VIEWS = {"ExpandDims", "Reshape", "Squeeze"}
 _VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # input 1, the values, becomes output 1
 _INTEGERS = ("int32", "int64")
 _DEEPEST = 64  # ops between a feature and its ids
@@ -71,11 +70,11 @@ class Chains:
             "StringToHashBucketStrong": self._hashed,
             "Concat": lambda node: self._joined(node, node.inputs[0], node.inputs[1:]),
             "ConcatV2": lambda node: self._joined(node, node.inputs[-1], node.inputs[:-1]),
-            **dict.fromkeys(ADDS, self._added),
+            **dict.fromkeys(PLUS, self._added),
             **dict.fromkeys(_FINDS, self._found),
-            **dict.fromkeys(GATHERS, self._kept),
+            **dict.fromkeys(GATHER, self._kept),
             **dict.fromkeys(_SELECTS, self._selected),
-            **dict.fromkeys(_VIEWS, lambda node: self.steps(node.inputs[0])),
+            **dict.fromkeys(SHAPE, lambda node: self.steps(node.inputs[0])),
         }
 
     def steps(self, edge: Edge) -> Steps:

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.graph.ops import PLUS, VARIABLES
 from migrate.graph.attributes import flag, float32, string
-from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.layers.moves import averaged, find_moves, is_moved
@@ -69,7 +69,7 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
         found = _fused(subject, node)
     elif node.op == "Merge":
         found = _either_fused(subject, node)
-    elif node.op in ADDS and len(node.inputs) == 2:
+    elif node.op in PLUS and len(node.inputs) == 2:
         found = _unfused(subject, node)
     if found is None or _moves_otherwise(subject, [found.mean, found.variance]):
         return None
@@ -243,7 +243,7 @@ def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Parts, Edge, float]
     if node.op != "Rsqrt":
         return None
     total = subject.graph.nodes[node.inputs[0][0]]
-    if total.op not in ADDS:
+    if total.op not in PLUS:
         return None
     epsilon = subject.constant(total.inputs[1])
     if epsilon is None or epsilon.ndim:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from typing import Callable, FrozenSet, List, NamedTuple, Optional
 
+from graph_rewrite.graph.ops import PLUS
 from migrate.graph.attributes import dtypes, integer
-from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import SAME, Layer, Modules, Subject, asked_once
 from migrate.model.layers.present import Present, present
@@ -76,7 +76,7 @@ def find_dense_column(subject: Subject, node: Node) -> Optional[Layer]:
 
 def find_bucketized(subject: Subject, node: Node) -> Optional[Layer]:
     """The ids of a bucketized column, or their indices, at `node`."""
-    if node.op in ADDS and len(node.inputs) == 2:
+    if node.op in PLUS and len(node.inputs) == 2:
         return _offset(subject, node)
     return _places(subject, node) if node.op == "Cast" else None
 
@@ -85,7 +85,7 @@ def find_whole_column(subject: Subject, indices: Edge, ids: Edge) -> Optional[Ed
     """The bucketized column of one value per row all of whose ids are in a sparse tensor."""
     x = _placed(subject, subject.node(indices))
     added = subject.node(ids)
-    same = _offset(subject, added) if added.op in ADDS else None
+    same = _offset(subject, added) if added.op in PLUS else None
     flat = subject.node(ids if same is None or not same.same else same.inputs[0])
     if x is None or _width(subject, x) != 1 or flat.op != "Reshape":
         return None

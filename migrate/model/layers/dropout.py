@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from migrate.graph.lookups import ADDS
+from graph_rewrite.graph.ops import PLUS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Drops, Layer, Modules, Subject
 from migrate.model.ops.arguments import sizes
@@ -174,7 +174,7 @@ def _mask(subject: Subject, edge: Edge) -> Optional[_Mask]:
         return _drawn(subject, node.inputs[0], node.inputs[1], kept=False)
     if node.op == "Floor":
         total = subject.node(node.inputs[0])
-        if total.op in ADDS:
+        if total.op in PLUS:
             left, right = total.inputs
             return _drawn(subject, left, right, True) or _drawn(subject, right, left, True)
     return None
@@ -191,4 +191,4 @@ def _drawn(subject: Subject, uniform: Edge, share: Edge, kept: bool) -> Optional
 
 def _uniform(subject: Subject, edge: Edge) -> Node:
     """The node that draws, before minval and maxval are applied to its values."""
-    return subject.graph.nodes[subject.past(edge, "Mul", *ADDS)[0]]
+    return subject.graph.nodes[subject.past(edge, "Mul", *PLUS)[0]]

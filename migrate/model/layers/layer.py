@@ -20,18 +20,16 @@ from typing import (
 
 import numpy
 
+from graph_rewrite.graph.ops import NEXT, PASS, SHAPE, SWITCH, VARIABLES
 from migrate.graph.attributes import Shape, output_shape
-from migrate.graph.lookups import PASS, VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.model.control.guards import SWITCHES
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameters
 from semisync.common.walks import Ends, along, reachable
 
-SAME = PASS | {"LoopCond", "NextIteration", "RefNextIteration"}  # pass on their first input, too
-VIEWS = {"ExpandDims", "Reshape", "Squeeze", *SAME}
-_SAME, _VIEWS = frozenset(SAME), frozenset(VIEWS)
+SAME = PASS | NEXT | {"LoopCond"}  # pass on their first input, too
+VIEWS = SAME | SHAPE
 
 Modules = Dict[str, str]  # attribute -> the expression that makes it
 
@@ -133,19 +131,19 @@ class Subject:
 
     def beyond(self, edge: Edge) -> Edge:
         """The source of `edge`, past nodes that only pass it on."""
-        return self._end(edge, _SAME)
+        return self._end(edge, SAME)
 
     def viewed(self, edge: Edge) -> Edge:
         """As `beyond`, and past reshapes."""
-        return self._end(edge, _VIEWS)
+        return self._end(edge, VIEWS)
 
     def past(self, edge: Edge, *ops: str) -> Edge:
         """As `beyond`, and past nodes of some further ops."""
-        return self._end(edge, _SAME.union(ops))
+        return self._end(edge, SAME.union(ops))
 
     def switched(self, edge: Edge) -> bool:
         """Whether a branch of a tf.cond takes `edge` from outside, possibly reshaped."""
-        return any(self.graph.nodes[name].op in SWITCHES for name, _ in self._way(edge, _VIEWS))
+        return any(self.graph.nodes[name].op in SWITCH for name, _ in self._way(edge, VIEWS))
 
     def _end(self, edge: Edge, ops: FrozenSet[str]) -> Edge:
         if ops not in self._ends:
@@ -204,7 +202,7 @@ class Subject:
 
     def shape(self, edge: Edge) -> Shape:
         """The sizes of `edge` that the graph states; None: not even the rank."""
-        for name, output in self._way(edge, _SAME):
+        for name, output in self._way(edge, SAME):
             told = output_shape(self.graph, self.graph.nodes[name], output)
             if told is not None:
                 return told

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
+from graph_rewrite.graph.ops import PLUS, VARIABLES
 from migrate.graph.attributes import flag, output_dtype, shapes
-from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.batch_norm import Normalised, unfused
 from migrate.model.layers.layer import Layer, Modules, Subject
@@ -25,7 +25,7 @@ _OPERANDS = 3  # gamma, x - mean, the root
 
 def find_layer_norm(subject: Subject, node: Node) -> Optional[Layer]:
     """The layer that ends at `node`."""
-    if node.op not in ADDS or len(node.inputs) != 2:
+    if node.op not in PLUS or len(node.inputs) != 2:
         return None
     found = _by_hand(subject, node) or unfused(subject, node)
     if found is None or (len(found.gamma), len(found.beta)) != (1, 1):
@@ -96,7 +96,7 @@ def _under_root(subject: Subject, node: Node) -> Optional[Tuple[Edge, float]]:
     if node.op != "Sqrt" and (half is None or half.ndim or half != 0.5):
         return None
     total = subject.node(node.inputs[0])
-    epsilon = subject.constant(total.inputs[1]) if total.op in ADDS else None
+    epsilon = subject.constant(total.inputs[1]) if total.op in PLUS else None
     if epsilon is None or epsilon.ndim:
         return None
     return total.inputs[0], float(str(epsilon[()]))

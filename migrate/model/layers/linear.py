@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from typing import List, NamedTuple, Optional
 
+from graph_rewrite.graph.ops import GATHER, PLUS
 from migrate.graph.attributes import flag, output_dtype
-from migrate.graph.lookups import ADDS, GATHERS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 
-_ADDS = ADDS | {"BiasAdd"}
+_ADDS = PLUS | {"BiasAdd"}
 
 
 class _Product(NamedTuple):
@@ -66,7 +66,7 @@ def _keeps(subject: Subject, shape: Edge, x: Edge) -> bool:
     if joined.op != "ConcatV2" or len(joined.inputs) != 3:
         return False
     gathered, last = subject.node(joined.inputs[0]), subject.constant(joined.inputs[1])
-    if gathered.op not in GATHERS or last is None or last.size != 1:
+    if gathered.op not in GATHER or last is None or last.size != 1:
         return False
     whole, places = subject.node(gathered.inputs[0]), subject.constant(gathered.inputs[1])
     axes = list(range(len(subject.shape(x) or ()) - 1))

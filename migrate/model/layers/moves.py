@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.ops import ADD, ASSIGN, PLUS, SUBTRACT, VARIABLES
 from migrate.graph.constants import make_one
-from migrate.graph.lookups import ADDS, VARIABLES
 from migrate.graph.metagraph import Edge, Node
-from migrate.graph.writes import ADDS as ADDS_TO
-from migrate.graph.writes import SETS, SUBTRACTS, changed_variable
+from migrate.graph.writes import changed_variable
 from migrate.model.layers.layer import VIEWS, Subject, asked_once
 from semisync.common.walks import reachable
 
@@ -42,13 +41,13 @@ def find_moves(subject: Subject) -> Dict[str, List[Move]]:
     """The moves of a graph by their variable nodes."""
     moves: Dict[str, List[Move]] = {}
     for node in subject.graph.nodes.values():
-        if len(node.inputs) < 2 or node.op not in {*SETS, *ADDS_TO, *SUBTRACTS}:
+        if len(node.inputs) < 2 or node.op not in {*ASSIGN, *ADD, *SUBTRACT}:
             continue
         moving, step = subject.node(node.inputs[0]), subject.node(node.inputs[1])
-        if node.op in SETS:
+        if node.op in ASSIGN:
             found = _set(subject, moving, step)
         else:
-            found = _step(subject, moving, step, node.op in ADDS_TO)
+            found = _step(subject, moving, step, node.op in ADD)
         if found is not None:
             moves.setdefault(moving.name, []).append(Move(*found, node.name))
     return moves
@@ -61,7 +60,7 @@ def is_moved(subject: Subject, variable: Node) -> bool:
         if changed_variable(subject.graph, node) == variable.name:
             value = node.inputs[1]
             fed = subject.node(value).op.startswith("Placeholder")
-            if node.op not in SETS or not (fed or subject.constant(value) is not None):
+            if node.op not in ASSIGN or not (fed or subject.constant(value) is not None):
                 return True
     return False
 
@@ -88,7 +87,7 @@ def _set(subject: Subject, moving: Node, step: Node) -> Optional[_Step]:
     """A move to a new value."""
     if step.op == "Sub" and _is(subject, step.inputs[0], moving):
         return _step(subject, moving, subject.node(step.inputs[1]), False)
-    if step.op not in ADDS or len(step.inputs) != 2:
+    if step.op not in PLUS or len(step.inputs) != 2:
         return None
     for old, added in _both_ways(step):
         if _is(subject, old, moving):

@@ -11,8 +11,8 @@ from typing import List, NamedTuple, Optional
 
 import numpy
 
+from graph_rewrite.graph.ops import PLUS
 from migrate.graph.attributes import float32s
-from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
@@ -54,7 +54,7 @@ def find_tiles(subject: Subject, node: Node) -> Optional[Layer]:
 
 def _division(subject: Subject, edge: Edge) -> Optional[_Division]:
     node, first = subject.node(edge), 0
-    if node.op in ADDS:
+    if node.op in PLUS:
         number = subject.constant(node.inputs[1])
         if number is None or number.ndim or number.dtype != numpy.int32:
             return None

@@ -11,8 +11,8 @@ from typing import List, NamedTuple, Optional, Tuple
 
 import numpy
 
+from graph_rewrite.graph.ops import PLUS
 from migrate.graph.attributes import integer
-from migrate.graph.lookups import ADDS
 from migrate.graph.metagraph import Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.lookup_tables import SIZES
@@ -37,7 +37,7 @@ def vocabulary(subject: Subject, node: Node) -> Optional[Vocabulary]:
     if node.op not in _SELECTS:
         return None
     differs, found, beyond = (subject.node(edge) for edge in node.inputs)
-    if differs.op != "NotEqual" or found.op not in _FINDS or beyond.op not in ADDS:
+    if differs.op != "NotEqual" or found.op not in _FINDS or beyond.op not in PLUS:
         return None
     parts = {part.op: part for part in map(subject.node, beyond.inputs)}
     hashed = parts.pop("StringToHashBucketFast", None)

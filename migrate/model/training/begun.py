@@ -19,11 +19,12 @@ from typing import Collection, Dict, List, Mapping, NamedTuple, Optional, Sequen
 
 import numpy
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.tensor_info import TensorInfo
 from migrate.graph.changes import Changes, depends_on
 from migrate.graph.find import MetaGraph
-from migrate.graph.lookups import VARIABLES, Saved
+from migrate.graph.lookups import Saved
 from migrate.graph.metagraph import Graph
 from migrate.graph.updates import VariableUpdate
 from migrate.graph.writes import first_value

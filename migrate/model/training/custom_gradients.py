@@ -19,12 +19,12 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
+from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.attributes import output_shape
 from migrate.graph.changes import depends_on
 from migrate.graph.find import MetaGraph
 from migrate.graph.interface.inputs import DEFAULTED
-from migrate.graph.lookups import VARIABLES
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.coverage import unknown_ops
 from migrate.model.ops.types import output_dtype

@@ -202,7 +202,7 @@ class GraphOptimizer(torch.optim.Optimizer):
             ):  # a constant of the graph, which must not be written
                 change = torch.tensor(change)
             change = change.to(value.dtype)
-            if counter.how != "set":
+            if counter.how != "assign":
                 change = value + change if counter.how == "add" else value - change
             changes.append((value, change))
         for value, change in changes:

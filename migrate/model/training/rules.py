@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Tuple
 
 import numpy
 
-from migrate.graph.lookups import PASS
+from graph_rewrite.graph.ops import PASS
 from migrate.graph.metagraph import Edge, Graph
 from migrate.graph.updates import VariableUpdate
 from migrate.optimizers.adam import ADAM, LAZY_ADAM, POWERS
