@@ -8,8 +8,9 @@ import collections
 from typing import Dict, List, Set
 
 from graph_rewrite.batch_norm.found import Debias, Update
-from graph_rewrite.graph.constants import complement, number
+from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.control_flow import opposite
+from graph_rewrite.graph.folding import complement
 from graph_rewrite.graph.ops import SCATTER, WHOLE
 from graph_rewrite.graph.partitions import number as part_number
 from graph_rewrite.graph.partitions import unsplit

@@ -2,15 +2,13 @@
 
 import functools
 import operator
-from typing import Dict, Optional
 
-import numpy as np
-
+from graph_rewrite.graph.folding import ARITHMETIC, folded, shortest
 from graph_rewrite.graph.ops import CARRY, CAST, JOIN
 from graph_rewrite.graph.passthrough import back
 from semisync.common.compat import tf
 from semisync.common.tensor_names import split
-from semisync.common.walks import along, in_order
+from semisync.common.walks import along
 
 _STRAIGHT = CARRY | CAST
 _MOST_VALUES = 1 << 20
@@ -45,45 +43,16 @@ def number(nodes, tensor, allowed=None):
         tensor: a name.
         allowed: function of a tensor's name: whether a condition may choose it; None: any of them.
     """
-    numbers: Dict[str, Optional[float]] = {}
 
-    def before(one):
-        chosen = back(nodes, one, JOIN)
-        if chosen:
-            return [choice for choice in chosen if not allowed or allowed(choice)]
-        return back(nodes, one, _STRAIGHT)[:1] or _operands(nodes, one)
+    def made(one):
+        node, chosen = nodes.get(split(one)[0]), back(nodes, one, JOIN)
+        chosen = [choice for choice in chosen if not allowed or allowed(choice)]
+        chosen = chosen or back(nodes, one, _STRAIGHT)[:1]
+        op = node.op if node is not None else None
+        return op, list(node.input[:2]) if op in ARITHMETIC else chosen
 
-    for one in in_order([tensor], before):
-        given = [numbers.get(source) for source in before(one)]
-        if _operands(nodes, one):
-            numbers[one] = _difference(*given)
-        elif given:
-            numbers[one] = given[0] if len(set(given)) == 1 else None
-        else:
-            value = array(nodes, one)
-            numbers[one] = _shortest(value) if value is not None and value.size == 1 else None
-    return numbers.get(tensor)
+    def constant(one):
+        value = array(nodes, one)
+        return shortest(value.reshape(-1)[0]) if value is not None and value.size == 1 else None
 
-
-def _operands(nodes, tensor):
-    """The two tensors of a subtraction; none of another op."""
-    node = nodes.get(split(tensor)[0])
-    return list(node.input[:2]) if node is not None and node.op == "Sub" else []
-
-
-def _difference(left, right):
-    if left is None or right is None:
-        return None
-    return complement(right) if left == 1 else left - right
-
-
-def complement(value):
-    """1 - value without the rounding error of the last digits: that of 0.99 is 0.01."""
-    return float(round(1 - value, 12))
-
-
-def _shortest(value):
-    """The shortest decimal number that rounds to this one in its own type."""
-    if value.dtype.kind == "f":
-        return float(np.format_float_positional(value.reshape(-1)[0], unique=True, trim="0"))
-    return float(value.astype(np.float64).reshape(()))
+    return folded(tensor, made, constant)

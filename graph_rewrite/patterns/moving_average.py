@@ -5,6 +5,7 @@ Every form binds "variable", "source" and "rate", all tensors. A form that divid
 """
 
 from graph_rewrite.graph.constants import number
+from graph_rewrite.graph.folding import make_one
 from graph_rewrite.graph.ops import ADD, ASSIGN, CARRY, CAST, READ, SUBTRACT
 from graph_rewrite.graph.partitions import CONCATS, joined, whole
 from graph_rewrite.graph.partitions import number as number_of
@@ -17,8 +18,8 @@ from semisync.common.tensor_names import split
 
 def _adds_to_one(nodes, bound):
     kept, rate = bound["kept"], bound["rate"]
-    if number(nodes, kept) is not None and number(nodes, rate) is not None:
-        return abs(number(nodes, kept) + number(nodes, rate) - 1) < 1e-6
+    if make_one(number(nodes, kept), number(nodes, rate)):
+        return True
     return bool(_is_complement(nodes, kept, rate) or _is_complement(nodes, rate, kept))
 
 

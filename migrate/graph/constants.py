@@ -1,70 +1,31 @@
-"""The values of constants in a graph, and of numbers that are computed from constants alone.
-
-A hyperparameter is a constant, or some arithmetic on constants: TensorFlow 2's Ftrl, for one, gives
-its training op l2 + beta / (2 learning_rate).
-"""
+"""The values of constants in a graph, and of numbers that are computed from constants alone."""
 
 from __future__ import annotations
 
-import itertools
-import operator
-from typing import Callable, Collection, Dict, List, Optional, Sequence
+from typing import Collection, List, Optional, Tuple
 
 import numpy
 
+from graph_rewrite.graph.folding import ARITHMETIC, folded, shortest
 from graph_rewrite.graph.ops import CAST, PASS
 from migrate.encoding.wire import text
 from migrate.graph.attributes import output_dtype
-from migrate.graph.metagraph import Graph
+from migrate.graph.metagraph import Graph, Node
 from migrate.graph.tensors import constant_array, is_spread
-from semisync.common.walks import in_order
 
-_ARITHMETIC: Dict[str, Callable[[float, float], float]] = {
-    "Add": operator.add,
-    "AddV2": operator.add,
-    "Maximum": max,
-    "Mul": operator.mul,
-    "RealDiv": operator.truediv,
-    "Sub": operator.sub,
-}
-_ROUNDING = 1e-6  # rounding error of the sum of two float32 constants
 _MOST_INTEGERS = 1 << 16  # a constant is evaluated only if it holds one value
-_MOST_NODES = 64  # how deep the arithmetic between a hyperparameter and its constants may be
-
-
-def make_one(one: Optional[float], other: Optional[float]) -> bool:
-    """Whether two numbers are known and add up to 1, but for the rounding of float32."""
-    return one is not None and other is not None and abs(one + other - 1) < _ROUNDING
 
 
 def constant(graph: Graph, name: str) -> Optional[float]:
     """The number that node `name` computes; None if it depends on more than constants."""
-    known: Dict[str, Optional[float]] = {}
-    order = itertools.islice(in_order([name], lambda one: _operands(graph, one)), _MOST_NODES)
-    for one in order:
-        operands = [known.get(source) for source in _operands(graph, one)]
-        if not operands:
-            known[one] = constant_float(graph, one)
-        elif None not in operands:
-            known[one] = _computed(graph.nodes[one].op, [n for n in operands if n is not None])
-    return known.get(name)
 
+    def made(one: str) -> Tuple[str, List[str]]:
+        node = graph.nodes.get(one, Node("", "", (), {}))
+        computed = node.op in ARITHMETIC and len(node.inputs) == 2
+        taken = 2 if computed else int(node.op in PASS | CAST)
+        return node.op, [source for source, _ in node.inputs[:taken]]
 
-def _operands(graph: Graph, name: str) -> List[str]:
-    """The nodes of a node's operands; none if its op is not one that can be evaluated."""
-    node = graph.nodes.get(name)
-    if node is None:
-        return []
-    if node.op in PASS | CAST:
-        return [source for source, _ in node.inputs[:1]]
-    known = node.op in _ARITHMETIC and len(node.inputs) == 2
-    return [source for source, _ in node.inputs] if known else []
-
-
-def _computed(op: str, numbers: Sequence[float]) -> Optional[float]:
-    if op in PASS | CAST:
-        return numbers[0]
-    return None if op == "RealDiv" and not numbers[1] else _ARITHMETIC[op](*numbers)
+    return folded(name, made, lambda one: constant_float(graph, one))
 
 
 def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]:
@@ -95,8 +56,7 @@ def constant_float(graph: Graph, name: str) -> Optional[float]:
     array = _constant(graph, name, ("float32", "float64"))
     if array is None or array.ndim:
         return None
-    # 0.05 rather than 0.05000000074505806: the shortest number that is the same float32
-    return float(str(array[()]))
+    return shortest(array[()])
 
 
 def _constant(graph: Graph, name: str, kinds: Collection[str]) -> Optional[numpy.ndarray]:

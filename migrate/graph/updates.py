@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.folding import make_one
 from graph_rewrite.graph.ops import ASSIGN, GATHER, PASS, SUBTRACT, TRAINING_OP
 from migrate.graph.attributes import flag
-from migrate.graph.constants import constant, make_one
+from migrate.graph.constants import constant
 from migrate.graph.formulas import Matched, matches
 from migrate.graph.lookups import Consumers, consumers_of, origin, reached
 from migrate.graph.lowering.by_id import BY_ID

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.folding import make_one
 from graph_rewrite.graph.ops import ADD, ASSIGN, PLUS, SUBTRACT, VARIABLES
-from migrate.graph.constants import make_one
 from migrate.graph.metagraph import Edge, Node
 from migrate.graph.writes import changed_variable
 from migrate.model.layers.layer import VIEWS, Subject, asked_once

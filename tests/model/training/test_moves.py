@@ -18,6 +18,7 @@ _MOVES = {
     "from": lambda old, new: tf.assign(old, old - (old - new) * 0.1),
     "towards": lambda old, new: tf.assign(old, old + (new - old) * 0.1),
     "towards, last": lambda old, new: tf.assign(old, (new - old) * 0.1 + old),
+    "a product": lambda old, new: tf.assign_sub(old, (old - new) * (tf.constant(0.2) * 0.5)),
     "added / 10": lambda old, new: tf.assign_add(old, (new - old) / 10.0),
     "subtracted / 10": lambda old, new: tf.assign_sub(old, (old - new) / 10.0),
     "assigned / 10": lambda old, new: tf.assign(old, old + (new - old) / 10.0),
