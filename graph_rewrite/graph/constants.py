@@ -1,17 +1,12 @@
 """The numbers in a graph: values of tensors that do not depend on the run."""
 
-import functools
-import operator
-
 from graph_rewrite.graph.folding import ARITHMETIC, folded, shortest
 from graph_rewrite.graph.ops import CARRY, CAST, JOIN
 from graph_rewrite.graph.passthrough import back
-from semisync.common.compat import tf
 from semisync.common.tensor_names import split
 from semisync.common.walks import along
 
 _STRAIGHT = CARRY | CAST
-_MOST_VALUES = 1 << 20
 
 
 def array(nodes, tensor):
@@ -20,11 +15,7 @@ def array(nodes, tensor):
     node = nodes.get(name)
     if node is None or node.op != "Const" or output != 0:
         return None
-    told = node.attr["value"].tensor
-    sizes = [dim.size for dim in told.tensor_shape.dim]
-    # A damaged Const may repeat its one value to fill more than the memory.
-    few = functools.reduce(operator.mul, sizes, 1) <= _MOST_VALUES
-    return tf.make_ndarray(told) if few else None
+    return nodes.constant(node)
 
 
 def _origin(nodes, tensor):

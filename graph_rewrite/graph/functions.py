@@ -14,7 +14,7 @@ opened once.
 
 from typing import Any, Dict, List, Tuple
 
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.ops import ARGUMENT, CALLS, LOOPS
 from semisync.common.budget import Budget
 from semisync.common.compat import op_def, tf

@@ -1,7 +1,7 @@
-"""An index over a GraphDef: who makes a tensor, who uses it.
+"""An index over a graph: who makes a tensor, who uses it.
 
-All of graph_rewrite reads graphs through it, those of a MetaGraph and those being built alike
-(`Nodes.of`). Tensors have their names in a GraphDef (`semisync.common.tensor_names`).
+All of graph_rewrite reads graphs through it: `Nodes` those of TensorFlow, and migrate those that it
+decodes itself. Tensors have their names in a GraphDef (`semisync.common.tensor_names`).
 """
 
 import collections
@@ -24,24 +24,19 @@ def colocated_with(node):
     return [name[len(_BESIDE) :] for name in classes if name.startswith(_BESIDE)]
 
 
-class Nodes:
-    """The nodes of one GraphDef, or of one function of its library.
+class Index:
+    """The nodes of one graph, or of one function of its library.
+
+    A subclass has `constant(node)`: the value of a Const, a NumPy array; None where it is large.
 
     Args:
-        nodes: NodeDefs, in their order.
+        nodes: NodeDefs or what has their `name`, `op` and `input`, in their order.
         results: {tensor: [tensors]}, see below.
 
     Attributes:
         by_name: {name: NodeDef}, in that order.
         results: {a tensor that a call makes: the tensors inside the called functions that it may
             be}; empty unless functions were opened, see `graph_rewrite.graph.functions`.
-
-    Examples:
-        >>> x = tf.placeholder(tf.float32, [None], name="x")
-        >>> y = tf.nn.relu(x + 1.0, name="y")
-        >>> nodes = graph_rewrite.Nodes.of(tf.get_default_graph())
-        >>> nodes.maker("y:0").op, sorted(nodes.ancestors(["y"]))
-        ('Relu', ['add', 'add/y', 'x', 'y'])
     """
 
     def __init__(self, nodes, results=None):
@@ -54,19 +49,6 @@ class Nodes:
         self._alike: Any = None
         self._waiting: Any = None
         self._order: Dict[str, int] = {}
-
-    @classmethod
-    def of(cls, graph):
-        """The nodes of a graph.
-
-        Args:
-            graph: a GraphDef, a MetaGraphDef or a tf.Graph.
-
-        Returns:
-            A `Nodes`.
-        """
-        graph = graph.as_graph_def() if hasattr(graph, "as_graph_def") else graph
-        return cls(getattr(graph, "graph_def", graph).node)
 
     def __getitem__(self, name):
         return self.by_name[name]

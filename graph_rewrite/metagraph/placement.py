@@ -20,7 +20,8 @@ from typing import Dict
 
 from tensorflow.python.training.device_setter import STANDARD_PS_OPS
 
-from graph_rewrite.graph.index import Nodes, colocated_with
+from graph_rewrite.graph.index import colocated_with
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.op_traits import OpTraits
 from semisync import arguments
 from semisync.common.compat import tf

@@ -7,8 +7,8 @@ import collections
 from typing import List, NamedTuple, Set
 
 from graph_rewrite.edit import devices
-from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import collected, imported, variables
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.op_traits import OpTraits
 from graph_rewrite.graph.ops import VARIABLES
 from graph_rewrite.training import global_step as steps

@@ -9,7 +9,7 @@ Both go with each batch, and the chief uses their mean (`semisync.wrapped.hyperp
 chief computes all other inputs of its part itself.
 """
 
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.ops import PLACEHOLDERS, PLAIN_STEP, TRAINING_OP
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError

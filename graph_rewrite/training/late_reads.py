@@ -16,8 +16,8 @@ import collections
 import itertools
 from typing import Dict, FrozenSet, List, Set
 
-from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import names, variables
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.op_traits import OpTraits
 from graph_rewrite.graph.ops import VARIABLES
 from graph_rewrite.patterns.variables import initialises

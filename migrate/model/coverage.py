@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Collection, Dict, Iterator, List, Optional, Sequence
 
 from graph_rewrite.graph.ops import ASSIGN, EXIT, MERGE, VARIABLES
+from migrate.graph.changes import changed_variable
 from migrate.graph.interface.inputs import is_input
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.writes import changed_variable
 from migrate.model.control.regions import Regions
 from migrate.model.inputs import cut_at_inputs
 from migrate.model.layers.layer import SAME

@@ -15,11 +15,10 @@ from graph_rewrite.graph.ops import ASSIGN, TRAINING_OP, VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_id
 from migrate.graph import attributes
-from migrate.graph.changes import depends_on
+from migrate.graph.changes import changed_variable, depends_on
 from migrate.graph.lookups import Saved
 from migrate.graph.metagraph import Graph, Node
 from migrate.graph.updates import every_update
-from migrate.graph.writes import changed_variable
 from migrate.manifest.naming import ids_of
 from migrate.model.source.names import Names, scope_name
 from semisync.common.errors import BadInput

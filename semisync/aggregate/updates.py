@@ -14,8 +14,8 @@ the whole variable, with zeros elsewhere.
 
 from typing import NamedTuple
 
-from graph_rewrite.graph.index import Nodes
 from graph_rewrite.graph.meta_graph import variables
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.ops import ADD, ASSIGN, SUBTRACT
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moving_average import ZERO_DEBIASED

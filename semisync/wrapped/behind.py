@@ -22,7 +22,7 @@ losses, stays each worker's own; the log names it.
 
 from typing import Any, Dict
 
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.op_traits import OpTraits
 from graph_rewrite.graph.ops import ENTER, VARIABLES
 from graph_rewrite.patterns.variables import initialises

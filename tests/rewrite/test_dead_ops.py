@@ -4,7 +4,7 @@ import pytest
 
 from graph_rewrite.batch_norm.updates import all_updates
 from graph_rewrite.edit.detach import detach, disconnect
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from graph_rewrite.graph.view import View
 from semisync.common.compat import tf
 from tests.rewrite import zoo

@@ -5,7 +5,7 @@ import pytest
 
 from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.folding import folded, shortest
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from tests.support.graph_file import GraphFile
 
 FLOAT = numpy.float32

@@ -7,7 +7,7 @@ import pytest
 
 import graph_rewrite
 from graph_rewrite.graph.constants import array, number
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput
 from tests.support.graph_file import GraphFile, called

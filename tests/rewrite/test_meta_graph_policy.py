@@ -9,7 +9,7 @@ import pytest
 
 import graph_rewrite
 import semisync
-from graph_rewrite.graph.index import Nodes
+from graph_rewrite.graph.nodes import Nodes
 from semisync import cli
 from semisync.common.compat import tf
 from semisync.common.errors import BadInput, UsageError

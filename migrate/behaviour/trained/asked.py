@@ -6,8 +6,8 @@ from typing import Collection, Dict, List, Mapping, Optional, Sequence, Set, Tup
 
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.subject import Subject
+from migrate.graph.changes import initializer
 from migrate.graph.metagraph import Edge
-from migrate.graph.writes import initializer
 from migrate.manifest.naming import ids_of
 from migrate.model.training.build import Training
 from migrate.model.training.recipe import Recipe

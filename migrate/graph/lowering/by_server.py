@@ -13,10 +13,10 @@ import struct
 from typing import Dict, List, NamedTuple, Optional, Union
 
 from migrate.encoding.messages import fixed32_field, message, present_varint
+from migrate.graph.changes import initializer
 from migrate.graph.lowering.by_id import BY_ID, FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.op import Op
-from migrate.graph.writes import initializer
 from migrate.hash_tables.servers import slot_name
 from migrate.manifest.naming import ids_of
 from migrate.optimizers.adam import POWERS

@@ -22,12 +22,11 @@ import numpy
 from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.tensor_info import TensorInfo
-from migrate.graph.changes import Changes, depends_on
+from migrate.graph.changes import Changes, depends_on, first_value
 from migrate.graph.find import MetaGraph
 from migrate.graph.lookups import Saved
 from migrate.graph.metagraph import Graph
 from migrate.graph.updates import VariableUpdate
-from migrate.graph.writes import first_value
 from migrate.model.folding import Known
 from migrate.optimizers.adam import POWERS
 from semisync.common.sentences import some_of

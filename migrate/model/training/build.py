@@ -18,10 +18,9 @@ from typing import (
 )
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.graph.changes import described
+from migrate.graph.changes import described, is_written
 from migrate.graph.find import MetaGraph
 from migrate.graph.metagraph import Edge
-from migrate.graph.writes import is_written
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.model.layers.batch_norm import STATISTICS
 from migrate.model.load import build_module, opened, read_meta_graph, write_source
