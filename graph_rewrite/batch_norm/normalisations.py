@@ -55,7 +55,7 @@ class Normalisation(NamedTuple):
 def normalisations(view):
     """Every Normalisation of a `View`, in the order of the graph."""
     made = []
-    for node in view.nodes.of_type((FUSED + ROOTS).__contains__):
+    for node in view.nodes.of_type(FUSED.union(ROOTS).__contains__):
         if node.op in FUSED:
             made.append(_fused(view, node))
         else:

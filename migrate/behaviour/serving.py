@@ -21,6 +21,7 @@ import os
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
 from graph_rewrite.graph.ops import VARIABLES
+from graph_rewrite.patterns.moments import FUSED
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.setting import Setting
 from migrate.behaviour.subject import Subject, upstream
@@ -28,7 +29,6 @@ from migrate.behaviour.tables_by_id import zeros_fed
 from migrate.graph.attributes import flag
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.control.guards import NOWHERE
-from migrate.model.layers.batch_norm import FUSED
 from migrate.model.layers.moves import find_moves
 from migrate.model.load import Written
 from semisync.common.errors import BadInput, UsageError

@@ -21,7 +21,11 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.ops import PLUS, VARIABLES
+from graph_rewrite.patterns.language import match
+from graph_rewrite.patterns.moments import FUSED
+from graph_rewrite.patterns.normalization import TF_NN
 from migrate.graph.attributes import flag, float32, string
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
@@ -29,8 +33,8 @@ from migrate.model.layers.moves import averaged, find_moves, is_moved
 from migrate.model.ops.values import Value, literal, torch_type
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
+from semisync.common.tensor_names import of_edge, split
 
-FUSED = {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}
 STATISTICS = FUSED | {"Mean"}  # ops that compute a batch's
 _USUAL_DECAY = 0.99
 
@@ -200,55 +204,21 @@ def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
 
 def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
     """The form of tf.nn.batch_normalization, at its last Add."""
-    product = subject.graph.nodes[add.inputs[0][0]]
-    shift = subject.graph.nodes[add.inputs[1][0]]
-    if product.op != "Mul" or shift.op not in ("Mul", "Sub"):
+    found = match(TF_NN, subject.nodes, of_edge((add.name, 0)))
+    if found is None:
         return None
-    x, inverse = product.inputs
-    beta: Parts = ()
-    if shift.op == "Sub":
-        beta = subject.parts(shift.inputs[0])
-        shift = subject.graph.nodes[shift.inputs[1][0]]
-        if not beta or shift.op != "Mul":
-            return None
-    if shift.inputs[1] != inverse:
+    names = [name for name in ("gamma", "beta") if name in found.bindings]
+    parts = {name: subject.parts(split(found[name])) for name in names}
+    if not all(parts.values()):
         return None
-    mean = shift.inputs[0]
-    if not beta:
-        negated = subject.graph.nodes[mean[0]]
-        if negated.op != "Neg":
-            return None
-        mean = negated.inputs[0]
-    scaled = _inverse(subject, inverse)
-    if scaled is None:
-        return None
-    gamma, variance, epsilon = scaled
-    return Normalised(x, mean, variance, gamma, beta, epsilon)
+    x, mean, variance = (split(found[name]) for name in ("x", "mean", "variance"))
+    epsilon = number(subject.nodes, found["epsilon"])
+    return Normalised(x, mean, variance, parts.get("gamma", ()), parts.get("beta", ()), epsilon)
 
 
 def _unviewed(subject: Subject, edge: Edge) -> Parts:
     """As `Subject.parts`, but without reshaped variables."""
     return subject.parts(edge) if subject.beyond(edge) == subject.viewed(edge) else ()
-
-
-def _inverse(subject: Subject, edge: Edge) -> Optional[Tuple[Parts, Edge, float]]:
-    """(gamma, variance, epsilon) of rsqrt(variance + epsilon) * gamma."""
-    node = subject.graph.nodes[edge[0]]
-    gamma: Parts = ()
-    if node.op == "Mul":
-        gamma = subject.parts(node.inputs[1])
-        node = subject.graph.nodes[node.inputs[0][0]]
-        if not gamma:
-            return None
-    if node.op != "Rsqrt":
-        return None
-    total = subject.graph.nodes[node.inputs[0][0]]
-    if total.op not in PLUS:
-        return None
-    epsilon = subject.constant(total.inputs[1])
-    if epsilon is None or epsilon.ndim:
-        return None
-    return gamma, total.inputs[0], float(str(epsilon[()]))
 
 
 def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]]:

@@ -21,7 +21,9 @@ from typing import (
 import numpy
 
 from graph_rewrite.graph.ops import NEXT, PASS, SHAPE, SWITCH, VARIABLES
+from graph_rewrite.graph.partitions import parts as parts_of
 from migrate.graph.attributes import Shape, output_shape
+from migrate.graph.index import StoredNodes
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
@@ -129,6 +131,11 @@ class Subject:
         self._ends: Dict[FrozenSet[str], Ends[Edge]] = {}
         self.answers: Dict[Any, Any] = {}  # of `asked_once`
 
+    @functools.cached_property
+    def nodes(self) -> StoredNodes:
+        """The graph as `graph_rewrite` matches patterns in it."""
+        return StoredNodes(self.graph)
+
     def beyond(self, edge: Edge) -> Edge:
         """The source of `edge`, past nodes that only pass it on."""
         return self._end(edge, SAME)
@@ -181,8 +188,7 @@ class Subject:
         if axis is None or axis != 0 or len(parts) < len(found):
             return ()
         stem = parts[0].name.rpartition("/part_")[0]
-        names = [f"{stem}/part_{k}" for k in range(len(parts) + 1)]
-        whole = [part.name for part in parts] == names[:-1] and names[-1] not in self.graph.nodes
+        whole = [part.name for part in parts] == parts_of(self.graph.nodes, stem)
         alone = all(self._readers(part) == {node.name} for part in parts)
         return parts if whole and alone and len(self._readers(node)) == 1 else ()
 

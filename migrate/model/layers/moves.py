@@ -8,7 +8,6 @@ from graph_rewrite.graph.ops import ASSIGN, WHOLE
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moving_average import MOVING_AVERAGE
 from migrate.graph.changes import changed_variable
-from migrate.graph.index import StoredNodes
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import VIEWS, Subject, asked_once
 from semisync.common.tensor_names import of_edge, split
@@ -28,9 +27,8 @@ class Move(NamedTuple):
 def find_moves(subject: Subject) -> Dict[str, List[Move]]:
     """The moves of a graph by their variable nodes."""
     moves: Dict[str, List[Move]] = {}
-    nodes = StoredNodes(subject.graph)
-    for node in nodes.of_type(WHOLE.__contains__):
-        found = match(MOVING_AVERAGE, nodes, of_edge((node.name, 0)))
+    for node in subject.nodes.of_type(WHOLE.__contains__):
+        found = match(MOVING_AVERAGE, subject.nodes, of_edge((node.name, 0)))
         if found is not None:
             divisor = found.get("divisor")
             value, rate = split(found["source"]), split(divisor or found["rate"])
