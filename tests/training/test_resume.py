@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from migrate.training.checkpoints import CHECKPOINTS, Checkpoints
+from tests.id_tables.process import flip
 from tests.support.programs import output_of
 from tests.support.require import ROOT, environment
 from tests.training.kills import (
@@ -57,22 +58,31 @@ def test_killed_at_any_instant_it_ends_with_the_same_bits(job, python, tmp_path)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("damaged", [False, True])
 def test_a_killed_process_is_started_anew_with_the_others_and_all_go_on(
-    job, python, in_two, tmp_path
+    job, python, in_two, tmp_path, damaged
 ):
+    """From the newest checkpoint, or, where that was damaged meanwhile, from the one before it."""
     arguments = two(python, job, tmp_path, "--resume", restarts=1)
     process = subprocess.Popen(
         arguments, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     checkpoints = Checkpoints(str(tmp_path / CHECKPOINTS))
-    while not checkpoints.steps:
+    while len(checkpoints.steps) < 2:
         assert process.poll() is None, process.stdout.read().decode()
         time.sleep(0.01)
-    victim = int((tmp_path / "pid.1").read_text())
-    os.kill(victim, signal.SIGKILL)
+    pids = [int((tmp_path / f"pid.{rank}").read_text()) for rank in (0, 1)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)  # no newer checkpoint is written
+    newest = tmp_path / CHECKPOINTS / f"step-{checkpoints.steps[-1]:08d}"
+    if damaged:
+        flip(newest / "__0_0.distcp", 0.5)
+    os.kill(pids[1], signal.SIGKILL)
+    os.kill(pids[0], signal.SIGCONT)
     output = process.communicate(timeout=120)[0].decode()
     assert process.returncode == 0, output
-    assert int((tmp_path / "pid.1").read_text()) != victim
+    assert int((tmp_path / "pid.1").read_text()) != pids[1]
+    assert (f"{newest} is damaged: " in output) == damaged
     (_, wanted), (step, found) = contents(in_two), contents(tmp_path)
     assert step == STEPS
     assert differing(wanted, found) == []
