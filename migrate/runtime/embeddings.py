@@ -118,11 +118,11 @@ def _rows_one_by_one(
 ) -> Dict[str, torch.Tensor]:
     """`look_up` of a collection that is not sharded, by its own tables: a KeyedJaggedTensor costs
     as much as the look-ups, on a CPU, and fixes the number of ids in an exported program."""
-    configs = collection.embedding_configs()
-    tables = {name: config for config in configs for name in config.feature_names}
-    return {
-        name: _called(tables[name], collection.embeddings, one.long()) for name, one in ids.items()
+    configs = {
+        name: config for config in collection.embedding_configs() for name in config.feature_names
     }
+    tables = collection.embeddings
+    return {name: _called(configs[name], tables, one.long()) for name, one in ids.items()}
 
 
 def _bags_one_by_one(

@@ -60,6 +60,32 @@ def test_tables_that_step_together_are_as_apart(kind, at_once, monkeypatch):
         assert all(map(torch.equal, one, other))
 
 
+SETTINGS = {
+    "Adagrad": {"lr": 0.1, "eps": 0.01},
+    "Ftrl": {"lr": 0.1, "l1": 0.5, "l2": 0.1, "l2_shrinkage": 0.2},
+}
+
+
+@pytest.mark.parametrize("kind", SETTINGS)
+def test_a_compiled_step_is_that_of_the_formula(kind, monkeypatch):
+    monkeypatch.setitem(KINDS, kind, SETTINGS[kind])
+    compiled = trained(kind, apart=False)
+    monkeypatch.delattr(getattr(optimizers, kind), "update_together")
+    for one, other in zip(compiled, trained(kind, apart=False)):
+        for ours, formula in zip(one, other):
+            torch.testing.assert_close(ours, formula, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["Adagrad", "Momentum"])
+def test_a_row_that_a_table_does_not_have_is_refused(kind):
+    weight = torch.nn.Parameter(torch.zeros(4, 2))
+    rows, values = torch.tensor([[1, 4]]), torch.ones(2, 2)
+    optimizer = getattr(optimizers, kind)([weight], **KINDS[kind])
+    weight.grad = torch.sparse_coo_tensor(rows, values, (4, 2), check_invariants=False)
+    with pytest.raises(IndexError, match="beyond its table's 4"):
+        optimizer.step()
+
+
 def test_rows_that_repeat_are_summed_in_their_order():
     """As TensorFlow sums them; large and small values tell the order."""
     weight = torch.nn.Parameter(torch.zeros(4, 1))

@@ -86,6 +86,8 @@ class Transformation:
         Args:
             given: some of them, by variable node, which replace those of `gradients`.
         """
+        if self._looked_up is None and not given:
+            return dict(gradients)
         if self._looked_up is None:
             told = [target for target in self._targets if set(target.updates) <= set(given)]
             return {**gradients, **{target.attribute: join(target, given) for target in told}}

@@ -10,9 +10,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import pathlib
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import numpy
 
@@ -40,13 +41,19 @@ def _digest() -> str:
 _DIGEST = _digest()
 
 
-def compiled(function: Callable) -> Any:
-    """`function`, compiled at its first call."""
+def compiled(function: Optional[Callable] = None, **options: Any) -> Any:
+    """`function`, compiled at its first call.
+
+    Args:
+        options: of numba.njit, with which this is a decorator.
+    """
+    if function is None:
+        return functools.partial(compiled, **options)
     function.__qualname__ += "_" + _DIGEST
     try:
-        return numba.njit(function, cache=True, nogil=True)
+        return numba.njit(function, cache=True, nogil=True, **options)
     except RuntimeError:  # no folder for the cache can be written
-        return numba.njit(function, nogil=True)
+        return numba.njit(function, nogil=True, **options)
 
 
 def inlined(function: Callable) -> Any:

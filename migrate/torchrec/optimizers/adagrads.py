@@ -8,7 +8,9 @@ import torch
 
 from migrate.optimizers.adagrad import ADAGRAD
 from migrate.optimizers.proximal_adagrad import PROXIMAL_ADAGRAD
+from migrate.runtime.compiled import row_steps
 from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root, shrunk
+from migrate.torchrec.optimizers.together import Together
 
 
 class Adagrad(RowOptimizer):
@@ -33,6 +35,10 @@ class Adagrad(RowOptimizer):
         """One step of Adagrad."""
         a = state["sum"].addcmul_(grad, grad)
         weight.addcdiv_(grad, root(a).add_(group["eps"]), value=-group["lr"])
+
+    def update_together(self, rows: Together, group: Group, step: int) -> None:
+        """The same, compiled."""
+        rows.step(row_steps.adagrad, ["sum"], group["lr"], group["eps"])
 
 
 class ProximalAdagrad(RowOptimizer):

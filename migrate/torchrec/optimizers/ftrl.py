@@ -7,7 +7,9 @@ from typing import Any, Iterable
 import torch
 
 from migrate.optimizers.ftrl import FTRL
+from migrate.runtime.compiled import row_steps
 from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root
+from migrate.torchrec.optimizers.together import Together
 
 
 class Ftrl(RowOptimizer):
@@ -45,6 +47,14 @@ class Ftrl(RowOptimizer):
         value = (group["l1"] * z.sign() - z) / quadratic
         weight.copy_(torch.where(z.abs() > group["l1"], value, torch.zeros_like(value)))
         n.copy_(grown)
+
+    def update_together(self, rows: Together, group: Group, step: int) -> None:
+        """The same, compiled for lr_power -0.5."""
+        if group["lr_power"] != -0.5:
+            super().update_together(rows, group, step)
+            return
+        settings = (group[name] for name in ("lr", "l1", "l2", "l2_shrinkage"))
+        rows.step(row_steps.ftrl, ["accum", "linear"], *settings)
 
 
 def _powered(n: torch.Tensor, power: float) -> torch.Tensor:

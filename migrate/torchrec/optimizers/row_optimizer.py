@@ -19,7 +19,7 @@ import numpy
 import torch
 
 from migrate.optimizers.record import Optimizer
-from migrate.torchrec.optimizers.together import is_plain, summed
+from migrate.torchrec.optimizers.together import Together, is_plain
 
 ROWS = ("all", "touched")
 _TOGETHER = 1 << 16  # values that are changed at once: they fit into a processor's cache
@@ -69,8 +69,9 @@ class RowOptimizer(torch.optim.Optimizer):
         alike: Dict[Any, List[_Stepped]] = {}
         steps = _Steps()
         for parameter, grad in pairs:
-            slots = self._slots(parameter, fills)
-            step = steps.next(self.state[parameter])
+            state = self.state[parameter]
+            slots = _slots(parameter, state, fills)
+            step = steps.next(state)
             one = _Stepped(parameter, slots, grad)
             if group["rows"] == "all" or not grad.dim():
                 self.update(
@@ -81,17 +82,7 @@ class RowOptimizer(torch.optim.Optimizer):
             else:
                 self._update_rows(one, group, step)
         for (_, step), some in alike.items():
-            self._update_together(some, group, step)
-
-    def _slots(self, parameter: torch.Tensor, fills: Mapping[str, float]) -> State:
-        state = self.state[parameter]
-        slots = {}
-        for name, value in fills.items():
-            slot = state[name] if name in state else torch.full_like(parameter, value)
-            if slot.get_device() != parameter.get_device():  # the module was moved
-                slot = slot.to(parameter.device)
-            slots[name] = state[name] = slot
-        return slots
+            self.update_together(_together(some), group, step)
 
     def _update_rows(self, one: _Stepped, group: Group, step: int) -> None:
         rows, grad = _touched(one.grad)
@@ -105,36 +96,45 @@ class RowOptimizer(torch.optim.Optimizer):
         for name, values in part.items():
             one.slots[name].index_copy_(0, rows, values)
 
-    def _update_together(self, some: Sequence[_Stepped], group: Group, step: int) -> None:
-        places, grads = summed([one.grad for one in some])
-        for part in places.parts(_TOGETHER // max(1, grads[:1].numel())):
-            batch = some[part.tables]
-            parameters = [one.parameter for one in batch]
-            slots = {name: [one.slots[name] for one in batch] for name in batch[0].slots}
-            weight = part.take(parameters)
-            state = {name: part.take(tensors) for name, tensors in slots.items()}
-            self.update(weight, grads[part.rows], state, group, step)
-            part.put(parameters, weight)
-            for name, tensors in slots.items():
-                part.put(tensors, state[name])
+    def update_together(self, rows: Together, group: Group, step: int) -> None:
+        """`update` of rows of several tables."""
+        for weight, grad, state in rows.parts(_TOGETHER):
+            self.update(weight, grad, state, group, step)
+
+
+def _together(some: Sequence[_Stepped]) -> Together:
+    slots = {name: [one.slots[name] for one in some] for name in some[0].slots}
+    return Together([one.parameter for one in some], slots, [one.grad for one in some])
+
+
+def _slots(parameter: torch.Tensor, state: State, fills: Mapping[str, float]) -> State:
+    slots, device = {}, parameter.get_device()
+    for name, value in fills.items():
+        slot = state.get(name)
+        if slot is None:
+            slot = state[name] = torch.full_like(parameter, value)
+        elif slot.get_device() != device:  # the module was moved
+            slot = state[name] = slot.to(parameter.device)
+        slots[name] = slot
+    return slots
 
 
 class _Steps:
     """Counts the steps of parameters, in one tensor for all that have taken as many."""
 
     def __init__(self) -> None:
-        self._begun: Dict[int, Tuple[Optional[torch.Tensor], int]] = {}
+        self._begun: Dict[int, Tuple[Optional[torch.Tensor], int, torch.Tensor]] = {}
         self._counts: Dict[int, torch.Tensor] = {}
 
     def next(self, state: State) -> int:
         """Which step of a parameter begins."""
         before = state.get("step")
-        if id(before) not in self._begun:
-            self._begun[id(before)] = before, 1 if before is None else int(before.item()) + 1
-        step = self._begun[id(before)][1]
-        if step not in self._counts:
-            self._counts[step] = torch.tensor(float(step))
-        state["step"] = self._counts[step]
+        found = self._begun.get(id(before))
+        if found is None:
+            step = 1 if before is None else int(before.item()) + 1
+            count = self._counts.setdefault(step, torch.tensor(float(step)))
+            found = self._begun[id(before)] = before, step, count
+        _, step, state["step"] = found
         return step
 
 
@@ -148,8 +148,9 @@ class _Stepped(NamedTuple):
     def is_plain(self) -> bool:
         """Whether it is stepped together with others."""
         grad = self.grad
-        own = (self.parameter, *self.slots.values())
-        return grad.is_sparse and grad.dtype is torch.float32 and all(map(is_plain, own))
+        if not (grad.is_sparse and grad.dtype is torch.float32 and is_plain(self.parameter)):
+            return False
+        return all(map(is_plain, self.slots.values()))
 
 
 def single(value: float) -> float:

@@ -5,7 +5,7 @@ longer than the work on a batch's few rows.
 from __future__ import annotations
 
 import math
-from typing import Iterator, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 import numpy
 import torch
@@ -15,68 +15,89 @@ from migrate.runtime.compiled.table_rows import put_rows, sum_rows, take_rows
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether the functions below take it: float32 in one piece of the CPU's memory."""
+    """Whether `Together` takes it: float32 in one piece of the CPU's memory."""
     return tensor.is_cpu and tensor.dtype is torch.float32 and tensor.is_contiguous()
 
 
-class Places:
-    """Where rows stand in several tables [rows, ...], which differ in the number of rows alone.
+class Together:
+    """The rows that a step changes, each once, of tables [rows, ...] that differ in the number of
+    rows alone.
 
     Args:
-        ids: int64 [n], those of the first table, then those of the second, and so on.
-        bounds: int64 [tables + 1], where those of each table begin in `ids`.
-        tables: which tables these are, of more.
+        weights: the tables; the caller keeps them.
+        slots: by name, one of each table; the caller keeps them.
+        gradients: sparse ones, of each table; those of a row that repeats are summed.
     """
 
-    def __init__(self, ids: Tensor, bounds: numpy.ndarray, tables: slice = slice(None)) -> None:
-        self.ids, self.tables = ids, tables
-        self.rows = slice(int(bounds[0]), int(bounds[-1]))
-        self._bounds = bounds
+    def __init__(
+        self,
+        weights: Sequence[Tensor],
+        slots: Mapping[str, Sequence[Tensor]],
+        gradients: Sequence[Tensor],
+    ) -> None:
+        self._shape = weights[0].shape[1:]
+        self._width = math.prod(self._shape)
+        self._sizes = numpy.array([one.size(0) for one in weights], numpy.int64)
+        self._weights = _addresses(weights)
+        self._slots = {name: _addresses(own) for name, own in slots.items()}
+        ids = [one._indices().contiguous() for one in gradients]  # [1, n]
+        values = [one._values().contiguous() for one in gradients]
+        counts = numpy.array([one.size(0) for one in values], numpy.int64)
+        found = sum_rows(_addresses(ids), _addresses(values), counts, self._width)
+        self._ids, self._grads, self._bounds = found
 
-    def parts(self, most: int) -> Iterator[Places]:
-        """The same in parts: each of one table, or of several that have `most` rows or less."""
-        first = 0
-        while first < len(self._bounds) - 1:
-            end = numpy.searchsorted(self._bounds, self._bounds[first] + most, side="right")
-            last = max(int(end) - 1, first + 1)
-            yield Places(self.ids, self._bounds[first : last + 1], slice(first, last))
-            first = last
-
-    def take(self, tables: Sequence[Tensor]) -> Tensor:
-        """The rows of all tables, one after the other: [total, ...].
+    def parts(self, most: int) -> Iterator[Tuple[Tensor, Tensor, Dict[str, Tensor]]]:
+        """Gives (weights, gradients, slots by name), [n, ...] each, of one table, or of several
+        that have `most` values or less; weights and slots are written back as they were changed.
 
         Raises:
             IndexError: a table does not have one of its rows.
         """
-        out = tables[0].new_empty((self.rows.stop - self.rows.start, *tables[0].shape[1:]))
-        missed = take_rows(*self._of(tables), _flat(out))
-        if missed >= 0:
-            raise IndexError(f"a gradient is of rows beyond its table's {tables[missed].size(0)}")
+        first, most = 0, most // max(1, self._width)
+        while first < len(self._sizes):
+            end = numpy.searchsorted(self._bounds, self._bounds[first] + most, side="right")
+            last = max(int(end) - 1, first + 1)
+            bounds = self._bounds[first : last + 1]
+            own, places = slice(first, last), (self._sizes[first:last], self._ids, bounds)
+            weight = self._taken(self._weights[own], *places)
+            state = {name: self._taken(one[own], *places) for name, one in self._slots.items()}
+            grads = torch.from_numpy(self._grads[bounds[0] : bounds[-1]])
+            yield weight, grads.view(weight.shape), state
+            put_rows(self._weights[own], *places, self._flat(weight))
+            for name, one in self._slots.items():
+                put_rows(one[own], *places, self._flat(state[name]))
+            first = last
+
+    def step(self, kernel: Any, slots: Sequence[str], *settings: float) -> None:
+        """A step of migrate.runtime.compiled.row_steps.
+
+        Args:
+            slots: in the kernel's order.
+            settings: its hyperparameters.
+
+        Raises:
+            IndexError: a table does not have one of its rows.
+        """
+        tables = (self._weights, *(self._slots[name] for name in slots))
+        places = self._sizes, self._ids, self._bounds
+        missed = kernel(*tables, *places, self._grads, *map(numpy.float32, settings))
+        _refuse(missed, self._sizes)
+
+    def _taken(self, tables: numpy.ndarray, *places: numpy.ndarray) -> Tensor:
+        sizes, _, bounds = places
+        size = (int(bounds[-1] - bounds[0]), *self._shape)
+        out = torch.empty(size, dtype=torch.float32, device="cpu")
+        _refuse(take_rows(tables, *places, self._flat(out)), sizes)
         return out
 
-    def put(self, tables: Sequence[Tensor], rows: Tensor) -> None:
-        """Sets the rows to what `take` gave and was changed."""
-        put_rows(*self._of(tables), _flat(rows))
-
-    def _of(self, tables: Sequence[Tensor]) -> Tuple[numpy.ndarray, ...]:
-        sizes = numpy.array([one.size(0) for one in tables], numpy.int64)
-        return _addresses(tables), sizes, self.ids.numpy(), self._bounds
+    def _flat(self, rows: Tensor) -> numpy.ndarray:
+        return rows.view(rows.size(0), self._width).numpy()
 
 
-def summed(gradients: Sequence[Tensor]) -> Tuple[Places, Tensor]:
-    """Of sparse gradients, all of one shape but for the tables' rows: the distinct rows, and their
-    gradients [n, ...], summed where a row repeats."""
-    ids = [one._indices()[0].contiguous() for one in gradients]
-    values = [one._values().detach().contiguous() for one in gradients]
-    counts = numpy.array([one.numel() for one in ids], numpy.int64)
-    shape = values[0].shape[1:]
-    rows, sums, bounds = sum_rows(_addresses(ids), _addresses(values), counts, math.prod(shape))
-    return Places(torch.from_numpy(rows), bounds), torch.from_numpy(sums).view(-1, *shape)
+def _refuse(missed: int, sizes: numpy.ndarray) -> None:
+    if missed >= 0:
+        raise IndexError(f"a gradient is of rows beyond its table's {sizes[missed]}")
 
 
 def _addresses(tensors: Sequence[Tensor]) -> numpy.ndarray:
     return numpy.array([one.data_ptr() for one in tensors], numpy.int64)
-
-
-def _flat(rows: Tensor) -> numpy.ndarray:
-    return rows.detach().view(rows.size(0), math.prod(rows.shape[1:])).numpy()
