@@ -14,13 +14,23 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
+import pyarrow as pa
+
 from migrate.data.order.position import Position
 from migrate.data.rows import Rows
+from migrate.runtime.columns import dense
 from migrate.runtime.interface import Input
 from migrate.scoring.features import feature
+from migrate.scoring.model import TYPES
 from migrate.scoring.module_inputs import taking, tensor
 from parity.inputs.checks import Column
 from semisync.common.errors import BadInput, UsageError
+
+# The types of which a dense input takes each row's one value as it is.
+_AS_THEY_ARE: Dict[Optional[str], Any] = {
+    **{name: pa.type_for_alias(name) for name in TYPES if name != "string"},
+    "string": pa.large_binary(),
+}
 
 
 class InputBatch(NamedTuple):
@@ -95,5 +105,9 @@ def inputs_of(
 
 def input_of(name: str, wanted: Input, column: str, rows: Rows) -> Any:
     """One input of a module, from a column; raises BadInput if it does not fit."""
+    values = rows.columns[column]
+    if values.type == _AS_THEY_ARE.get(wanted.dtype) and not (wanted.sparse or values.null_count):
+        text = wanted.dtype == "string"
+        return dense(name, wanted, values if text else values.to_numpy(zero_copy_only=False))
     taken = taking(column, name, wanted)
-    return tensor(name, wanted, feature(rows.columns[column], Column(column, "a batch"), taken))
+    return tensor(name, wanted, feature(values, Column(column, "a batch"), taken))

@@ -91,7 +91,8 @@ def constant(name: str, wanted: Input, value: Any) -> Any:
 
 
 def _tensor(wanted: Input, values: numpy.ndarray) -> torch.Tensor:
-    return torch.tensor(values).to(_dtype(wanted))
+    # A copy, as torch.tensor makes it in several times the time.
+    return torch.from_numpy(numpy.array(values, order="C")).to(_dtype(wanted))
 
 
 def _dtype(wanted: Input) -> Optional[torch.dtype]:
