@@ -95,6 +95,7 @@ SUBCOMMANDS = {
     ),
 }
 
+_IN_TORCH = {"demo", "migrate", "convert", "train", "sequence", "verify", "score"}
 _COMPLETION = "--print-completion"
 _OWN = {"semisync", "graph_rewrite", "migrate", "parity"}
 _WITHOUT_CUDA = (
@@ -222,7 +223,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     name = _top_parser().parse_args(argv[: 2 if argv[0] == _COMPLETION else 1]).command
     subcommand = SUBCOMMANDS[name]
     args = argparse.Namespace()
-    if name != "launch":  # whose programs are the user's
+    if name in _IN_TORCH:
         # Else OpenMP's threads spin while they wait for one that does not get a processor.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if sys.version_info < subcommand.python:

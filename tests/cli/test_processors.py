@@ -54,14 +54,19 @@ def test_no_more_than_the_process_is_bound_to():
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "then"),
-    [("status", None, "PASSIVE"), ("status", "ACTIVE", "ACTIVE"), ("launch", None, None)],
+    ("words", "given", "then"),
+    [
+        (["verify", "no.ckpt", "none"], None, "PASSIVE"),
+        (["verify", "no.ckpt", "none"], "ACTIVE", "ACTIVE"),
+        (["status", "--zookeeper", "", "--job", "j"], None, None),
+        (["launch", "--zookeeper", "", "--job", "j"], None, None),
+    ],
 )
-def test_a_command_has_threads_sleep_unless_told_otherwise(
-    command, given, then, monkeypatch, capsys
+def test_a_command_that_computes_in_torch_has_threads_sleep_unless_told_otherwise(
+    words, given, then, monkeypatch, capsys
 ):
     monkeypatch.setenv("OMP_WAIT_POLICY", given or "")
     if given is None:
         monkeypatch.delenv("OMP_WAIT_POLICY")
-    assert cli.main([command, "--zookeeper", "", "--job", "j"]) != 0
+    assert cli.main(words) != 0
     assert os.environ.get("OMP_WAIT_POLICY") == then

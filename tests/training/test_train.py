@@ -286,6 +286,13 @@ def test_what_each_step_changes_in_tensorflow_alone_is_named(tmp_path, capsys):
     assert json.loads((out / "report.json").read_text())["left_out"] == left_out
 
 
+def test_threads_are_as_many_as_are_named(job, clicks, tmp_path):
+    assert torch.get_num_threads() == 1
+    given = arguments(job, clicks, tmp_path / "out", "--steps", "1", "--threads", "2")
+    assert main(given) == 0
+    assert torch.get_num_threads() == 2
+
+
 def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, tmp_path):
     out, scores = tmp_path / "out", tmp_path / "scores.parquet"
     # 250 does not divide the rows to be evaluated
