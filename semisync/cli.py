@@ -2,12 +2,13 @@
 
 A subcommand is a module with two functions:
 
-    configure(parser)   declares its arguments; imports nothing heavy
-    run(args) -> int    does the work and returns the exit code
+    configure(parser)   declares its arguments, --json among them; imports nothing heavy
+    run(args) -> int    does the work, gives its answer and returns the exit code
 
-semisync.common.exit_codes lists the codes. Bad input ends with one sentence on stderr and no
-traceback. An unexpected error ends with INTERNAL_ERROR, a sentence that says what was being read
-and where to report it, and the traceback below that: a crash is not an answer.
+semisync.answers says what --json does, semisync.common.exit_codes lists the codes. Bad input
+ends with one sentence on stderr and no traceback. An unexpected error ends with INTERNAL_ERROR, a
+sentence that says what was being read and where to report it, and the traceback below that: a
+crash is not an answer.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import os
 import sys
 from typing import Any, Iterator, List, NamedTuple, NoReturn, Optional, Tuple
 
+from semisync import answers
 from semisync.common import exit_codes
 from semisync.common.errors import MissingExtra, SemisyncError, Several
 from semisync.common.extras import not_installed
@@ -175,6 +177,14 @@ class _PrintCompletion(argparse.Action):
         parser.exit()
 
 
+def parser_of(name: str) -> argparse.ArgumentParser:
+    """The parser of one subcommand."""
+    subcommand = SUBCOMMANDS[name]
+    parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
+    importlib.import_module(subcommand.module).configure(parser)
+    return parser
+
+
 def _whole_parser() -> argparse.ArgumentParser:
     """The command with all subcommands that this Python runs."""
     parser = _Parser(prog="semisync")
@@ -230,10 +240,9 @@ def main(argv: Optional[List[str]] = None) -> int:
         return _fail(name, SemisyncError(_too_old(subcommand.python)))
     try:
         module = importlib.import_module(subcommand.module)
-        parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
-        module.configure(parser)
-        parser.parse_args(argv[1:], args)
-        code = module.run(args)
+        parser_of(name).parse_args(argv[1:], args)
+        with answers.apart(args.json):
+            code = module.run(args)
         sys.stdout.flush()
         return code
     except SemisyncError as error:

@@ -3,10 +3,11 @@
 import argparse
 import os
 
+from semisync.answers import add_json, answer
 from semisync.common import files
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.logs import suppress_tensorflow_log
-from semisync.common.terminal import json_lines, say
+from semisync.common.terminal import say
 
 _EXAMPLES = """examples:
   semisync rewrite job.meta semi-sync.meta --batches-per-step 32 --max-staleness 4
@@ -32,7 +33,7 @@ def configure(parser):
         "--strict", action="store_true", help="write no graph where there is anything to warn of"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the report, write no graph")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_json(parser, "the report")
 
 
 def _declare_optimizer(group):
@@ -168,10 +169,7 @@ def run(args):
         fixed=dict(args.set),
         move_statistics=args.move_statistics,
     )
-    if args.json:
-        say(*json_lines(report.to_dict(), indent=1))
-    else:
-        say("read     " + source, *report.lines())
+    answer(args.json, report.to_dict(), ["read     " + source, *report.lines()])
     for sentence in report.warnings:
         say("semisync rewrite: warning: " + sentence, error=True)
     if args.strict and report.warnings:

@@ -13,6 +13,7 @@ from typing import Optional
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.cli import convert_back, convert_frozen
 from migrate.cli.convert_arguments import check_way, configure, named_inputs, planned
+from migrate.cli.convert_document import of_conversion, of_dry_run, of_rank
 from migrate.cli.convert_text import of_forecast, of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
@@ -23,6 +24,7 @@ from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint
 from migrate.storage.remote import is_remote
 from migrate.targets.work_directory import refuse_existing
+from semisync.answers import answer
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 from semisync.common.progress import ByteProgress
@@ -39,7 +41,8 @@ def run(args: argparse.Namespace) -> int:
     rank = from_environment(args.deadline)
     if rank.number and not args.dry_run:
         parts = ranks.assist(args.out, rank, args.workers, args.scratch)
-        say(f"rank {rank.number} of {rank.size} wrote {parts} parts")
+        said = f"rank {rank.number} of {rank.size} wrote {parts} parts"
+        answer(args.json, of_rank(rank, parts), [said])
         return 0
     if args.model and frozen_graph(args.prefix) is not None:
         return convert_frozen.run(args)
@@ -51,9 +54,10 @@ def run(args: argparse.Namespace) -> int:
         plan = planned(args, checkpoint)
         model = _source(args, checkpoint)
         if args.dry_run:
-            say(*plan.to_yaml().splitlines())
             work = (args.out, args.target, rank.size, args.workers, args.scratch)
-            say(*of_forecast(forecast(plan, checkpoint, *work), rank.size), error=True)
+            foreseen = forecast(plan, checkpoint, *work)
+            answer(args.json, of_dry_run(plan, foreseen), plan.to_yaml().splitlines())
+            say(*of_forecast(foreseen, rank.size), error=True)
             return 0
     say(*of_plan(plan))
     try:
@@ -73,9 +77,10 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say("", "semisync convert: interrupted; go on with --resume", error=True)
         raise
-    say(*of_manifest(manifest, plan, args.out, verified=not args.no_verify))
-    if model is not None:
-        say(*of_model(model, os.path.join(args.out, SOURCE)))
+    verified, source = not args.no_verify, os.path.join(args.out, SOURCE)
+    lines = of_manifest(manifest, plan, args.out, verified)
+    lines += [] if model is None else of_model(model, source)
+    answer(args.json, of_conversion(args.out, manifest, verified, model, source), lines)
     return 0
 
 

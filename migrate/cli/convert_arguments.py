@@ -15,6 +15,7 @@ from migrate.planning.plan import CASTS, STATICS, Plan
 from migrate.planning.planner import plan
 from migrate.servers import add_plugins
 from migrate.targets import TARGETS
+from semisync.answers import add_json
 from semisync.common.errors import UsageError
 from semisync.common.files import read_text
 
@@ -28,7 +29,7 @@ _EXAMPLES = """examples:
   semisync convert model.ckpt-1 converted --plan plan.yaml --target safetensors
   semisync convert --to-tensorflow converted back.ckpt-1 --original model.ckpt-1"""
 
-_SHARED = ("prefix", "out", "to_tensorflow", "meta", "asset")  # options of both ways
+_SHARED = ("prefix", "out", "to_tensorflow", "meta", "asset", "json")  # options of both ways
 _BACK = ("original", "converted", "overwrite", "latest")
 
 
@@ -58,6 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _configure_model(parser.add_argument_group("the model around the tables"))
     _configure_work(parser.add_argument_group("the work"))
     _configure_back(parser.add_argument_group("the way back"))
+    add_json(parser, "the plan of --dry-run, or the manifest and what model.py has,")
 
 
 def _configure_plan(group: argparse._ArgumentGroup) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import List
 
+from migrate.cli.convert_document import of_returned
 from migrate.to_tensorflow.api import write_checkpoint
 from migrate.to_tensorflow.write import Returned
+from semisync.answers import answer
 from semisync.common.progress import ByteProgress
 from semisync.common.sentences import some_of
-from semisync.common.terminal import say
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
             latest=args.latest,
             progress=progress,
         )
-    say(*lines_of(written, args.original))
+    answer(args.json, of_returned(written), lines_of(written, args.original))
     return 0
 
 

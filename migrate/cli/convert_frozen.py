@@ -9,10 +9,12 @@ import argparse
 import os
 
 from migrate.cli.convert_arguments import named_inputs
+from migrate.cli.convert_document import of_frozen
 from migrate.model.load import SOURCE, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import open_model
 from migrate.targets.work_directory import work_directory
+from semisync.answers import answer
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 from semisync.common.terminal import say
@@ -38,9 +40,13 @@ def run(args: argparse.Namespace) -> int:
         "and cannot be trained",
         error=True,
     )
-    if not args.dry_run:
-        with work_directory(args.out, 0) as directory:
-            write_model(model, directory)
-        path = os.path.join(args.out, SOURCE)
-        say(f"wrote {path}: 0 parameters, {len(model.constants.large)} constants in files")
+    constants = len(model.constants.large)
+    if args.dry_run:
+        answer(args.json, of_frozen(None, constants))
+        return 0
+    with work_directory(args.out, 0) as directory:
+        write_model(model, directory)
+    path = os.path.join(args.out, SOURCE)
+    lines = [f"wrote {path}: 0 parameters, {constants} constants in files"]
+    answer(args.json, of_frozen(path, constants), lines)
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import List
+from typing import List, NamedTuple
 
 from migrate.conversion.forecast import Forecast
 from migrate.manifest.manifest import Manifest
@@ -52,11 +52,24 @@ def of_forecast(work: Forecast, ranks: int) -> List[str]:
 
 def of_model(model: Written, path: str) -> List[str]:
     """What the module has that was written to `path`."""
+    count, values, buffers = counted(model)
+    has = f"{count} parameters of {values:,} values, {buffers} buffers"
+    return [f"wrote {path}: {has}", *(f"  note: {note}" for note in model.notes)]
+
+
+class Counts(NamedTuple):
+    """How many parameters a module has, of how many values in all, and how many buffers."""
+
+    parameters: int
+    values: int
+    buffers: int
+
+
+def counted(model: Written) -> Counts:
+    """What the module has."""
     trained = [parameter for parameter in model.parameters if parameter.trainable]
     values = sum(math.prod(parameter.shape) for parameter in trained)
-    buffers = len(model.parameters) - len(trained)
-    has = f"{len(trained)} parameters of {values:,} values, {buffers} buffers"
-    return [f"wrote {path}: {has}", *(f"  note: {note}" for note in model.notes)]
+    return Counts(len(trained), values, len(model.parameters) - len(trained))
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> List[str]:

@@ -21,7 +21,8 @@ from migrate.manifest.manifest import is_converted
 from migrate.model.vocabulary_files import add_assets
 from migrate.open import open_checkpoint
 from migrate.servers import add_plugins
-from semisync.common.terminal import json_lines, quoted, say
+from semisync.answers import add_json, answer
+from semisync.common.terminal import quoted
 
 _COLUMNS = ("name", "dtype", "shape", "slices", "kind", "bytes")
 _ROW_COLUMNS = ("rows of", "rows", "slots", "mean norm", "NaN or inf", "all zero", "never updated")
@@ -51,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_plugins(parser)
     add_assets(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    add_json(parser, "the listing")
     parser.add_argument(
         "--index", action="store_true", help="read the index alone: no norms, no suspicious rows"
     )
@@ -75,17 +76,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         with open_checkpoint(args.prefix, newer=args.newer) as checkpoint:
             report = describe(checkpoint, not args.index, args.meta)
-    say(*(json_lines(report, indent=1) if args.json else _lines(report)))
+    answer(args.json, report, _lines(report))
     return 0
 
 
 def _converted(path: str, as_json: bool) -> int:
     report = inspect_converted.describe(path)
-    if as_json:
-        say(*json_lines(report, indent=1))
-    else:
-        lines = _aligned([list(inspect_converted.COLUMNS), *inspect_converted.rows(report)])
-        say(*lines, "", *inspect_converted.remarks(report))
+    lines = _aligned([list(inspect_converted.COLUMNS), *inspect_converted.rows(report)])
+    answer(as_json, report, [*lines, "", *inspect_converted.remarks(report)])
     return 0
 
 

@@ -21,11 +21,12 @@ from migrate.model.outputs import find_outputs
 from migrate.open import open_model
 from migrate.planning.planner import plan
 from migrate.storage.files import size_of
+from semisync.answers import answer
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.extras import extra
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import short, split
-from semisync.common.terminal import json_lines, quoted, say
+from semisync.common.terminal import quoted
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")
@@ -40,10 +41,8 @@ def run(path: str, meta: Optional[str], as_json: bool, assets: Sequence[str] = (
     graph = read_graph(file)
     interface = find_interface(graph)
     model = converts(path, meta, graph, assets)
-    if as_json:
-        say(*json_lines({**described(file, interface), "model": model}, indent=1))
-    else:
-        say(*as_lines(file, interface), "", *_of_model(model))
+    document = {**described(file, interface), "model": model}
+    answer(as_json, document, [*as_lines(file, interface), "", *_of_model(model)])
     return 0
 
 

@@ -10,7 +10,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 from migrate.behaviour import arguments
-from semisync.common.terminal import json_lines, say
+from semisync.answers import add_json, answer
 
 if TYPE_CHECKING:  # it imports torch, which --help does not need
     from migrate.verification import Verification
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sample", type=int, metavar="N", help="compare N rows of each tensor, drawn at random"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_json(parser, "what was compared")
     arguments.configure(parser)
 
 
@@ -46,12 +46,9 @@ def run(args: argparse.Namespace) -> int:
     """Compares and prints; returns 0 where everything agrees, 1 where something differs."""
     arguments.check(args)
     found = _found(args)
-    if args.json:
-        told = {name: value for name, value, _, _ in found}
-        whole = found[0][1] if len(found) == 1 else told
-        say(*json_lines(whole, indent=1))
-    else:
-        say(*(line for _, _, lines, _ in found for line in lines))
+    told = {name: value for name, value, _, _ in found}
+    whole = found[0][1] if len(found) == 1 else told
+    answer(args.json, whole, (line for _, _, lines, _ in found for line in lines))
     return 0 if all(agrees for _, _, _, agrees in found) else 1
 
 

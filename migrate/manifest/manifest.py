@@ -280,9 +280,17 @@ class Manifest:
         Returns:
             JSON.
         """
+        return json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n"
+
+    def document(self) -> Dict[str, Any]:
+        """What `manifest.json` holds.
+
+        Returns:
+            A dict of plain data, with the manifest's schema and its SHA-256.
+        """
         data = {"schema": SCHEMA, **asdict(self)}
         data[_DIGEST] = _digest(data)
-        return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+        return data
 
 
 def read_manifest(directory: str) -> Manifest:

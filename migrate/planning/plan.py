@@ -190,7 +190,15 @@ class Plan:
         Returns:
             YAML.
         """
-        return yaml_text.dump({"schema": SCHEMA, **_sections(self)})
+        return yaml_text.dump(self.document())
+
+    def document(self) -> Dict[str, Any]:
+        """What the plan's YAML holds.
+
+        Returns:
+            A dict of plain data, with the plan's schema.
+        """
+        return {"schema": SCHEMA, **_sections(self)}
 
     @classmethod
     def from_yaml(cls, text: str, where: str = "the plan") -> Plan:

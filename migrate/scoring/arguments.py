@@ -7,6 +7,7 @@ from typing import Any
 from migrate.scoring.model_files import graph_files
 from migrate.scoring.options import add_inputs, add_tensorflow, named_inputs
 from migrate.servers import add_plugins
+from semisync.answers import add_json
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 
@@ -27,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_model(parser.add_argument_group("the model, one of"))
     _add_inputs(parser.add_argument_group("its inputs and its output"))
     _add_more(parser.add_argument_group("more of the model"))
+    add_json(parser, "the counts of rows")
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:

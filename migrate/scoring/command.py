@@ -10,11 +10,13 @@ If it does not end with exit code 0, no file is written.
 
 import argparse
 import contextlib
-from typing import Any, List
+from typing import Any, Dict, List
 
 from migrate.scoring.arguments import check, configure
 from migrate.scoring.chosen import chosen, open_model, origin_of
+from migrate.scoring.document import document
 from migrate.scoring.options import Given, given
+from semisync.answers import answer
 from semisync.common.terminal import live, say
 
 __all__ = ["configure", "run"]
@@ -40,14 +42,17 @@ def run(args: argparse.Namespace) -> int:
         scored = score(model, args.data, args.out, reading, writing, _show)
     if scored.instability is not None:
         say(f"semisync score: warning: {scored.instability.in_words()}", error=True)
-    for table, share in getattr(model, "unknown_ids", dict)().items():
+    unknown: Dict[str, float] = getattr(model, "unknown_ids", dict)()
+    for table, share in unknown.items():
         say(
             f"semisync score: note: {table} lacks {share:.2%} of the ids that were looked up; they "
             "got what the graph gives new ids",
             error=True,
         )
     positives = f", {scored.positives:,} of them positive" if args.label else ""
-    say(f"{scored.rows:,} rows{positives}: {args.out}")
+    counted = scored.positives if args.label else None
+    told = document(args.out, scored.rows, scored.instability, counted, unknown)
+    answer(args.json, told, [f"{scored.rows:,} rows{positives}: {args.out}"])
     return 0
 
 

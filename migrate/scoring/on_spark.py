@@ -45,6 +45,7 @@ from migrate.scoring.chosen import (
     open_model,
     origin_of,
 )
+from migrate.scoring.document import document
 from migrate.scoring.model import Input, Model, columns_of, naming_inputs
 from migrate.scoring.module_inputs import ModuleInputs
 from migrate.scoring.options import Given
@@ -52,6 +53,7 @@ from migrate.scoring.output import LOGIT, SCORE
 from migrate.scoring.run import Reading, features_of
 from migrate.scoring.scores import Instability, find_instability, scorer, written
 from parity.io.batches import Batch
+from semisync.answers import answer
 from semisync.common import json_text
 from semisync.common.errors import MissingColumn, SemisyncError, UsageError
 from semisync.common.extras import extra
@@ -148,7 +150,7 @@ def score_files(args: argparse.Namespace, said: Given) -> int:
         if not there:
             shutil.rmtree(args.out, ignore_errors=True)
         raise
-    say(f"{count:,} rows: {args.out}")
+    answer(args.json, document(args.out, count, instability), [f"{count:,} rows: {args.out}"])
     return 0
 
 

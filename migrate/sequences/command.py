@@ -12,12 +12,16 @@ import json
 from typing import TYPE_CHECKING, Any, Dict, List
 
 from migrate.training.command import add_device, add_processes, positive, quieten
+from semisync.answers import add_json, answer
 from semisync.common.files import check_writable, write_text
 from semisync.common.terminal import say
 
 if TYPE_CHECKING:
     from migrate.sequences.histories import Columns
 
+TRAINED = "semisync.sequence-train/1"
+EVALUATED = "semisync.sequence-evaluate/1"
+EXPORTED = "semisync.sequence-export/1"
 _DEADLINE = 600  # seconds that a process of `evaluate` waits for the others
 
 _EXAMPLES = """examples:
@@ -30,9 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.epilog = _EXAMPLES
     verbs = parser.add_subparsers(dest="verb", metavar="train|evaluate|export", required=True)
-    _configure_train(verbs.add_parser("train", help="train a model on users' histories"))
-    _configure_evaluate(verbs.add_parser("evaluate", help="measure it: HR@K, NDCG@K, MRR"))
-    _configure_export(verbs.add_parser("export", help="write vectors and best items as Parquet"))
+    verb = verbs.add_parser
+    _configure_train(verb("train", help="train a model on users' histories"))
+    _configure_evaluate(verb("evaluate", help="measure it: HR@K, NDCG@K, MRR"))
+    _configure_export(verb("export", help="write vectors and best items as Parquet"))
 
 
 def _configure_train(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +54,7 @@ def _configure_train(parser: argparse.ArgumentParser) -> None:
         help="steps; an epoch ends with one too (%(default)s)",
     )
     add("--report-every", metavar="N", type=positive, default=100, help="steps (%(default)s)")
+    add_json(parser, "the last step and its figures")
     add_processes(parser.add_argument_group("processes"))
 
 
@@ -58,6 +64,7 @@ def _configure_evaluate(parser: argparse.ArgumentParser) -> None:
     _add_data(parser)
     add("--part", choices=("validation", "test"), default="test", help="(%(default)s)")
     add("--out", metavar="FILE", help="write the figures there, as JSON")
+    add_json(parser, "the figures")
     add("--scores", metavar="FILE", help="write labels and logits of a ranking there, as Parquet")
     add(
         "--at",
@@ -76,6 +83,7 @@ def _configure_export(parser: argparse.ArgumentParser) -> None:
     _add_data(parser)
     add("--out", metavar="DIR", required=True, help="the files go there")
     add("--top", metavar="K", type=positive, help="write the K best items for each user too")
+    add_json(parser, "how many items and users were written")
     add(
         "--without-seen",
         action="store_true",
@@ -137,7 +145,8 @@ def _train(args: argparse.Namespace) -> int:
         every = args.checkpoint_every, args.report_every
         done = train(settings, args.data, args.out, args.resume, *every, device)
         if rank() == 0:
-            say(f"trained up to step {done.step:,}: {args.out}")
+            document = {"schema": TRAINED, "out": args.out, "step": done.step}
+            answer(args.json, document, [f"trained up to step {done.step:,}: {args.out}"])
     return 0
 
 
@@ -147,7 +156,7 @@ def _arguments(args: argparse.Namespace) -> List[str]:
     given = ["sequence", "train", args.config, "--out", args.out, "--resume", "--data", *args.data]
     where = ["--device", args.device, "--deadline", str(args.deadline)]
     threads = [] if args.threads is None else ["--threads", str(args.threads)]
-    return [*given, *where, *threads, "--checkpoint-every", *every]
+    return [*given, *where, *threads, *["--json"] * args.json, "--checkpoint-every", *every]
 
 
 def _evaluate(args: argparse.Namespace) -> int:
@@ -172,13 +181,15 @@ def _tell(found: Dict[str, Any], args: argparse.Namespace) -> None:
 
     _tell_unknown(found["unknown"])
     tell_moments(found["at one time"])
-    say(f"{args.part}: {found['users']:,} users")
+    lines = [f"{args.part}: {found['users']:,} users"]
     for name in (name for name, figures in found.items() if isinstance(figures, dict)):
         figures: Dict[str, Any] = found[name]
         known = [f"{one} {value:.4f}" for one, value in figures.items() if value is not None]
-        say(f"{name}: {', '.join(known)}")
+        lines.append(f"{name}: {', '.join(known)}")
+    document = {"schema": EVALUATED, **found}
     if args.out is not None:
-        write_text(args.out, json.dumps(found, indent=1) + "\n")
+        write_text(args.out, json.dumps(document, indent=1) + "\n")
+    answer(args.json, document, lines)
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -193,8 +204,11 @@ def _export(args: argparse.Namespace) -> int:
     _tell_unknown(unknown)
     asking = asking_of(trained, args.at)
     export(trained, histories, args.out, args.top or 0, args.without_seen, args.part_size, asking)
-    when = "" if asking is None else f" {asking}"
-    say(f"{len(trained.catalog):,} items, {len(histories.users):,} users{when}: {args.out}")
+    items, users, when = len(trained.catalog), len(histories.users), asking and str(asking)
+    document = {"schema": EXPORTED, "out": args.out, "items": items, "users": users}
+    document.update({"asked": when, "unknown": unknown})
+    said = f"{items:,} items, {users:,} users{' ' + when if when else ''}: {args.out}"
+    answer(args.json, document, [said])
     return 0
 
 

@@ -20,6 +20,7 @@ from migrate.model.vocabulary_files import add_assets
 from migrate.scoring.options import add_types
 from migrate.servers import add_plugins
 from parity.io.text_format import add_text, text_format
+from semisync.answers import add_json, answer
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable, write_text
 from semisync.common.terminal import say
@@ -105,6 +106,7 @@ def _add_written(group: Any) -> None:
     add("--report-every", metavar="N", type=positive, default=100, help="steps (%(default)s)")
     add("--scores", metavar="FILE", help="write each row's score before its step there, as Parquet")
     add("--key", metavar="COL", help="column of the rows' keys, for --scores")
+    add_json(group, "what report.json holds")
 
 
 def _add_files(group: Any) -> None:
@@ -375,12 +377,13 @@ def _write_report(
         report["evaluation"] = measured(result.evaluation)
     path = os.path.join(args.out, "report.json")
     write_text(path, json.dumps(report, indent=1) + "\n")
+    lines = []
     for name, figures in [("training", whole), ("evaluation", result.evaluation)]:
         if figures is not None:
             auc = "-" if figures.auc is None else f"{figures.auc:.5f}"
-            say(f"{name}: AUC {auc}, log loss {figures.loss:.5f}, {figures.rows:,} rows")
-    say(f"rows: {', '.join(f'{count:,} {name}' for name, count in rows.items())}")
-    say(f"trained up to step {result.step:,}: {path}")
+            lines.append(f"{name}: AUC {auc}, log loss {figures.loss:.5f}, {figures.rows:,} rows")
+    lines.append(f"rows: {', '.join(f'{count:,} {name}' for name, count in rows.items())}")
+    answer(args.json, report, [*lines, f"trained up to step {result.step:,}: {path}"])
 
 
 _REPEATED = ("asset", "input", "feed", "fill", "type")  # each as often as one likes, or never
@@ -388,10 +391,10 @@ _REPEATED = ("asset", "input", "feed", "fill", "type")  # each as often as one l
 
 def _arguments(args: argparse.Namespace) -> List[str]:
     """Those of each process; one that is restarted goes on."""
-    given = [args.prefix, "--resume"]
+    given = [args.prefix, "--resume", *["--json"] * args.json]
     for name, value in vars(args).items():
         option = "--" + name.replace("_", "-")
-        if name in ("prefix", "nproc", "max_restarts", "resume") or value is None:
+        if name in ("prefix", "nproc", "max_restarts", "resume", "json") or value is None:
             continue
         if name in _REPEATED:
             given += [text for one in value for text in (option, one)]

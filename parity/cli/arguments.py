@@ -7,6 +7,7 @@ from parity.gates import METRICS
 from parity.io.text_format import add_text
 from parity.report.junit import INCONCLUSIVE
 from parity.stats.intervals import CONFIDENCE
+from semisync.answers import add_json
 
 _EXAMPLES = """examples:
   semisync parity scores.parquet --label y --baseline-score old --candidate-score new --out report
@@ -208,6 +209,6 @@ def _declare_large(group: Any) -> None:
 def _declare_report(group: Any) -> None:
     add = group.add_argument
     add("--out", metavar="DIR", help="where report.html, .json, .xml (JUnit) and .md go")
-    add("--json", action="store_true", help="print what report.json holds; needs no --out")
+    add_json(group, "what report.json holds, also without --out,")
     add("--title", default="AUC parity", help="heading of the report")
     add("--print-schema", action="store_true", help="print the JSON Schema of report.json and end")

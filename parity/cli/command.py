@@ -17,11 +17,11 @@ from parity.cli.checks import check, choose_files, column_and_table, column_name
 from parity.cli.conclusion import EXIT, conclude, decided
 from parity.cli.models import check_models, facts_of_models
 from parity.io import standard_input
-from parity.report.schema import schema_text
+from parity.report.schema import schema, schema_text
 from parity.stats.intervals import at_confidence
 from parity.verified import Verified, read_record
+from semisync.answers import answer
 from semisync.common.files import check_writable
-from semisync.common.terminal import say
 
 __all__ = ["EXIT", "configure", "run"]
 
@@ -37,7 +37,7 @@ _BYTES_PER_TEXT_BYTE = 10  # of memory, about
 def run(args: argparse.Namespace) -> int:
     """Reads, compares, reports; returns the verdict's exit code."""
     if args.print_schema:
-        say(*schema_text().splitlines())
+        answer(args.json, schema(), schema_text().splitlines())
         return 0
     check(args)
     if args.spark:

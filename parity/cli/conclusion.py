@@ -8,8 +8,9 @@ from typing import Any, Dict, List, Mapping, Tuple
 from parity.io import standard_input
 from parity.stats.equivalence import Verdict
 from parity.stats.worst_rows import WorstRow
+from semisync.answers import answer
 from semisync.common import exit_codes
-from semisync.common.terminal import json_lines, say
+from semisync.common.terminal import say
 
 EXIT = {
     Verdict.EQUIVALENT: exit_codes.DONE,
@@ -91,9 +92,7 @@ def conclude(
     if args.out is not None:
         files = write_report(comparison, args.out, args.title, provenance, args.inconclusive)
         lines.append(f"  Report: {', '.join(map(str, files))}")
-    if args.json:
-        lines = json_lines(document(comparison, args.title, provenance), indent=1)
-    say(*lines)
+    answer(args.json, document(comparison, args.title, provenance), lines)
     if comparison.decision is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
         sys.stdout.flush()
         say(f"semisync parity: warning: {headline(comparison)}", error=True)

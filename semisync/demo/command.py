@@ -13,6 +13,8 @@ The exit code is the verdict's.
 import argparse
 import sys
 
+from semisync.answers import add_json, answer
+
 _EXAMPLES = """examples:
   semisync demo
   semisync demo --data day_0.tsv --workers 8 --out out/criteo"""
@@ -46,10 +48,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=sys.executable,
         help="interpreter with TensorFlow 1.15 or 2.x to train with (default: this one)",
     )
+    add_json(parser, "what report.json holds")
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the demo; returns the verdict's exit code."""
     from semisync.demo.story import tell
 
-    return tell(args.data, args.out, args.workers, args.tf_python)
+    told = tell(args.data, args.out, args.workers, args.tf_python)
+    answer(args.json, told.record)
+    return told.exit_code

@@ -6,7 +6,7 @@ import platform
 import shutil
 import sys
 import time
-from typing import Any, Dict, Optional
+from typing import Any, Dict, NamedTuple, Optional
 
 import numpy as np
 
@@ -33,7 +33,14 @@ _FOLDERS = ("training", "migration")
 _FILES = ("report.html", "report.json", "modes.svg", "held_out.parquet")
 
 
-def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
+class Told(NamedTuple):
+    """What report.json holds, and the verdict's exit code."""
+
+    record: Dict[str, Any]
+    exit_code: int
+
+
+def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> Told:
     """Runs the whole demo.
 
     Args:
@@ -41,9 +48,6 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
         out: a folder of an earlier demo, which is replaced, or a new one.
         workers: 1 or more.
         tf_python: an interpreter that can import TensorFlow.
-
-    Returns:
-        The verdict's exit code.
     """
     if workers < 1:
         raise UsageError(f"--workers takes a whole number of 1 or more, not {workers}")
@@ -73,7 +77,7 @@ def tell(data: Optional[str], out: str, workers: int, tf_python: str) -> int:
     page = report.write(folder, record, migration)
     verdict = migration.verdict.value.replace("_", " ")
     progress.end(f"{verdict}: report in {page} ({record['seconds']:.0f} s in all)")
-    return migration.verdict.exit_code
+    return Told(record, migration.verdict.exit_code)
 
 
 def _own_folder(out: str) -> pathlib.Path:

@@ -12,6 +12,7 @@ from migrate.cli.tensors import add_tensors, tensors
 from migrate.model.vocabulary_files import add_assets
 from migrate.scoring.options import add_inputs, add_tensorflow, given
 from migrate.servers import add_plugins
+from semisync.answers import add_json, answer
 from semisync.common.terminal import say
 from semisync.migration.settings import MARGIN, ROWS_AT_A_TIME, STEP_ROWS, STEPS, Settings
 
@@ -68,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="go on with what an interruption left in DIR, as is done without it too",
     )
+    add_json(parser, "what report.json holds")
     _add_inputs(parser.add_argument_group("the model's inputs and its output"))
     add_tensors(parser.add_argument_group("what each tensor becomes"))
     add_tensorflow(parser.add_argument_group("TensorFlow's side"))
@@ -104,10 +106,12 @@ def run(args: argparse.Namespace) -> int:
         say("", "semisync migrate: interrupted; the same command goes on from there", error=True)
         raise
     after = following(args, migration)
-    page = write(migration, after)
-    say("{}: {}".format(migration.verdict.value.replace("_", " "), migration.sentence))
-    say(*filter(None, [guessed(migration)]))
-    say("report in {}".format(page), *("next, {}: {}".format(*one) for one in after))
+    written = write(migration, after)
+    lines = ["{}: {}".format(migration.verdict.value.replace("_", " "), migration.sentence)]
+    lines += filter(None, [guessed(migration)])
+    lines += ["report in {}".format(written.page)]
+    lines += ["next, {}: {}".format(*one) for one in after]
+    answer(args.json, written.record, lines)
     return migration.verdict.exit_code
 
 

@@ -14,7 +14,7 @@ made_from   SHA-256 of the checkpoint with its graph, of the data, of the conver
 """
 
 import json
-from typing import Any, Dict, Sequence
+from typing import Any, Dict, NamedTuple, Sequence
 
 from semisync.common.files import write_text
 from semisync.migration.following import Next
@@ -25,15 +25,21 @@ from semisync.migration.words import left_to_do
 SCHEMA = "semisync.migration/1"
 
 
-def write(migration: Migration, after: Sequence[Next] = ()) -> str:
-    """Writes both files, the JSON last, with the commands that come after it; returns the page's
-    path."""
-    settings = migration.settings
+class Report(NamedTuple):
+    """The path of report.html, and what report.json holds."""
+
+    page: str
+    record: Dict[str, Any]
+
+
+def write(migration: Migration, after: Sequence[Next] = ()) -> Report:
+    """Writes both files, the JSON last, with the commands that come after it."""
+    settings, told = migration.settings, record(migration, after)
     path = settings.file("report.html")
     write_text(path, page(migration, after))
-    text = json.dumps(record(migration, after), indent=1, allow_nan=False, ensure_ascii=False)
+    text = json.dumps(told, indent=1, allow_nan=False, ensure_ascii=False)
     write_text(settings.file("report.json"), text + "\n")
-    return path
+    return Report(path, told)
 
 
 def record(migration: Migration, after: Sequence[Next] = ()) -> Dict[str, Any]:

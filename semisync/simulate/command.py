@@ -1,8 +1,8 @@
 """`semisync simulate`: what a cluster will do in each mode, before it is rented."""
 
 import argparse
-import json
 
+from semisync.answers import answer
 from semisync.common.terminal import live, say
 from semisync.simulate import figure, options
 from semisync.simulate.limits import whole, within
@@ -63,7 +63,7 @@ def _compare(args, cluster):
         live("simulating {}".format(name))
         results[name] = simulate(cluster, mode, args.steps * size, args.seed)
     live("")
-    say(*(_json(results) if args.json else _table(results)).split("\n"))
+    answer(args.json, _document(results), _table(results))
     _say_if_short(cluster, results)
     if args.plot:
         figure.draw(results, args.plot)
@@ -92,14 +92,9 @@ def _advise(args, cluster):
     batches = args.steps * (size or cluster.workers)
     found = advise(cluster, most, size, batches, args.seed)
     _say_if_short(cluster, {"semi-sync": found.result})
-    if args.json:
-        proposed = {"batches_per_step": found.batches_per_step, "bound": found.bound}
-        proposed["servers"] = found.servers
-        say(
-            *_json({"semi-sync": found.result, "async": found.asynchronous}, **proposed).split("\n")
-        )
-        return 0
-    say(
+    proposed = found._asdict()
+    results = {"semi-sync": proposed.pop("result"), "async": proposed.pop("asynchronous")}
+    sentence = (
         "batches_per_step={}, staleness=Threshold({}), parameter servers: {}; {:.2f} x the "
         "asynchronous pace, mean staleness {:.2f}, {:.2%} of the batches too stale".format(
             found.batches_per_step,
@@ -110,13 +105,12 @@ def _advise(args, cluster):
             found.result.stale_share(),
         )
     )
+    answer(args.json, _document(results, **proposed), [sentence])
     return 0
 
 
-def _json(results, **more):
-    return json.dumps(
-        dict(more, **{name: one.to_json() for name, one in results.items()}), indent=1
-    )
+def _document(results, **more):
+    return dict(more, **{name: one.to_json() for name, one in results.items()})
 
 
 _HEAD = "mode           batches/s  x async  staleness  99 %  too stale  waiting  PS load  PS memory"
@@ -125,7 +119,7 @@ _ROW = "{:<13} {:>10.1f}  {:>7}  {:>9.2f}  {:>4}  {:>9.2%}  {:>7.1%}  {:>7.0%}  
 
 def _table(results):
     base = results.get("async")
-    return "\n".join([_HEAD, *(_row(name, result, base) for name, result in results.items())])
+    return [_HEAD, *(_row(name, result, base) for name, result in results.items())]
 
 
 def _row(name, result, base):

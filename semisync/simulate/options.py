@@ -5,6 +5,7 @@ import contextlib
 from typing import Any, Dict, Iterator
 
 from semisync import pacing, staleness
+from semisync.answers import add_json
 from semisync.common import json_text
 from semisync.common.errors import UsageError
 from semisync.simulate import modes
@@ -147,7 +148,7 @@ def _add_answer(group):
             MEAN_STALENESS
         ),
     )
-    add("--json", action="store_true", help="print JSON instead of a table")
+    add_json(group, "the figures")
     add("--plot", metavar="FILE", help="draw them too, as .svg, .png or .pdf (extra: report)")
 
 

@@ -1,6 +1,8 @@
 """The demo end to end, as a user runs it but with fewer batches."""
 
+import contextlib
 import html
+import io
 import json
 import re
 import sys
@@ -37,7 +39,9 @@ def finished(request, short, tmp_path_factory, interpreters):
     arguments = ["demo", "--out", str(out), "--workers", request.param]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(story, "LocalCluster", forked)
-        assert main([*arguments, "--tf-python", str(interpreters / "python")]) == 0
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            assert main([*arguments, "--tf-python", str(interpreters / "python"), "--json"]) == 0
+    assert json.loads(said.getvalue()) == json.loads((out / "report.json").read_text())
     return out
 
 

@@ -57,6 +57,29 @@ def test_convert_prints_its_plan_and_what_it_wrote(tf2_checkpoints, tmp_path, ca
     assert (tmp_path / "out" / ".metadata").exists()
 
 
+def test_convert_speaks_json(tf2_checkpoints, tmp_path, capsys):
+    prefix, out, back = tf2_checkpoints / "adagrad_ref", tmp_path / "out", tmp_path / "back"
+    code, said, _ = run(capsys, "convert", prefix, out, "--dry-run", "--json")
+    found = json.loads(said)
+    assert (code, found["schema"]) == (0, "semisync.convert-plan/1")
+    assert [table["name"] for table in found["plan"]["tables"]] == ["item", "plain_city", "user"]
+    assert found["forecast"]["written"] > 0 and not out.exists()
+
+    code, said, err = run(capsys, "convert", prefix, out, "--json")
+    found = json.loads(said)
+    assert (code, found["schema"], found["out"]) == (0, "semisync.convert/1", str(out))
+    assert (found["verified"], found["model"]) == (True, None)
+    assert found["manifest"] == json.loads((out / "manifest.json").read_text())
+    assert "table user: 31 x 8 float32" in err
+
+    code, said, _ = run(
+        capsys, "convert", "--to-tensorflow", out, back, "--original", prefix, "--json"
+    )
+    found = json.loads(said)
+    assert (code, found["schema"]) == (0, "semisync.to-tensorflow/1")
+    assert (found["prefix"], found["tensors"]) == (str(back), 11)
+
+
 def test_ctrl_c_says_how_to_go_on(tf2_checkpoints, tmp_path, capsys, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt

@@ -174,7 +174,7 @@ def test_the_page_needs_no_network_and_fits_a_phone(migrated, tmp_path):
     assert int(wide) <= 500
 
 
-def test_what_was_done_is_not_done_again(job, again, monkeypatch):
+def test_what_was_done_is_not_done_again(job, again, monkeypatch, capsys):
     def boom(*_, **__):
         raise AssertionError("it was done")
 
@@ -184,9 +184,10 @@ def test_what_was_done_is_not_done_again(job, again, monkeypatch):
     monkeypatch.setattr("migrate.behaviour.forward.compare_forward", boom)
     monkeypatch.setattr("migrate.behaviour.training.compare_training", boom)
     before = (again / "torch.parquet").stat().st_mtime_ns
-    assert migrate(job, again) == 0
+    assert migrate(job, again, "--json") == 0
     assert (again / "torch.parquet").stat().st_mtime_ns == before
     assert report(again)["verdict"] == "MIGRATED"
+    assert json.loads(capsys.readouterr().out) == report(again)
 
 
 def test_a_package_for_figures_that_went_missing_costs_no_verdict(job, again, monkeypatch):

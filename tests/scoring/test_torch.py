@@ -1,5 +1,6 @@
 """A converted model scores as TensorFlow does, and what the user's code does wrong is named."""
 
+import json
 import pathlib
 import re
 
@@ -41,8 +42,11 @@ def test_both_sides_of_real_interactions_are_equivalent(tf2_models, converted, t
     common = ["score", str(tmp_path / "data.parquet"), "--label", "y", "--keep", "user", "--out"]
     old, new = str(tmp_path / "old.parquet"), str(tmp_path / "new.parquet")
     assert main([*common, old, *tf2_models.checkpoint]) == 0
-    assert main([*common, new, *torch_arguments(converted)]) == 0
     assert "20,000 rows, " in capsys.readouterr().out
+    assert main([*common, new, *torch_arguments(converted), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["schema"], said["rows"]) == ("semisync.score/1", 20_000)
+    assert said["positives"] == sum(table["y"].to_pylist())
     one, other = (pyarrow.parquet.read_table(path)["score"].to_numpy() for path in (old, new))
     assert np.ptp(one) > 1
     assert np.abs(one - other).max() <= 1e-5

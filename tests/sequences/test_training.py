@@ -231,14 +231,25 @@ def test_a_model_of_an_earlier_version_is_refused(log, tmp_path, capsys):
     assert "of the schema 'semisync.sequence/1', expected" in capsys.readouterr().err
 
 
-def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path):
+def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path, capsys):
+    def told(words):
+        """The document that a command prints."""
+        assert main([*words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
     out, folder = tmp_path / "model", tmp_path / "vectors"
-    assert main(arguments(settings(), log, out)) == 0
+    trained = told(arguments(settings(), log, out))
+    steps = lines(out)[-1]["step"]
+    assert trained == {"schema": "semisync.sequence-train/1", "out": str(out), "step": steps}
     figures = tmp_path / "figures.json"
-    assert main(["sequence", "evaluate", str(out), "--data", str(log), "--out", str(figures)]) == 0
+    measured = told(["sequence", "evaluate", str(out), "--data", str(log), "--out", str(figures)])
+    assert measured["schema"] == "semisync.sequence-evaluate/1"
+    assert measured == json.loads(figures.read_text())
     given = ["sequence", "export", str(out), "--data", str(log), "--out", str(folder)]
     given += ["--top", "10", "--part-size", "25", "--without-seen"]
-    assert main(given) == 0
+    exported = told(given)
+    assert exported["schema"] == "semisync.sequence-export/1"
+    assert (exported["items"], exported["unknown"]) == (40, 0)
     kinds = {kind: pq.read_table(folder / kind).to_pydict() for kind in ("items", "users", "top")}
     items, users = (torch.tensor(kinds[kind]["vector"]) for kind in ("items", "users"))
     events = pq.read_table(log).to_pydict()

@@ -247,8 +247,11 @@ def test_files_that_are_read_in_another_order_than_named_are_told(job, clicks, t
 
 def test_without_a_label_the_loss_alone_is_reported(job, clicks, tmp_path, capsys):
     given = ["train", str(job / "clicks.ckpt"), "--data", str(clicks), "--out", str(tmp_path)]
-    assert main([*given, "--steps", "2"]) == 0
-    assert json.loads((tmp_path / "report.json").read_text()) == {
+    assert main([*given, "--steps", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == json.loads((tmp_path / "report.json").read_text())
+    assert err.startswith("step 2: loss ")
+    assert json.loads(out) == {
         "schema": "semisync.train/1",
         "steps": 2,
         "rows": {"read": 2048, "trained": 2048, "dropped": 0},
@@ -298,8 +301,8 @@ def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, t
     # 250 does not divide the rows to be evaluated
     given = arguments(job, clicks, out, "--steps", "3", "--nproc", "2", "--batch-size", "250")
     given += ["--epochs", "1", "--key", "key", "--scores", str(scores)]
-    output_of(interpreters / "semisync", *given)
-    report = json.loads((out / "report.json").read_text())
+    report = json.loads(output_of(interpreters / "semisync", *given, "--json"))
+    assert report == json.loads((out / "report.json").read_text())
     assert report["training"]["rows"] == 3 * 250
     assert report["evaluation"]["rows"] == 4096
     assert len(set(pq.read_table(scores)["key"].to_pylist())) == 3 * 250
@@ -391,7 +394,7 @@ def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_pa
     parser = argparse.ArgumentParser()
     configure(parser)
     more = ["--feed", "a=1", "--feed", "b=[2]", "--input", "c=d", "--nproc", "2"]
-    more += ["--fill", "a=0", "--type", "a=string", "--text", '{"separator": ";"}']
+    more += ["--json", "--fill", "a=0", "--type", "a=string", "--text", '{"separator": ";"}']
     given = parser.parse_args(arguments(job, clicks, tmp_path, *more)[1:])
     again = parser.parse_args(_arguments(given))
     assert {**vars(given), "nproc": None, "resume": True} == vars(again)

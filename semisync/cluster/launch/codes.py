@@ -28,6 +28,12 @@ class End(NamedTuple):
     why: str
 
 
+def of_all(ends):
+    """The code of a job whose launchers ended so: a failed command's before the others'."""
+    failed = {end.code for end in ends if end.code}
+    return COMMAND_FAILED if COMMAND_FAILED in failed else max(failed, default=DONE)
+
+
 def listing():
     """The codes, for the command's --help."""
     lines = ["  {}  {}".format(code, MEANINGS[code]) for code in sorted(MEANINGS)]

@@ -5,7 +5,8 @@ import concurrent.futures
 import resource
 import signal
 
-from semisync.cluster.job.places import CHIEF, PS, WORKER, Shape, role_of
+from semisync.answers import add_json, answer
+from semisync.cluster.job.places import CHIEF, PS, WORKER, Shape, role_of, spoken
 from semisync.cluster.launch import child, codes
 from semisync.cluster.launch.local import LocalJob
 from semisync.cluster.launch.member import Launcher
@@ -15,6 +16,7 @@ from semisync.cluster.launch.shipment import read_config
 from semisync.cluster.zookeeper.options import add_access, connect, root_of
 from semisync.common.errors import UsageError
 
+SCHEMA = "semisync.launch/1"
 RESTARTS = 3
 LINGER = 300.0  # seconds
 MANY_FILES = 65536
@@ -28,6 +30,8 @@ examples:
   semisync launch --zookeeper zk1:2181,zk2:2181 --job ctr --role worker --ps 2 --workers 4 \\
       -- python train.py --ps_hosts={ps_hosts} --worker_hosts={worker_hosts} \\
       --job_name={job_name} --task_index={task_index}
+
+With --json, what the processes print goes to stderr as well.
 
 """
 
@@ -53,6 +57,7 @@ def configure(parser):
     _add_files(parser.add_argument_group("files, which the chief's launcher hands out"))
     _add_waits(parser.add_argument_group("waits and restarts"))
     add_access(parser.add_argument_group("access to ZooKeeper"))
+    add_json(parser, "how each process ended, once the job is over,")
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
 
 
@@ -166,7 +171,11 @@ def run(args):
     )
     if order.config is not None:
         read_config(order.config)
-    return _local(args, order) if args.local else _with_zookeeper(args, order)
+    ends = _local(args, order) if args.local else _with_zookeeper(args, order)
+    code = codes.of_all(ends.values())
+    places = [dict(end._asdict(), place=spoken(name)) for name, end in ends.items()]
+    answer(args.json, {"schema": SCHEMA, "job": args.job, "code": code, "places": places})
+    return code
 
 
 def _allow_many_files():
@@ -205,7 +214,7 @@ def _with_zookeeper(args, order):
         client.close()
     if end.code:
         launcher.output.say(end.why)
-    return end.code
+    return {launcher.name: end}
 
 
 def _placed(order):

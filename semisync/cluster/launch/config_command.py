@@ -2,15 +2,17 @@
 
 import argparse
 
+from semisync.answers import add_json, answer
 from semisync.cluster.files import configurations
 from semisync.cluster.job import record
 from semisync.cluster.launch.shipment import read_config
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper.options import add_access, connect, root_of
-from semisync.common import exit_codes
+from semisync.common import exit_codes, json_text
 from semisync.common.errors import BadInput
 from semisync.common.terminal import say
 
+SCHEMA = "semisync.config/1"
 EXAMPLES = """
 examples:
   semisync config publish --zookeeper zk1:2181,zk2:2181 --job ctr-7 rates.json
@@ -36,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--zookeeper", required=True, metavar="HOST:PORT,...[/PATH]", help="where the job is"
         )
         action.add_argument("--job", required=True, metavar="ID", help="started with --config")
+        add_json(action, "the version, and what `show` finds,")
         add_access(action)
 
 
@@ -50,9 +53,10 @@ def run(args: argparse.Namespace) -> int:
         if publishes:
             after = newest if args.after is None else args.after
             made = configurations.publish(client, root, document, after)
-            say("version {} is published".format(made))
+            said = ["version {} is published".format(made)]
+            answer(args.json, {"schema": SCHEMA, "version": made}, said)
         else:
-            _show(client, root, first)
+            _show(args.json, client, root, first)
     finally:
         client.close()
     return exit_codes.DONE
@@ -69,10 +73,13 @@ def _first_version(client, root, job):
     return current.content["configuration"]
 
 
-def _show(client, root, first):
+def _show(as_json, client, root, first):
     found = configurations.newest(client, root, first)
     if found is None:
         say("version {}: the file that the job was started with".format(first), error=True)
+        answer(as_json, {"schema": SCHEMA, "version": first, "configuration": None})
         return
     say("version {}".format(found.version), error=True)
-    say(*found.document.decode("utf-8").splitlines())
+    held = json_text.loads(found.document)
+    document = {"schema": SCHEMA, "version": found.version, "configuration": held}
+    answer(as_json, document, found.document.decode("utf-8").splitlines())

@@ -9,7 +9,6 @@ import threading
 
 from semisync.cluster.files import configurations
 from semisync.cluster.job.places import index_of, role_of
-from semisync.cluster.launch import codes
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.shipment import read_config
@@ -30,7 +29,7 @@ class LocalJob:
     """
 
     def __init__(self, order, restarts):
-        self._config = order.config
+        self._config, self._places = order.config, order.shape.places
         tree = self._tree = memory.Tree()
         self._launchers = [
             Launcher(memory.Client(tree), ROOT, _placed(order, name, restarts))
@@ -43,7 +42,7 @@ class LocalJob:
             launcher.stop(signal)
 
     def run(self):
-        """Runs the job; returns its exit code."""
+        """Runs the job; returns how each launcher ended, an `End` by place."""
         over = threading.Event()
         with concurrent.futures.ThreadPoolExecutor(len(self._launchers) + 1) as pool:
             if self._config is not None:
@@ -52,8 +51,7 @@ class LocalJob:
                 ends = list(pool.map(self._run, self._launchers))
             finally:
                 over.set()
-        failed = {end.code for end in ends if end.code}
-        return codes.COMMAND_FAILED if codes.COMMAND_FAILED in failed else max(failed, default=0)
+        return dict(zip(self._places, ends))
 
     def _watch_config(self, over):
         """Publishes what the configuration's file says, whenever that is something else."""

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 
+from semisync.answers import is_apart
 from semisync.common.terminal import shown
 
 _lock = threading.Lock()
@@ -23,12 +24,13 @@ class Output:
     def pass_on(self, lines, is_error):
         """Lines of the command, a list of bytes.
 
-        When nobody reads them any more, they are dropped: the command must not wait for that.
+        With --json all of them go to the standard error: the other is the document's. When nobody
+        reads them any more, they are dropped: the command must not wait for that.
         """
         label = "[{}] ".format(shown(self._label())).encode()
         text = b"".join(label + line + b"\n" for line in lines)
         with _lock, contextlib.suppress(OSError):
-            _write(2 if is_error else 1, text)
+            _write(2 if is_error or is_apart() else 1, text)
 
     def say(self, sentence):
         """A sentence of the launcher's own, to the standard error."""

@@ -3,11 +3,12 @@
 import argparse
 import time
 
+from semisync.answers import add_json, answer
 from semisync.cluster.status.text import lines
 from semisync.cluster.zookeeper.options import add_access, connect, root_of
 from semisync.common import exit_codes
 from semisync.common.errors import UsageError
-from semisync.common.terminal import json_lines, say
+from semisync.common.terminal import say
 
 EXAMPLES = """
 examples:
@@ -27,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="where its launchers meet",
     )
     parser.add_argument("--job", required=True, metavar="ID", help="which job")
-    parser.add_argument("--json", action="store_true", help="print the document, for programs")
+    add_json(parser, "the status")
     parser.add_argument(
         "--serve",
         metavar="HOST:PORT",
@@ -40,6 +41,9 @@ def run(args: argparse.Namespace) -> int:
     """Shows it; returns the exit code."""
     from semisync.cluster.status.published import read_status
 
+    if args.serve and args.json:
+        raise UsageError("--serve has the document at /status.json: leave out --json")
+
     client = connect(args)
     try:
 
@@ -49,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         found = read()
         if args.serve:
             _serve(args.serve, read)
-        say(*(json_lines(found, sort_keys=True) if args.json else lines(found)))
+        answer(args.json, found, lines(found))
         return exit_codes.DONE
     finally:
         client.close()

@@ -1,5 +1,6 @@
 """`semisync launch` from the outside: whole jobs of small commands, and how each ends."""
 
+import json
 import os
 import re
 import signal
@@ -50,6 +51,18 @@ def test_a_job_ends_with_its_workers_and_every_line_says_whose_it_is(tmp_path):
     assert (code, out) == (0, ["[worker 0] hello", "[worker 1] there"])
     lines = err.splitlines()  # and perhaps how long the worker has to end
     assert [line for line in lines if "--linger" not in line] == ["[worker 1] oh"]
+
+
+def test_with_json_the_document_of_its_end_stands_alone_and_its_processes_speak_beside_it():
+    job = start(*LOCAL, "--json", "--", "sh", "-c", ROLE.format("echo hello; exit 7", "exit 0"))
+    out, err = job.communicate(timeout=DEADLINE)
+    found = json.loads(out)
+    assert (found["schema"], found["code"]) == ("semisync.launch/1", job.returncode)
+    assert job.returncode == codes.COMMAND_FAILED
+    ends = {one["place"]: one for one in found["places"]}
+    assert set(ends) == {"ps 0", "worker 0", "worker 1"}
+    assert "exit code 7" in ends["worker 0"]["why"]
+    assert "[worker 0] hello" in err.splitlines()
 
 
 def test_a_command_that_fails_once_is_started_again(tmp_path):

@@ -157,6 +157,9 @@ def test_a_configuration_is_handed_out_and_changed_while_the_job_runs(
     until(lambda: '[worker 1] ready {"rate": 2}{"rate": 2}' in job.words("again"))
     assert config(job, "show") == 0
     assert capsys.readouterr().out == '{"rate": 2}\n'
+    assert config(job, "show", "--json") == 0
+    shown = {"schema": "semisync.config/1", "version": 1, "configuration": {"rate": 2}}
+    assert json.loads(capsys.readouterr().out) == shown
     job.running["again"].kill()
     (job.folder / "go").touch()
     assert [job.ended(key) for key in ("chief", "ps")] == [0, 0]

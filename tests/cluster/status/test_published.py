@@ -72,5 +72,7 @@ def test_the_command_reads_a_real_zookeeper(real_store, capsys):
     assert json.loads(capsys.readouterr().out)["cluster"]["generation"] == 1
     assert main(["status", *where, "ctr-7", "--serve", "8080"]) == 3
     assert "--serve takes HOST:PORT, not '8080'" in capsys.readouterr().err
+    assert main(["status", *where, "ctr-7", "--serve", "127.0.0.1:0", "--json"]) == 3
+    assert "has the document at /status.json" in capsys.readouterr().err
     assert main(["status", *where, "none"]) == 3
     assert "there is no job none" in capsys.readouterr().err
