@@ -53,7 +53,8 @@ LONGEST = (
 )
 
 
-# Where a test reads what either TensorFlow wrote, these stand for 2.x among its parameters.
+# Where a test reads what either TensorFlow wrote, these stand for 2.x among its parameters, or in
+# its name where the parameter is a function.
 OF_2 = {
     "2.x", "TensorFlow 2", "tf2", "tf2_checkpoints", "tf2_trained", "jobs_tf2", "zoo_tf2",
 }  # fmt: skip
@@ -83,7 +84,7 @@ def pytest_collection_modifyitems(items):
     for item in items:
         few, test = item.get_closest_marker("few"), item.nodeid.partition("[")[0]
         if hasattr(item, "callspec") and not OF_2.isdisjoint(
-            map(str, item.callspec.params.values())
+            [*map(str, item.callspec.params.values()), *item.callspec.id.split("-")]
         ):
             item.add_marker(pytest.mark.again)
         elif few is not None and item.get_closest_marker("long") is None:

@@ -32,7 +32,7 @@ def of_tensorflow(answers, optimizer, delay):
         initialise = tf.global_variables_initializer()
         with tf.Session() as session:
             session.run(initialise)
-            initial = {v.op.name: session.run(v) for v in tf.trainable_variables()}
+            initial = session.run({v.op.name: v for v in tf.trainable_variables()})
         with tf.Session() as session:  # a new one: it draws the same initial values
             return initial, list(job.scores(session))[-1]
 

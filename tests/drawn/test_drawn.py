@@ -19,7 +19,7 @@ from semisync import cli
 from tests.back.same import assert_same
 from tests.drawn.job import Job
 from tests.model.features import loaded, outputs_of
-from tests.support.require import tf1_python
+from tests.support.require import ROOT, tf1_python
 from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_drawn.py")
@@ -31,9 +31,10 @@ _AVERAGE = "/ExponentialMovingAverage"  # is copied
 
 @pytest.mark.parametrize("python", [tf1_python, lambda: sys.executable], ids=["tf1", "tf2"])
 @pytest.mark.parametrize("first", range(0, 50, _BATCH))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_jobs(python, first, tmp_path):
-    folder = written(python(), _WRITER, str(first), str(_BATCH), beside=_BESIDE)
+    given = {"variables.py": (ROOT / "tests" / "support" / "variables.py").read_bytes()}
+    folder = written(python(), _WRITER, str(first), str(_BATCH), beside=_BESIDE, given=given)
     failed = {}
     for number in range(first, first + _BATCH):
         job = Job(folder / str(number))

@@ -12,10 +12,12 @@ One thread: a sum has one order. Runs in TensorFlow 1.15 and 2.x.
 """
 
 import os
+import pathlib
 import sys
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ["TF_USE_LEGACY_KERAS"] = "1"
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2]))
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -23,6 +25,8 @@ from draw import ROWS, Draw
 from features import Features
 from nets import Nets
 from optimizing import trained
+
+from tests.support.variables import load
 
 BEFORE, STEPS = 2, 3
 
@@ -84,8 +88,7 @@ def _run(folder, number, draw, scores, loss, train_op, pairs):
                 },
                 fed,
             )
-            for one, value in zip(tf.global_variables(), before):
-                one.load(value, session)
+            load(session, dict(zip(tf.global_variables(), before)))
             kept["{}/loss".format(k)] = found["loss"]
             for kind in ("gradient", "indices"):
                 kept.update(_under("{}/{}".format(k, kind), found[kind]))

@@ -66,9 +66,9 @@ def write(out, number):
             kept["label"].append(np.float32(batch[label]))
             kept["loss"].append(session.run(loss, batch))
             session.run(train, batch)
-            for variable in tf.global_variables():
-                values = session.run(variable)
-                kept.setdefault("after/" + variable.op.name, []).append(values)
+            after = session.run({one.op.name: one for one in tf.global_variables()})
+            for variable, values in after.items():
+                kept.setdefault("after/" + variable, []).append(values)
         np.savez(os.path.join(folder, "steps.npz"), **kept)
     return name
 

@@ -77,7 +77,7 @@ def test_what_the_other_branch_does_is_waited_for_as_before(resource, live):
         session.run(tf.global_variables_initializer())
         for yes in (True, False, False):
             session.run(train.name, {predicate.name: yes})
-        reads = {v.op.name: session.run(v) for v in imported.get_collection("variables")}
+        reads = session.run({v.op.name: v for v in imported.get_collection("variables")})
     assert reads["counter"].tolist() == [2.0] * WIDTH
     assert reads["moving"].tolist() == [0.0] * WIDTH
 

@@ -105,7 +105,7 @@ def test_an_update_of_a_function_in_a_function_is_taken_out_of_that_call_alone(l
         tf.train.import_meta_graph(meta)
         session.run(tf.global_variables_initializer())
         assert session.run(both) == [1.0, 1.0]
-        found = {v.op.name: session.run(v) for v in tf.global_variables()}
+        found = session.run({v.op.name: v for v in tf.global_variables()})
     np.testing.assert_array_equal(found["seen"], np.zeros(WIDTH))
     np.testing.assert_array_equal(found["others"], np.ones(WIDTH))
 

@@ -33,7 +33,7 @@ def steps_of(session, folder, loss, train_op, feeds=None):
         features, labels = X * (k + 1) - k, Y + k
         fed = {"x:0": features, "y:0": labels, **(feeds or {})}
         before, _ = session.run([loss, train_op], fed)
-        values = {one.op.name: session.run(one) for one in tf.global_variables()}
+        values = session.run({one.op.name: one for one in tf.global_variables()})
         given = {"x": torch.tensor(features), "y": torch.tensor(labels)}
         steps.append(recorded_step(given, float(before), values))
     return prefix, steps

@@ -60,7 +60,7 @@ class Job:
         for variable in tf.global_variables():
             info = variable._get_save_slice_info()
             parts.setdefault(info.full_name if info else variable.op.name, []).append(variable)
-        found = {name: session.run(of) for name, of in parts.items()}
+        found = session.run(parts)
         return {name: np.concatenate(of) if of[1:] else of[0] for name, of in found.items()}
 
 

@@ -454,7 +454,7 @@ def test_statistics_move_once_where_both_modes_are_computed(name, tmp_path):
         session.run(tf.global_variables_initializer())
         prefix = tf.train.Saver().save(session, str(tmp_path / "model.ckpt"))
         session.run(train_op, {x: X, y: Y, phase: True})
-        expected = {one.op.name: session.run(one) for one in tf.global_variables()}
+        expected = session.run({one.op.name: one for one in tf.global_variables()})
     training = build_training(prefix)
     assert "self.dense(self.norm(inputs[" in training.module.source
     step(training)
@@ -561,7 +561,7 @@ def test_a_table_that_is_not_trained_is_compared_after_each_step(tmp_path):
         fed = {"x:0": X, "y:0": Y, "ids:0": [1, 3]}
         loss = session.run(training.loss, fed)
         session.run("GradientDescent", fed)
-        values = {v.op.name: session.run(v) for v in tf.global_variables()}
+        values = session.run({v.op.name: v for v in tf.global_variables()})
     taken = recorded_step({**BATCH, "ids": torch.tensor([1, 3])}, float(loss), values)
     report = compare_steps(training, [taken])
     assert report.exceeded is None and report.compared == {

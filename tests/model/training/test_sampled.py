@@ -68,7 +68,7 @@ def steps(prefix, loss, count):
             fed = {**FED, **{t: one.numpy() for t, one in zip(sampler.outputs, drawn)}}
             before = session.run(loss, fed)
             session.run(tf.get_collection("train_op"), fed)
-            values = {v.op.name: session.run(v) for v in tf.global_variables()}
+            values = session.run({v.op.name: v for v in tf.global_variables()})
             torch.manual_seed(number)
             yield recorded_step(BATCH, float(before), values)
 

@@ -136,8 +136,8 @@ def write(folder, form):
             kept = {"rows": given[ids], "label": given[label], "layers": len(layers)}
             kept["scores"] = session.run(scores, {ids: given[ids]})
             session.run(train, {**given, job.training: True})
-            for variable in tf.global_variables():
-                kept["after/" + variable.op.name] = session.run(variable)
+            after = {"after/" + one.op.name: one for one in tf.global_variables()}
+            kept.update(session.run(after))
         np.savez(folder / "job.npz", **kept)
 
 
