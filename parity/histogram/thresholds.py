@@ -4,7 +4,8 @@ The fine bins decide all rows but those near a threshold, which are compared wit
 So the figure is that of rows in memory, to the last row.
 """
 
-from typing import Optional
+import functools
+from typing import NamedTuple, Optional
 
 import numpy as np
 
@@ -15,17 +16,29 @@ from parity.stats.tf1_auc import THRESHOLDS, area_above, thresholds
 _INNER = THRESHOLDS - 2  # the outermost have all scores between them
 
 
+class _Cuts(NamedTuple):
+    """The inner thresholds, and the bins near them: a float32 sigmoid may round across an edge."""
+
+    scores: np.ndarray  # float32 (_INNER,)
+    last: np.ndarray  # int32 (_INNER,): the last bin near each
+    nearby: np.ndarray  # uint8 (BINS,): which threshold is near a bin, from 1; 0 where none is
+
+
+@functools.lru_cache(maxsize=2)
+def _cuts(logits: bool) -> _Cuts:
+    scores = thresholds()[1:-1]
+    bins = bins_of(logit(scores.astype(np.float64)) if logits else scores)
+    nearby = np.zeros(BINS, np.uint8)
+    for step in (-1, 0, 1):
+        nearby[bins + step] = np.arange(1, _INNER + 1)
+    return _Cuts(scores, bins + 1, nearby)
+
+
 class AboveThresholds:
     """Of one model's scores; `amounts` holds rows, or weights, float64 (label, _INNER)."""
 
     def __init__(self, logits: bool) -> None:
-        self._logits = logits
-        self._cuts = thresholds()[1:-1]
-        bins = bins_of(logit(self._cuts.astype(np.float64)) if logits else self._cuts)
-        self._last = bins + 1  # near a threshold: a float32 sigmoid may round across a bin's edge
-        self._of_bin = np.zeros(BINS, np.uint8)  # from 1: the threshold nearby; 0 where none is
-        for step in (-1, 0, 1):
-            self._of_bin[bins + step] = np.arange(1, _INNER + 1)
+        self._logits, self._cuts = logits, _cuts(logits)
         self.amounts = np.zeros((2, _INNER))
         self.within = True  # whether all scores are probabilities, 0 and 1 among them
 
@@ -41,11 +54,11 @@ class AboveThresholds:
             self.within = self.within and bool(scores.min() >= 0 and scores.max() <= 1)
         if not self.within:
             return
-        near = self._of_bin[bins]
+        near = self._cuts.nearby[bins]
         rows = np.flatnonzero(near)
         cut = near[rows].astype(np.intp) - 1
         shown = sigmoid(scores[rows]) if self._logits else scores[rows]
-        above = shown.astype(np.float32) > self._cuts[cut]
+        above = shown.astype(np.float32) > self._cuts.scores[cut]
         rows, cut = rows[above], cut[above]
         np.add.at(self.amounts, (label[rows], cut), 1 if weights is None else weights[rows])
 
@@ -67,7 +80,7 @@ class AboveThresholds:
         """
         if not self.within:
             return None
-        upto = np.searchsorted(bins, self._last, side="right")
+        upto = np.searchsorted(bins, self._cuts.last, side="right")
         amounts = []
         for of_class, near in zip(mass, self.amounts):
             before = np.concatenate(([0], np.cumsum(of_class)))
