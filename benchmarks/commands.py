@@ -259,6 +259,14 @@ BENCHMARKS = (
         takes="5 minutes",
     ),
     Benchmark(
+        "training_pace_tf2",
+        "training_pace",
+        ("pace",),
+        "--tf-python {tfra} --seconds 1 --repeats 3",
+        "--tf-python {tfra} --rows 128 --repeats 1 --seconds .2 --models mmoe",
+        takes="5 minutes",
+    ),
+    Benchmark(
         "training_pace_optimizers",
         "training_pace",
         ("pace",),
