@@ -103,6 +103,9 @@ def choose_files(args: argparse.Namespace) -> None:
         return
     if args.allow_misses:
         raise UsageError("--allow-misses joins two files; runs must all have the same rows")
+    from parity.runs import check_runs
+
+    check_runs(len(args.baseline_runs), len(args.candidate_runs), args.seed_sd)
     args.baseline, args.candidate = args.baseline_runs[0], args.candidate_runs[0]
 
 
@@ -110,6 +113,11 @@ def data_sets(args: argparse.Namespace) -> List[str]:
     """The paths of scores: the baseline's, the candidate's if any, and further runs' of either."""
     first = [path for path in (args.baseline, args.candidate) if path is not None]
     return [*first, *(args.baseline_runs or [])[1:], *(args.candidate_runs or [])[1:]]
+
+
+def baselines(args: argparse.Namespace) -> int:
+    """How many of the `data_sets` are the baseline's."""
+    return 1 if args.baseline_runs is None else len(args.baseline_runs)
 
 
 def column_names(args: argparse.Namespace) -> Dict[str, Any]:

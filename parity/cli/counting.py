@@ -4,7 +4,7 @@ import argparse
 from typing import Any, Callable, Dict, List, Optional
 
 from parity.cli import progress
-from parity.cli.checks import data_sets
+from parity.cli.checks import baselines, data_sets
 from parity.cli.conclusion import conclude, decided, warnings_of_join
 from parity.cli.models import facts_of_models
 from parity.io import standard_input
@@ -100,9 +100,7 @@ def _blocks(
         return blocks(args.baseline, columns, told)
     from parity.io.stored_join import StoredJoin
 
-    paths = args.baseline, args.candidate
-    runs = (args.baseline_runs or [])[1:], (args.candidate_runs or [])[1:]
-    return StoredJoin(paths, columns, args.allow_misses, told, runs)
+    return StoredJoin(data_sets(args), columns, args.allow_misses, told, baselines(args))
 
 
 def _sides(args: argparse.Namespace) -> Any:
@@ -110,18 +108,15 @@ def _sides(args: argparse.Namespace) -> Any:
     if args.baseline_runs is None:
         return None
     from parity.histogram.runs import Sides
-    from parity.runs import check_runs
 
-    counts = len(args.baseline_runs), len(args.candidate_runs)
-    check_runs(*counts, args.seed_sd)
-    return Sides(*counts, args.seed_sd)
+    return Sides(len(args.baseline_runs), len(args.candidate_runs), args.seed_sd)
 
 
 def _kind(args: argparse.Namespace, names: Dict[str, Any]) -> Any:
     from parity.histogram import counts
-    from parity.io.logits import ROLES
+    from parity.io.logits import held_by
 
-    logits = ROLES[0] in names["logits"], ROLES[1] in names["logits"]
+    logits = held_by(names["logits"])
     return counts.Kind(args.weight is not None, args.day, tuple(args.slice), logits)
 
 

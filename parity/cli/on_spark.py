@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Dict, Optional
 
-from parity.cli.checks import data_sets
+from parity.cli.checks import baselines, data_sets
 from parity.cli.conclusion import conclude, decided
 from parity.cli.models import facts_of_models
 from parity.io import standard_input
@@ -26,10 +26,6 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --spark: {instead}")
     if (args.candidate or args.baseline_runs) and not args.key:
         raise UsageError("several files need --key on Spark, where rows have no place")
-    if args.baseline_runs is not None:
-        from parity.runs import check_runs
-
-        check_runs(len(args.baseline_runs), len(args.candidate_runs), args.seed_sd)
     if standard_input.NAME in (args.baseline, args.candidate):
         raise UsageError("Spark reads no standard input (-); name a file, folder or pattern")
 
@@ -38,7 +34,7 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
     """Compares on Spark; returns the exit code."""
     from parity import diagnose
     from parity.inputs.checks import check_margin
-    from parity.io.logits import ROLES
+    from parity.io.logits import held_by
     from parity.spark.session import explained, read, start
 
     check_margin(args.margin)
@@ -55,14 +51,14 @@ def compare(args: argparse.Namespace, names: Dict[str, Any], record: Optional[Ve
         weights=names["weight"],
         slices=tuple(dict.fromkeys(args.slice)),
         day=args.day,
-        logits=(ROLES[0] in names["logits"], ROLES[1] in names["logits"]),
+        logits=held_by(names["logits"]),
         fills=names["fills"],
         seed_sd=args.seed_sd,
     )
     origin: Dict[str, Any] = {"spark": _about(session), "files": []}
     paths = data_sets(args)
     frames = [read(session, path) for path in paths]
-    more = {"allow_misses": args.allow_misses, "baselines": len(args.baseline_runs or ["one"])}
+    more = {"allow_misses": args.allow_misses, "baselines": baselines(args)}
     with explained("Spark ended the comparison"):
         found = compare_frames(frames, columns, paths, args.margin, record, **more)
     if found.join is not None:

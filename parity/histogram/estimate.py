@@ -77,17 +77,9 @@ class Estimate:
         """For independent rows; weighted rows of one cell count as equal, without a sum of w^4."""
         pulls, cells = self._of_cells(), self.summary.joint.cells()
         parts = [self._parts(pull) for pull in (pulls.delta, pulls.doubt)]
-        upper = upper_parts(*parts)
         squares, fourths = pulls.delta**2, cells.squares.astype(float) ** 2 / cells.rows
-        carriers, step = carried(float(cells.squares @ squares), float(fourths @ squares**2))
-        moves = Spread(
-            independent=math.sqrt(sum(upper)),
-            clustered=None,
-            observations=min(self.observations),
-            freedom=welch(upper, self.observations),
-            carriers=carriers,
-            step=step,
-        )
+        sums = float(cells.squares @ squares), float(fourths @ squares**2)
+        moves = upper_spread(parts[0], parts[1], self.observations, *sums)
         return Counted(moves, math.sqrt(sum(parts[0])) <= ROUNDING)
 
     def evidence(self, counted: Counted) -> Evidence:
@@ -161,6 +153,32 @@ class Estimate:
 def upper_parts(parts: Sequence[float], doubts: Sequence[float]) -> List[float]:
     """By class the most that a variance is, by Minkowski's inequality, given the pulls' doubts."""
     return [(math.sqrt(part) + math.sqrt(doubt)) ** 2 for part, doubt in zip(parts, doubts)]
+
+
+def upper_spread(
+    parts: Sequence[float],
+    doubts: Sequence[float],
+    observations: Tuple[float, float],
+    squares: float,
+    fourths: float,
+) -> Spread:
+    """The spread of rows that stand alone, with upper values.
+
+    Args:
+        parts, doubts: as for `upper_parts`.
+        observations: effective negatives and positives.
+        squares, fourths: sums over all rows of the second and fourth powers of their pulls.
+    """
+    upper = upper_parts(parts, doubts)
+    carriers, step = carried(squares, fourths)
+    return Spread(
+        independent=math.sqrt(sum(upper)),
+        clustered=None,
+        observations=min(observations),
+        freedom=welch(upper, observations),
+        carriers=carriers,
+        step=step,
+    )
 
 
 def models_of(summary: Summary) -> List[Model]:

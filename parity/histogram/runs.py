@@ -6,7 +6,6 @@
 """
 
 import itertools
-import math
 from typing import List, NamedTuple, Optional, Tuple
 
 import numpy as np
@@ -14,15 +13,14 @@ import numpy as np
 from parity.histogram.bins import bins_of
 from parity.histogram.compare import checked
 from parity.histogram.counts import Kind
-from parity.histogram.estimate import Estimate, Placements, models_of, upper_parts
+from parity.histogram.estimate import Estimate, Placements, models_of, upper_spread
 from parity.histogram.second_pass import GroupSums
 from parity.histogram.stored_rows import StoredRows
 from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
 from parity.io.blocks import Block
 from parity.runs import Found, Runs, difference
-from parity.stats.clusters import carried
-from parity.stats.delong import Spread, welch
+from parity.stats.delong import Spread
 from parity.stats.rare_failures import Sample
 
 
@@ -69,6 +67,7 @@ class RunCounts:
         summaries = [first.summary, *map(checked, self._more)]
         models = [models_of(summary) for summary in summaries]
         estimates = [first, *(Estimate(s, m) for s, m in zip(summaries[1:], models[1:]))]
+        placements = [estimate.placements(0) for estimate in estimates]
         runs, placed, bound = [], [], 0.0
         for side, count in enumerate(self.sides[:2]):
             of_side = range(side * self.sides.baselines, side * self.sides.baselines + count)
@@ -76,7 +75,7 @@ class RunCounts:
             copied = any(a in of_side and b in of_side for a, b in self._same)
             aucs = np.array([estimate.aucs[side] for estimate in estimates[:count]])
             runs.append(Runs(aucs, int(max(tied)), copied, self.sides.seed_sd))
-            placed.append([estimate.placements(0)[side] for estimate in estimates[:count]])
+            placed.append([of_pair[side] for of_pair in placements[:count]])
             bound += float(np.mean([m[side].bound for m in models[:count]]))
         return RunSums(self.sides, first, runs, placed, bound, grouped)
 
@@ -142,16 +141,9 @@ class RunSums:
         """As of rows that stand alone."""
         summary, observations = self._first.summary, self._first.observations
         counts = np.array([summary.rows - summary.positives, summary.positives])
-        upper = upper_parts(*(self._squares.T * counts / (counts - 1)))
-        carriers, step = carried(float(self._squares[:, 0].sum()), self._fourths)
-        return Spread(
-            independent=math.sqrt(sum(upper)),
-            clustered=None,
-            observations=min(observations),
-            freedom=welch(upper, observations),
-            carriers=carriers,
-            step=step,
-        )
+        parts, doubts = (self._squares.T * counts / (counts - 1)).tolist()
+        squares = float(self._squares[:, 0].sum())
+        return upper_spread(parts, doubts, observations, squares, self._fourths)
 
 
 def _mean(

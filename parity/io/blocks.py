@@ -12,7 +12,7 @@ from parity.inputs.checks import LabelValues, check_scores, check_weight_values
 from parity.inputs.rows import Rows
 from parity.io.batches import BATCH, Batch, Progress, batches
 from parity.io.copies import Copies
-from parity.io.logits import ROLES
+from parity.io.logits import held_by
 from parity.io.readers import ColumnNames
 from parity.io.scores import to_scores
 from parity.io.store import Store
@@ -78,7 +78,7 @@ def _blocks(
             scores_of(batch, names, "baseline_score"),
             scores_of(batch, names, "candidate_score"),
             weights=weights_of(batch, names.weight) if names.weight else None,
-            logits=logits_of(names),
+            logits=held_by(names.logits),
         )
         copies.add(batch.file, *rows[:3])
         if keys is not None:
@@ -102,11 +102,6 @@ def scores_of(batch: Batch, names: ColumnNames, role: str) -> np.ndarray:
     name = getattr(names, role)
     column = batch.column(name)
     return check_scores(to_scores(batch.table[name], column), column)
-
-
-def logits_of(names: ColumnNames) -> Tuple[bool, bool]:
-    """Whether the baseline, and the candidate, have logits."""
-    return ROLES[0] in names.logits, ROLES[1] in names.logits
 
 
 def weights_of(batch: Batch, name: str) -> np.ndarray:

@@ -1,10 +1,16 @@
 """Which columns of scores hold logits, which are ranked as they are (parity.inputs.logits)."""
 
-from typing import Any, Optional
+from typing import Any, Iterable, Optional, Tuple
 
 from semisync.common.errors import UsageError
 
 ROLES = ("baseline_score", "candidate_score")
+
+
+def held_by(roles: Iterable[str]) -> Tuple[bool, bool]:
+    """Whether the baseline's column, and the candidate's, are among those of logits."""
+    held = tuple(roles)
+    return ROLES[0] in held, ROLES[1] in held
 
 
 def choose_columns(args: Any) -> None:

@@ -19,7 +19,6 @@ from parity.io.blocks import (
     LARGE_BATCH,
     Block,
     labels_of,
-    logits_of,
     part_of,
     scores_of,
     weights_of,
@@ -32,7 +31,7 @@ from parity.io.join import (
     refuse_repeated,
 )
 from parity.io.keys import key_of, refuse_unlike
-from parity.io.logits import ROLES
+from parity.io.logits import ROLES, held_by
 from parity.io.readers import ColumnNames
 from parity.io.store import Store, check_storable, storable
 from parity.io.stored_keys import repeated_in
@@ -46,20 +45,27 @@ class StoredJoin:
 
     def __init__(
         self,
-        paths: Tuple[str, str],
+        paths: Sequence[str],
         names: ColumnNames,
         allow_misses: bool = False,
         progress: Optional[Progress] = None,
-        runs: Tuple[Sequence[str], Sequence[str]] = ((), ()),
+        baselines: int = 1,
     ) -> None:
-        """Args: as `parity.io.readers.read_two`; runs: further ones of baseline, of candidate."""
+        """As `parity.io.readers.read_two`.
+
+        Args:
+            paths: the baseline's and the candidate's, and those of further training runs, the
+                baseline's before the candidate's.
+            baselines: how many of them are the baseline's.
+        """
         if not names.keys:
             raise BadInput(
                 "two files of more rows than fit memory need --key, a column whose value names the "
                 "same row in both"
             )
-        self._paths = (*paths, *runs[0], *runs[1])
-        self._roles = (*ROLES, *(ROLES[0] for _ in runs[0]), *(ROLES[1] for _ in runs[1]))
+        self._paths = tuple(paths)
+        runs = (ROLES[place > baselines] for place in range(2, len(paths)))
+        self._roles = (*ROLES, *runs)
         self._tables = (*_SIDES, *(f"run{i}" for i in range(2, len(self._paths))))
         self._names, self._keys = names, names.keys
         self._allow_misses, self._progress = allow_misses, progress
@@ -173,7 +179,7 @@ class StoredJoin:
             table["baseline_score"].to_numpy(),
             table["candidate_score"].to_numpy(),
             weights=table["weight"].to_numpy() if names.weight else None,
-            logits=logits_of(names),
+            logits=held_by(names.logits),
         )
         parts = {name: table[f"part_{i}"] for i, name in enumerate(names.parts)}
         group = table["cluster"] if names.group else None
