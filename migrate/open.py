@@ -27,8 +27,8 @@ from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.lookup import Sentinels
 from migrate.hash_tables.readers import tables_in_checkpoint, tables_in_files
 from migrate.hash_tables.tensors import stored_tables
-from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
+from semisync.storage.remote import is_remote
 
 # From a prefix, and whether to check the crc32c of data; the first that finds its format opens it.
 _CHECKPOINTS: Tuple[Callable[[str, bool], Optional[Checkpoint]], ...] = (

@@ -93,7 +93,7 @@ SUBCOMMANDS = {
         (3, 7),
     ),
     "parity": Subcommand(
-        "parity.cli.command", "compare the AUC of two models: equivalent or not?", "report"
+        "semisync.proof", "compare the AUC of two models: equivalent or not?", "report"
     ),
 }
 

@@ -17,8 +17,8 @@ PACKAGES = ("semisync", "graph_rewrite", "migrate", "parity")
 # from its own floor and those below it. CONTRIBUTING says what is on each.
 FLOORS = (
     ("semisync.common",),
+    ("semisync.encoding", "semisync.storage"),
     ("migrate.runtime",),  # what emitted models import
-    ("migrate.encoding", "migrate.storage"),
     (
         "graph_rewrite",
         "graph_rewrite.graph",
@@ -30,7 +30,13 @@ FLOORS = (
     ("graph_rewrite.training", "graph_rewrite.metagraph"),
     ("parity",),
     ("migrate", "migrate.runtime.loading"),  # which reads what `convert` wrote
-    ("parity.cli", "semisync.demo", "semisync.migration", "semisync.cli", "semisync.__main__"),
+    (
+        "semisync.__main__",
+        "semisync.cli",
+        "semisync.demo",
+        "semisync.migration",
+        "semisync.proof",
+    ),
 )
 LARGEST_FOLDER = 20
 

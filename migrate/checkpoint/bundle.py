@@ -15,8 +15,8 @@ from migrate.checkpoint.pieces import Piece, Stream
 from migrate.checkpoint.scattered import Gathered, gather
 from migrate.checkpoint.shards import PieceStream, Shards
 from migrate.checkpoint.strings import StringStream
-from migrate.encoding.dtypes import DType
-from migrate.storage.files import size_of
+from semisync.encoding.dtypes import DType
+from semisync.storage.files import size_of
 
 
 class Bundle(Shards):

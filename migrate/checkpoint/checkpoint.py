@@ -33,8 +33,8 @@ from migrate.checkpoint.rows import RowReader, Span, skipped, window
 from migrate.checkpoint.scattered import Gathered
 from migrate.checkpoint.strings import StringStream
 from migrate.checkpoint.tensor_info import Slice, TensorInfo, refuse_wide_rows, rows_of
-from migrate.encoding import crc32c
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding import crc32c
 
 _VERIFIED = 4 << 20  # bytes that `verify` holds at a time
 _USUAL_STRING = 64  # bytes that an element counts for before its length is known
@@ -121,7 +121,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
         Returns:
             An array of the stored data type. Strings are an object array of bytes, bfloat16 is
-            `migrate.encoding.dtypes.BFLOAT16`.
+            `semisync.encoding.dtypes.BFLOAT16`.
 
         Raises:
             BadInput: data is damaged or missing, or of a type without a reader.

@@ -16,11 +16,11 @@ import math
 from typing import Dict, List, NamedTuple, Tuple
 
 from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
-from migrate.encoding.dtypes import DTYPES, DType
-from migrate.encoding.ordered_code import slice_key
-from migrate.encoding.sstable import read_table
-from migrate.encoding.wire import fields, message, number, tensor_shape
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import DTYPES, DType
+from semisync.encoding.ordered_code import slice_key
+from semisync.encoding.sstable import read_table
+from semisync.encoding.wire import fields, message, number, tensor_shape
 
 _MAX_SHARDS = 100_000  # five digits in the names of the data files
 _READABLE_VERSION = 1  # kTensorBundleVersion: files may ask for a reader at least this new

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import Dict, Mapping, Tuple
 
-from migrate.encoding.dtypes import DType
 from migrate.optimizers.registry import LEAVES
+from semisync.encoding.dtypes import DType
 
 _LEAF = re.compile(r"({})(_\d+)?".format("|".join(LEAVES)))
 

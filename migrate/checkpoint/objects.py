@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Dict, NamedTuple, Tuple
 
-from migrate.encoding.wire import fields, message, number, text
+from semisync.encoding.wire import fields, message, number, text
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 VALUE_OF = "/.ATTRIBUTES/VARIABLE_VALUE"  # what a tensor's key has after the path

@@ -21,12 +21,12 @@ import os
 import re
 from typing import Iterator, List, Optional
 
-from migrate.encoding.sstable import ends_like_a_table
-from migrate.storage.elsewhere import reachable
-from migrate.storage.files import open_file, open_regular, size_of
-from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
+from semisync.encoding.sstable import ends_like_a_table
+from semisync.storage.elsewhere import reachable
+from semisync.storage.files import open_file, open_regular, size_of
+from semisync.storage.remote import is_remote
 
 STATE = "checkpoint"
 

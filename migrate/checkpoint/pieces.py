@@ -7,8 +7,8 @@ from typing import List, NamedTuple, Optional, Protocol, Sequence, Tuple
 
 import numpy
 
-from migrate.encoding.dtypes import DType
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import DType
 
 _MAX_COMPARED = 2_000_000  # pairs of slices, some five seconds
 

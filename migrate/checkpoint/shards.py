@@ -13,9 +13,9 @@ from typing import List, Tuple
 import numpy
 
 from migrate.checkpoint.pieces import Piece
-from migrate.encoding import crc32c
-from migrate.storage.files import StoredFile, open_file
 from semisync.common.errors import BadInput
+from semisync.encoding import crc32c
+from semisync.storage.files import StoredFile, open_file
 
 _MAX_OPEN = 64  # data files kept open at a time
 _BUFFER = 256 << 10  # bytes

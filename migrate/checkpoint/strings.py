@@ -21,9 +21,9 @@ import numpy
 
 from migrate.checkpoint.pieces import Piece
 from migrate.checkpoint.shards import Shards
-from migrate.encoding import crc32c
-from migrate.encoding.wire import varints
 from semisync.common.errors import BadInput
+from semisync.encoding import crc32c
+from semisync.encoding.wire import varints
 
 _BUFFER = 64 << 10  # bytes of varints decoded at a time
 _AT_ONCE = 1 << 30  # bytes of the strings of one call

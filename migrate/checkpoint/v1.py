@@ -25,12 +25,12 @@ from migrate.checkpoint.index import name_of, refuse_more_pieces, shape_of, slic
 from migrate.checkpoint.paths import v1_tables
 from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.checkpoint.scattered import gather
-from migrate.encoding.dtypes import DTYPES, DType
-from migrate.encoding.ordered_code import slice_key
-from migrate.encoding.snappy import MAX_RATIO
-from migrate.encoding.sstable import Table
-from migrate.encoding.wire import fields, message, number, varints
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import DTYPES, DType
+from semisync.encoding.ordered_code import slice_key
+from semisync.encoding.snappy import MAX_RATIO
+from semisync.encoding.sstable import Table
+from semisync.encoding.wire import fields, message, number, varints
 
 # Fields of a TensorProto: of plain little-endian numbers, and of varints for every other type.
 _PLAIN = {"float32": 5, "float64": 6, "complex64": 9, "complex128": 12}

@@ -22,13 +22,13 @@ from migrate.launcher.environment import from_environment
 from migrate.model.load import SOURCE, Written, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint
-from migrate.storage.remote import is_remote
 from migrate.targets.work_directory import refuse_existing
 from semisync.answers import answer
 from semisync.common.errors import UsageError
 from semisync.common.files import check_writable
 from semisync.common.progress import ByteProgress
 from semisync.common.terminal import say
+from semisync.storage.remote import is_remote
 
 __all__ = ["configure", "run"]
 

@@ -7,8 +7,8 @@ from typing import Any, Dict, List
 
 from migrate.manifest.manifest import read_manifest
 from migrate.planning.static import savings, static_bytes
-from migrate.storage.folders import absolute
 from semisync.common.terminal import quoted
+from semisync.storage.folders import absolute
 
 SCHEMA = "semisync.inspect-converted/1"
 COLUMNS = ("table", "dtype", "shape", "pooling", "optimizer", "static", "placement", "bytes")

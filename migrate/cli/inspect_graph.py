@@ -20,13 +20,13 @@ from migrate.model.load import Written, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import open_model
 from migrate.planning.planner import plan
-from migrate.storage.files import size_of
 from semisync.answers import answer
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.extras import extra
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import short, split
 from semisync.common.terminal import quoted
+from semisync.storage.files import size_of
 
 SCHEMA = "semisync.graph/1"
 _INPUTS = ("input", "dtype", "shape", "kind", "read by")

@@ -57,15 +57,15 @@ from migrate.manifest.manifest import FILE, Manifest, read_manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
 from migrate.planning.plan import Plan
-from migrate.storage.files import read_whole
-from migrate.storage.remote import is_remote
-from migrate.storage.threads import default_count
 from migrate.stream.item import Item
 from migrate.stream.regions import only_tensors
 from migrate.stream.writing import Place, Record, Run, check_source, write_parts
 from migrate.targets import INDEXES, TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError
+from semisync.storage.files import read_whole
+from semisync.storage.remote import is_remote
+from semisync.storage.threads import default_count
 
 if TYPE_CHECKING:
     from migrate.model.load import Written

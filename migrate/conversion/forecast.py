@@ -13,10 +13,10 @@ from migrate.conversion.layout import needed_on_disk, regions_of
 from migrate.ids import sorted_tables
 from migrate.open import open_hash_tables
 from migrate.planning.plan import Plan
-from migrate.storage.remote import is_remote
-from migrate.storage.threads import default_count
 from migrate.stream.regions import FILE_BYTES, UPLOAD_BYTES, parts
 from migrate.targets.work_directory import partial_path
+from semisync.storage.remote import is_remote
+from semisync.storage.threads import default_count
 
 # Bytes per thread above what Python and torch take: comparing, which takes more than writing; what
 # is read ahead from a URL and its requests; a file that is uploaded.

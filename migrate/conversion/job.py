@@ -23,7 +23,6 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import said
 from migrate.manifest.manifest import Piece
 from migrate.manifest.transforms import Loss, named
-from migrate.storage.files import version_of
 from migrate.stream.columns import Origin
 from migrate.stream.item import Item
 from migrate.stream.regions import Part, Region
@@ -31,6 +30,7 @@ from migrate.stream.writing import Record, Run
 from migrate.targets import work_directory
 from semisync.common import json_text
 from semisync.common.errors import UsageError
+from semisync.storage.files import version_of
 
 _SCHEMA = "semisync.job/3"
 _JOB = "job.json"

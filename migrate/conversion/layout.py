@@ -22,10 +22,10 @@ from typing import BinaryIO, Iterator, List
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.storage.remote import is_remote
 from migrate.stream import regions
 from migrate.stream.item import Item
 from migrate.stream.regions import Layout, Part, Region, cuts, with_files
+from semisync.storage.remote import is_remote
 
 _CANNOT = (errno.EBADF, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 

@@ -10,7 +10,6 @@ import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion.items import Hashed
-from migrate.encoding.dtypes import widened
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import tensors_of
 from migrate.manifest import dynamicemb
@@ -22,6 +21,7 @@ from migrate.planning.static import trained_bytes, why_untrained
 from migrate.stream.item import Item
 from migrate.stream.writing import Run
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import widened
 
 
 def manifest_of(

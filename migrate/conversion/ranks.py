@@ -41,8 +41,6 @@ from migrate.conversion.uploads import place_of
 from migrate.launcher.environment import Rank
 from migrate.manifest.manifest import read_manifest
 from migrate.open import open_checkpoint
-from migrate.storage.remote import is_remote
-from migrate.storage.threads import default_count
 from migrate.stream.writing import Place, Record, write_parts
 from migrate.targets.work_directory import (
     Unfinished,
@@ -53,6 +51,8 @@ from migrate.targets.work_directory import (
     refuse_existing,
 )
 from semisync.common.errors import SemisyncError, UsageError
+from semisync.storage.remote import is_remote
+from semisync.storage.threads import default_count
 
 if TYPE_CHECKING:  # it imports torch
     from migrate.verification.shares import Found

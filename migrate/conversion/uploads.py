@@ -18,11 +18,11 @@ import tempfile
 from typing import Dict, Optional, Set
 
 from migrate.conversion.layout import prepare
-from migrate.storage.folders import joined
-from migrate.storage.remote import is_remote, sizes_below, upload
 from migrate.stream.regions import Layout, Part
 from migrate.stream.writing import Place
 from migrate.targets.work_directory import FILES, Unfinished
+from semisync.storage.folders import joined
+from semisync.storage.remote import is_remote, sizes_below, upload
 
 
 def place_of(out: str, directory: str, layout: Layout) -> Place:

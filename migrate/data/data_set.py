@@ -30,9 +30,9 @@ from migrate.data.paths import Paths
 from migrate.data.ranks import check_alike, share_of
 from migrate.data.rows import Rows
 from migrate.data.schema import Column, checked
-from migrate.storage.threads import default_count
 from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput, SemisyncError, UsageError
+from semisync.storage.threads import default_count
 
 B = TypeVar("B")
 

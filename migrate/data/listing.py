@@ -15,7 +15,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from migrate.data.formats import json_lines, text, tfrecord
 from migrate.data.paths import Paths, files_of
 from migrate.data.schema import Column
-from migrate.storage.threads import default_count, in_threads
 from parity.io.damage import Broken, explained
 from parity.io.data_files import format_of
 from parity.io.formats import FORMATS, chosen
@@ -23,6 +22,7 @@ from parity.io.formats.text import refuse_cut
 from parity.io.partitions import in_path
 from parity.io.text_format import SEPARATORS, TextFormat, of_kind
 from semisync.common.errors import BadInput, UsageError
+from semisync.storage.threads import default_count, in_threads
 
 COLUMNAR = ("parquet", "orc")  # read by parity.io.formats
 

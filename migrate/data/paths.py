@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Optional, Sequence, Union
 
-from migrate.storage import folders
 from parity.io.data_files import sizes_of
 from semisync.common.errors import BadInput
 from semisync.common.ordering import by_numbers
+from semisync.storage import folders
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Any]]
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions
-from migrate.encoding.dtypes import BY_NAME, as_rows
 from migrate.facts.slot_samples import SlotSample, cold_rows
 from migrate.graph.attributes import float32
 from migrate.graph.constants import constant_float
@@ -30,6 +29,7 @@ from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots
 from parity.diagnosis.facts import COMBINERS, Facts, agreed, is_step, moving_statistics
+from semisync.encoding.dtypes import BY_NAME, as_rows
 
 _CHUNK = 1 << 20  # values at a time
 

@@ -13,8 +13,6 @@ from migrate.manifest.manifest import Manifest, TableSummary, Written, read_mani
 from migrate.manifest.model_json import FILE, TableConfig, read_model
 from migrate.manifest.state_names import STEP, owner
 from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
-from migrate.storage.files import size_of
-from migrate.storage.folders import joined
 from migrate.targets.reading import Reader, open_target
 from parity.diagnosis.facts import (
     COMBINERS,
@@ -24,6 +22,8 @@ from parity.diagnosis.facts import (
     is_step,
     moving_statistics,
 )
+from semisync.storage.files import size_of
+from semisync.storage.folders import joined
 
 _CHUNK = 1 << 20  # values at a time
 

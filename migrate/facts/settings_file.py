@@ -13,11 +13,11 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from migrate.planning import yaml_text
-from migrate.storage.elsewhere import reachable
 from parity.diagnosis.facts import COMBINERS, Facts
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.files import read_text
+from semisync.storage.elsewhere import reachable
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _PARTS = ("optimizer", "batch_norm", "combiner", "model")

@@ -12,11 +12,11 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 
-from migrate.encoding import wire
-from migrate.encoding.dtypes import DTYPES
-from migrate.encoding.wire import Value, fields, message, number, numbers, tensor_shape
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
+from semisync.encoding import wire
+from semisync.encoding.dtypes import DTYPES
+from semisync.encoding.wire import Value, fields, message, number, numbers, tensor_shape
 
 Shape = Optional[Tuple[Optional[int], ...]]  # None: unknown rank; a size of None: unknown
 

@@ -8,10 +8,10 @@ import numpy
 
 from graph_rewrite.graph.folding import ARITHMETIC, folded, shortest
 from graph_rewrite.graph.ops import CAST, PASS
-from migrate.encoding.wire import text
 from migrate.graph.attributes import output_dtype
 from migrate.graph.metagraph import Graph, Node
 from migrate.graph.tensors import constant_array, is_spread
+from semisync.encoding.wire import text
 
 _MOST_INTEGERS = 1 << 16  # a constant is evaluated only if it holds one value
 

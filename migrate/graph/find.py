@@ -24,10 +24,10 @@ from migrate.graph.lowering.by_id import tables_by_id
 from migrate.graph.lowering.by_server import served_nodes
 from migrate.graph.metagraph import Graph, read_graph
 from migrate.manifest.naming import ids_of
-from migrate.storage.elsewhere import reachable
-from migrate.storage.files import size_of
-from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
+from semisync.storage.elsewhere import reachable
+from semisync.storage.files import size_of
+from semisync.storage.remote import is_remote
 
 
 class MetaGraph(NamedTuple):

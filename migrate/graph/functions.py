@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Dict, List, Mapping, NamedTuple, Tuple
 
-from migrate.encoding.wire import Value, fields, message, text
 from migrate.graph.attributes import dtypes, integer
 from migrate.graph.metagraph import Edge, Graph, Node, read_node
 from semisync.common.errors import BadInput
+from semisync.encoding.wire import Value, fields, message, text
 
 _BATCH_NORM = ("y", "batch_mean", "batch_variance", "reserve_space_1", "reserve_space_2")
 _SPARSE = ("output_indices", "output_values", "output_shape")

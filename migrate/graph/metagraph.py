@@ -29,13 +29,13 @@ import contextlib
 from typing import Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.paths import refuse_keras_file
-from migrate.encoding.wire import Value, fields, message, text
 from migrate.graph.wrapped import plain_nodes
-from migrate.storage.files import open_file
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.plain_step import COLLECTION
 from semisync.common.tensor_names import CONTROL, split
 from semisync.common.walks import Ends, along, reachable
+from semisync.encoding.wire import Value, fields, message, text
+from semisync.storage.files import open_file
 
 _MAX_META = (2 << 30) - 1  # protobuf's own limit for one message
 

@@ -18,11 +18,11 @@ from typing import Dict, List, Optional
 
 import numpy
 
-from migrate.encoding.dtypes import BFLOAT16, DTYPES, widened
-from migrate.encoding.wire import Value, fields, message, number, numbers
 from migrate.graph.attributes import shape_of
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BFLOAT16, DTYPES, widened
+from semisync.encoding.wire import Value, fields, message, number, numbers
 
 # The size of a constant whose last value repeats: per value in the file, or in all if more.
 _MOST_EACH, _MOST_FEW = 1 << 10, 1 << 14

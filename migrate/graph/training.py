@@ -31,7 +31,6 @@ from typing import (
 from graph_rewrite.graph.ops import TRAINING_OP
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.objects import VALUE_OF
-from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.changes import find_changes
 from migrate.graph.find import MetaGraph
 from migrate.graph.lookups import origin
@@ -43,6 +42,7 @@ from migrate.optimizers.registry import OPTIMIZERS
 from migrate.optimizers.slots import Slots, slot_of
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
+from semisync.encoding.dtypes import BY_NAME
 
 _KERAS_SLOTS = {  # name of a slot of Keras's optimizer -> the same in TensorFlow's, and epsilon
     slot.name: (record.name, k, record.keras_epsilon)

@@ -32,8 +32,8 @@ from migrate.hash_tables.tensors import (
     columns_of,
     where_is,
 )
-from migrate.storage.files import starting_with
 from semisync.common.errors import BadInput
+from semisync.storage.files import starting_with
 
 _INCREMENT = "-sparse_incr_keys"
 

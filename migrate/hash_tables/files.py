@@ -13,11 +13,11 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
 
-from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.hash_table import HashTable, Rows
-from migrate.storage.files import StoredFile
-from migrate.storage.within import refuse_link_out
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME
+from semisync.storage.files import StoredFile
+from semisync.storage.within import refuse_link_out
 
 
 class Types(NamedTuple):

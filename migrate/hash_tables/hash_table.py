@@ -20,8 +20,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Protocol, Tuple
 import numpy
 
 from migrate.checkpoint.tensor_info import refuse_wide_rows
-from migrate.encoding.dtypes import BY_NAME
 from semisync.common.errors import UsageError
+from semisync.encoding.dtypes import BY_NAME
 
 
 class Rows(NamedTuple):

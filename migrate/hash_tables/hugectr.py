@@ -26,8 +26,8 @@ import numpy
 
 from migrate.hash_tables.files import ASSUMED, FilePart, Types, listing, number_array, sized_table
 from migrate.hash_tables.hash_table import HashTable
-from migrate.storage.files import StoredFile
 from semisync.common.errors import BadInput
+from semisync.storage.files import StoredFile
 
 _HEAD = 296  # bytes before the array: table name 256, file type 4, slot name 32, dtype 4
 _ENTRY = 308  # bytes of meta_info per table

@@ -21,12 +21,12 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.encoding.tfrecord import read_records
 from migrate.hash_tables.files import Types
 from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.hash_tables.monolith_entries import Entry, decode_entry, decode_metadata
-from migrate.storage.files import size_of
 from semisync.common.errors import BadInput
+from semisync.encoding.tfrecord import read_records
+from semisync.storage.files import size_of
 
 _SHARD = re.compile(r"^(.+)-(\d{5})-of-(\d{5})$")
 _META = ".meta"

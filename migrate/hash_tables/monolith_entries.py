@@ -17,8 +17,8 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 
-from migrate.encoding.wire import Value, fields, message, number, text
 from semisync.common.errors import BadInput
+from semisync.encoding.wire import Value, fields, message, number, text
 
 # Slots of each optimizer: number of the message, its name, its repeated floats by field number.
 _OPTIMIZERS: Dict[int, Tuple[str, Dict[int, str]]] = {

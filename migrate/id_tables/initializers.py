@@ -64,7 +64,7 @@ class Uniform:
 
     def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
         """See Initializer."""
-        from migrate.runtime.compiled import draws
+        from semisync.common.compiled import draws
 
         drawn = torch.from_numpy(draws.uniform(ids, numpy.uint64(seed), dim))
         return drawn.mul_(self.high - self.low).add_(self.low)
@@ -89,7 +89,7 @@ class Normal:
 
     def __call__(self, ids: numpy.ndarray, dim: int, seed: int) -> torch.Tensor:
         """See Initializer."""
-        from migrate.runtime.compiled import draws
+        from semisync.common.compiled import draws
 
         drawn = torch.from_numpy(draws.normal(ids, numpy.uint64(seed), dim, self._most))
         return drawn.mul_(self.std).add_(self.mean)

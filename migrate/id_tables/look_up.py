@@ -10,7 +10,7 @@ from torch import Tensor
 
 from migrate.id_tables.exchange import Parts, Processes
 from migrate.id_tables.pooling import summed
-from migrate.runtime.compiled.table import unique_integers
+from semisync.common.compiled.table import unique_integers
 
 
 class Asked(NamedTuple):

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from migrate.runtime.compiled import bags
+from semisync.common.compiled import bags
 
 
 def pooled(rows: Tensor, places: Tensor, bounds: Tensor, weights: Optional[Tensor]) -> Tensor:

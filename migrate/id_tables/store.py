@@ -15,10 +15,10 @@ import torch
 
 from migrate.id_tables.initializers import Initializer
 from migrate.id_tables.pooling import summed
-from migrate.runtime.compiled.table import unique_integers
 from migrate.runtime.tables.id_index import IdIndex
 from migrate.runtime.tables.room import Room
 from migrate.torchrec.optimizers import RowOptimizer
+from semisync.common.compiled.table import unique_integers
 from semisync.common.errors import BadInput, UsageError
 
 

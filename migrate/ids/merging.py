@@ -24,10 +24,10 @@ import numpy
 
 from migrate.ids.placing import ByHash, InTurn, Map, Target
 from migrate.ids.runs import STEP, Batch, Reader, Runs
-from migrate.storage.threads import one_ahead
 from migrate.stream.columns import FREE, describe
 from migrate.stream.sorting import argsort
 from semisync.common.errors import BadInput
+from semisync.storage.threads import one_ahead
 
 BLOCK_ROWS = 1 << 19
 _BLOCKS = 16  # at least: memory that is touched for the first time is expensive

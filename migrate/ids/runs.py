@@ -24,13 +24,13 @@ from typing import Callable, Dict, Generator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.encoding.dtypes import number_type
 from migrate.hash_tables.hash_table import HashTable, Rows
-from migrate.storage.files import write_at
-from migrate.storage.threads import in_threads
 from migrate.stream.columns import BLOCK_BYTES, Column, describe, open_column, taken
 from migrate.stream.sorting import argsort
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import number_type
+from semisync.storage.files import write_at
+from semisync.storage.threads import in_threads
 
 RUN_BYTES = 32 << 20
 _RUN_ROWS = 1 << 19  # at most: sorting takes some times their 8 bytes each

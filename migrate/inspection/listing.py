@@ -13,7 +13,6 @@ from typing import Any, Container, Dict, List, NamedTuple, Optional, Set
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.objects import KEY
 from migrate.checkpoint.tensor_info import TensorInfo
-from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.find import find_meta_graph
 from migrate.graph.training import Training, find_training
 from migrate.hash_tables.hash_table import HashTable
@@ -21,8 +20,9 @@ from migrate.hash_tables.tensors import TensorPart, stored_tables
 from migrate.inspection import row_statistics
 from migrate.open import open_hash_tables
 from migrate.optimizers.slots import initial_value
-from migrate.storage.files import size_of
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME
+from semisync.storage.files import size_of
 
 SCHEMA = "semisync.inspect/1"
 

@@ -13,8 +13,8 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.encoding.dtypes import as_rows
 from migrate.hash_tables.hash_table import HashTable
+from semisync.encoding.dtypes import as_rows
 
 _CHUNK = 4 << 20  # bytes of one chunk of one tensor
 _EXAMPLES = 5  # rows that are named of each suspicious sort

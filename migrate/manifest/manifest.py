@@ -18,11 +18,11 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
 from migrate.manifest.naming import ids_of
 from migrate.manifest.transforms import CAST, COPY, Loss, named
 from migrate.manifest.typed import build
-from migrate.storage.files import read_whole, size_of
-from migrate.storage.folders import joined
-from migrate.storage.remote import Unreachable
 from semisync.common import json_text
 from semisync.common.errors import BadInput
+from semisync.storage.files import read_whole, size_of
+from semisync.storage.folders import joined
+from semisync.storage.remote import Unreachable
 
 SCHEMA = "semisync.manifest/2"
 FILE = "manifest.json"

@@ -20,10 +20,10 @@ from typing import Any, Dict, List, Mapping, Optional, Set, TypedDict
 from migrate.manifest.manifest import Ids, Manifest, TableSummary
 from migrate.manifest.typed import build
 from migrate.optimizers.registry import OPTIMIZERS
-from migrate.storage.files import read_whole
-from migrate.storage.remote import Unreachable
 from semisync.common import json_text
 from semisync.common.errors import BadInput
+from semisync.storage.files import read_whole
+from semisync.storage.remote import Unreachable
 
 SCHEMA = "semisync.model/1"
 FILE = "model.json"

@@ -19,9 +19,9 @@ from typing import Optional, Sequence, Tuple
 
 import numpy
 
-from migrate.encoding.dtypes import BFLOAT16, number_type, widened
 from migrate.manifest.quantization import GPU_ROW_ALIGNMENT, HEAD, dequantized, quantized
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BFLOAT16, number_type, widened
 
 
 @dataclass

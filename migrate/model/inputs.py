@@ -11,13 +11,13 @@ import re
 from typing import Dict, Iterable, Set
 
 from graph_rewrite.graph.ops import VARIABLES
-from migrate.encoding.dtypes import DTYPES
-from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import dtypes
 from migrate.graph.interface.inputs import DEFAULTED, PLACEHOLDERS, brings, input_at
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.ops.types import output_dtype
 from semisync.common.tensor_names import split
+from semisync.encoding.dtypes import DTYPES
+from semisync.encoding.wire import encode_varint
 
 _TRAINING = re.compile(
     r"(^|[/_])(is_?)?(train(ing)?|learning_phase|phase)(_?(flag|mode|phase))?(_\d+)?$"

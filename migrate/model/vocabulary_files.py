@@ -21,9 +21,9 @@ from typing import Any, Dict, List, Optional
 
 from migrate.graph.metagraph import Graph, Node
 from migrate.graph.tensors import constant_array
-from migrate.storage.remote import is_remote
-from migrate.storage.within import within
 from semisync.common.errors import BadInput
+from semisync.storage.remote import is_remote
+from semisync.storage.within import within
 
 MOST = 1 << 30  # bytes
 

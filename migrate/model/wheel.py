@@ -30,11 +30,11 @@ from migrate.model.load import SOURCE
 from migrate.runtime.files import ASSETS, CONSTANTS, has_text
 from migrate.runtime.serving.packed import WEIGHTS
 from migrate.runtime.source import read_source
-from migrate.storage.files import read_whole
-from migrate.storage.within import refuse_link_out
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import check_writable, replacing
 from semisync.common.walks import reachable
+from semisync.storage.files import read_whole
+from semisync.storage.within import refuse_link_out
 
 _RUNTIME, _COMMON = "migrate.runtime", "semisync.common"
 _ROOTS = {

@@ -16,7 +16,6 @@ from typing import Dict, Mapping, Optional, Sequence
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions, row_blocks
 from migrate.checkpoint.tensor_info import TensorInfo
-from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.hash_table import HashTable
 from migrate.optimizers.registry import ROW_WISE
 from migrate.planning.against_graph import check_against_graph
@@ -24,6 +23,7 @@ from migrate.planning.checking_ids import check_ids
 from migrate.planning.plan import CASTS, POOLINGS, STRATEGIES, Plan, Table
 from migrate.planning.static import check_static
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME
 
 
 def check_plan(plan: Plan, checkpoint: Checkpoint, sources: Mapping[str, HashTable]) -> None:

@@ -6,13 +6,13 @@ from typing import Mapping
 
 import numpy
 
-from migrate.encoding.dtypes import BY_NAME, number_type, widened
 from migrate.hash_tables.hash_table import HashTable
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.manifest.transforms import filler
 from migrate.optimizers.registry import DYNAMICEMB
 from migrate.planning.plan import IdMapping, Table
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME, number_type, widened
 
 
 def check_ids(table: Table, ids: IdMapping, sources: Mapping[str, HashTable], where: str) -> None:

@@ -6,13 +6,13 @@ from typing import Dict, Mapping, Optional, Set
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.tensor_info import TensorInfo
-from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.evidence import Evidence
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import tensors_of
 from migrate.planning.options import Options, search
 from migrate.planning.plan import Plan
 from semisync.common.errors import UsageError
+from semisync.encoding.dtypes import BY_NAME
 
 NO_TABLES = ""  # the pattern that says so: as a regular expression it would name everything
 

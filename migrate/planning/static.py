@@ -10,7 +10,6 @@ import math
 from typing import Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
-from migrate.encoding.dtypes import BY_NAME, number_type
 from migrate.hash_tables.hash_table import HashTable
 from migrate.manifest.id_modes import MANAGED
 from migrate.manifest.manifest import TableSummary
@@ -18,6 +17,7 @@ from migrate.manifest.transforms import to_type
 from migrate.planning.options import search
 from migrate.planning.plan import PLACEMENTS, STATICS, Plan, Table
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding.dtypes import BY_NAME, number_type
 
 Marks = Sequence[Tuple[str, str]]  # regular expression for variables, and a key of STATICS
 

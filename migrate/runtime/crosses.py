@@ -20,9 +20,9 @@ from typing import Sequence, Tuple, Union
 import numpy
 import torch
 
-from migrate.runtime.compiled import crosses, decimal, farmhash
 from migrate.runtime.strings import Strings
 from migrate.runtime.text import string_join
+from semisync.common.compiled import crosses, decimal, farmhash
 from semisync.common.errors import BadInput, UsageError
 
 Features = Union[torch.Tensor, Strings]

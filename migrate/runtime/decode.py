@@ -11,9 +11,9 @@ from typing import List, Sequence, Union
 import numpy
 import torch
 
-from migrate.runtime.compiled import csv
 from migrate.runtime.reading import string_to_number
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import csv
 from semisync.common.errors import BadInput, UsageError
 
 Column = Union[torch.Tensor, Strings]

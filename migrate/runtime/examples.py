@@ -19,8 +19,8 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 import numpy
 import torch
 
-from migrate.runtime.compiled import example, feature_lists
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import example, feature_lists
 from semisync.common.errors import BadInput, UsageError
 
 Column = Union[torch.Tensor, Strings]

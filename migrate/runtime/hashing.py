@@ -12,8 +12,8 @@ from typing import Sequence
 import numpy
 import torch
 
-from migrate.runtime.compiled import decimal, farmhash, other_hashes
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import decimal, farmhash, other_hashes
 from semisync.common.errors import UsageError
 
 

@@ -14,8 +14,8 @@ import math
 import numpy
 import torch
 
-from migrate.runtime.compiled import decimal, fixed_point
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import decimal, fixed_point
 from semisync.common.errors import UsageError
 
 _INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)

@@ -9,10 +9,10 @@ from typing import Any, Iterator, List, Optional
 import torch
 from torch.nn import functional
 
-from migrate.runtime.compiled import bags as compiled
 from migrate.runtime.embeddings import Bags
 from migrate.runtime.numeric.axes import integers
 from migrate.runtime.numeric.gathering import places_of
+from semisync.common.compiled import bags as compiled
 from semisync.common.errors import BadInput
 
 

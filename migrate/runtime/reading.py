@@ -15,8 +15,8 @@ import fractions
 import numpy
 import torch
 
-from migrate.runtime.compiled import number_text
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import number_text
 from semisync.common.errors import BadInput, UsageError
 
 _MOST = {torch.int32: 2**31 - 1, torch.int64: 2**63 - 1}

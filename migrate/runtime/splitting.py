@@ -14,8 +14,8 @@ from typing import Tuple, Union
 import numpy
 import torch
 
-from migrate.runtime.compiled import splitting
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import splitting
 from semisync.common.errors import BadInput
 
 Sparse = Tuple[torch.Tensor, Strings, torch.Tensor]

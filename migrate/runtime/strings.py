@@ -17,7 +17,7 @@ import pyarrow
 import torch
 
 from migrate.runtime import text_arrays
-from migrate.runtime.compiled import spans
+from semisync.common.compiled import spans
 from semisync.common.errors import BadInput, UsageError
 
 Array = numpy.ndarray

@@ -11,8 +11,8 @@ import numpy
 import pyarrow.compute
 import torch
 
-from migrate.runtime.compiled import trimming
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import trimming
 from semisync.common.errors import BadInput, UsageError
 
 

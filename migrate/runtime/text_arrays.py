@@ -10,7 +10,7 @@ from typing import Any, Tuple, Union
 import numpy
 import pyarrow
 
-from migrate.runtime.compiled import spans
+from semisync.common.compiled import spans
 from semisync.common.errors import BadInput, UsageError
 
 Array = numpy.ndarray

@@ -16,10 +16,10 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy
 
-from migrate.encoding.dtypes import number_type
 from migrate.manifest.transforms import filler
 from migrate.stream.sorting import sort
 from semisync.common import json_text
+from semisync.encoding.dtypes import number_type
 
 FOLDER = "ids"  # of the columns and maps, in the directory of the conversion
 FREE = -1  # in a map: no row of the source comes here

@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple, Optional, Tuple
 
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.encoding.dtypes import number_type
 from migrate.manifest.transforms import COPY, Transform
 from migrate.stream.columns import Origin
+from semisync.encoding.dtypes import number_type
 
 
 class Item(NamedTuple):

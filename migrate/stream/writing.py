@@ -28,16 +28,16 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import partitions
 from migrate.checkpoint.rows import Span
 from migrate.checkpoint.tensor_info import TensorInfo
-from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import Piece
 from migrate.manifest.transforms import Loss
-from migrate.storage.files import write_at
-from migrate.storage.remote import is_remote
-from migrate.storage.threads import PerThread, in_threads
 from migrate.stream.columns import FOLDER, Columns
 from migrate.stream.item import Item
 from migrate.stream.regions import CHUNK_BYTES, Part, Region
 from migrate.stream.sorting import one_thread_a_sort
+from semisync.encoding.dtypes import number_type
+from semisync.storage.files import write_at
+from semisync.storage.remote import is_remote
+from semisync.storage.threads import PerThread, in_threads
 
 BLOCK_BYTES = 1 << 20
 _READ_BYTES = 64 << 10  # of a partition at a time, where rows are dealt out from many

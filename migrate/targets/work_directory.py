@@ -25,9 +25,9 @@ from contextlib import contextmanager, suppress
 from typing import Iterator, Optional
 
 from migrate.manifest.manifest import FILE
-from migrate.storage.remote import Unreachable, check_takes_files, is_remote, sizes_below
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import flush
+from semisync.storage.remote import Unreachable, check_takes_files, is_remote, sizes_below
 
 FILES = "files-"  # begin the names of folders of what is not uploaded yet
 LOCK = "lock"

@@ -6,11 +6,11 @@ from typing import Dict, Iterator, List, Optional, Sequence
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.pieces import Tensor
-from migrate.encoding.dtypes import BY_NAME, widened
 from migrate.to_tensorflow.held import Side
 from migrate.to_tensorflow.template import Template
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
+from semisync.encoding.dtypes import BY_NAME, widened
 
 
 def check(side: Side, template: Template, original: Optional[Checkpoint]) -> List[str]:

@@ -14,9 +14,9 @@ import numpy
 from migrate.checkpoint.partitions import dealt_to
 from migrate.checkpoint.pieces import Piece
 from migrate.checkpoint.rows import window
-from migrate.encoding import crc32c
-from migrate.storage.files import write_at
 from semisync.common.errors import BadInput
+from semisync.encoding import crc32c
+from semisync.storage.files import write_at
 
 _MAX_OPEN = 64  # data files kept open at a time
 

@@ -19,13 +19,13 @@ import torch
 from migrate.checkpoint.pieces import Piece, check_tiling
 from migrate.checkpoint.rows import window
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.encoding.dtypes import number_type
 from migrate.targets.reading.dcp import Chunk, Saved, part_of_file
 from migrate.targets.reading.reader import dtype_name
 from migrate.to_tensorflow.held import BLOCK_BYTES, Held, as_array
 from migrate.to_tensorflow.keys import Place
 from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
+from semisync.encoding.dtypes import number_type
 
 _LOCAL_HEADER = 30  # bytes of a zip archive's; the last four are the lengths of what follows it
 

@@ -16,8 +16,8 @@ from typing import (
 
 import numpy
 
-from migrate.encoding.dtypes import BFLOAT16
 from semisync.common.sentences import some_of
+from semisync.encoding.dtypes import BFLOAT16
 
 if TYPE_CHECKING:
     import torch

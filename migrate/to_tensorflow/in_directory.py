@@ -15,12 +15,12 @@ from typing import Dict, Iterator, Tuple
 import numpy
 
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import FILE, Manifest, Written, is_intact, read_manifest
 from migrate.manifest.transforms import COPY
 from migrate.targets.reading import Reader, open_target
 from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side, as_array
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import number_type
 
 
 def side_of_directory(directory: str) -> Tuple[Side, Manifest]:

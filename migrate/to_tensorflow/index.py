@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import BinaryIO, Dict, Iterable, Sequence
 
 from migrate.checkpoint.pieces import Piece, Tensor
-from migrate.encoding.dtypes import DTYPES, DType
-from migrate.encoding.messages import fixed32_field, message, present_varint, varint_field
-from migrate.encoding.ordered_code import slice_key
-from migrate.encoding.sstable_writing import TableWriter
+from semisync.encoding.dtypes import DTYPES, DType
+from semisync.encoding.messages import fixed32_field, message, present_varint, varint_field
+from semisync.encoding.ordered_code import slice_key
+from semisync.encoding.sstable_writing import TableWriter
 
 _NUMBERS = {dtype.name: number for number, dtype in DTYPES.items()}
 _VERSION = 1  # kTensorBundleVersion

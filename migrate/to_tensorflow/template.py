@@ -14,10 +14,10 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Tensor
 from migrate.checkpoint.tensor_info import Slice, TensorInfo
-from migrate.encoding.dtypes import BY_NAME
 from migrate.manifest.manifest import Manifest
 from migrate.manifest.transforms import COPY
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME
 
 Stored = Tuple[str, int]  # name as stored, and number of the piece among its tensor's
 

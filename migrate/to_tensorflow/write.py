@@ -11,9 +11,7 @@ from migrate.checkpoint.bundle import Bundle
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.pieces import Piece, Tensor
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.encoding.dtypes import BY_NAME, DType, widened
 from migrate.manifest.transforms import cast
-from migrate.storage.files import open_file, size_of
 from migrate.to_tensorflow.checking import check, notes
 from migrate.to_tensorflow.data_files import Box, DataFiles, boxes_of, spread
 from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side
@@ -21,6 +19,8 @@ from migrate.to_tensorflow.index import write_index
 from migrate.to_tensorflow.placing import placing
 from migrate.to_tensorflow.template import Stored, Template, lay_out, resized, turns
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME, DType, widened
+from semisync.storage.files import open_file, size_of
 
 Progress = Callable[[int, int], None]
 

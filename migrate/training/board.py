@@ -15,8 +15,8 @@ import struct
 import time
 from typing import Mapping
 
-from migrate.encoding.crc32c import masked_value
-from migrate.encoding.wire import encode_varint
+from semisync.encoding.crc32c import masked_value
+from semisync.encoding.wire import encode_varint
 
 
 class Board:

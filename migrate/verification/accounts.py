@@ -9,14 +9,14 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.manifest import dynamicemb, model_json
 from migrate.manifest.manifest import FILE, Manifest, Written, is_intact
 from migrate.manifest.transforms import named
-from migrate.storage.files import read_whole
-from migrate.storage.folders import joined
-from migrate.storage.within import data_file
 from migrate.targets import INDEXES
 from migrate.targets.reading import Reader
 from migrate.verification.findings import Verification
 from semisync.common import json_text
 from semisync.common.errors import BadInput
+from semisync.storage.files import read_whole
+from semisync.storage.folders import joined
+from semisync.storage.within import data_file
 
 
 def check_beside(directory: str, manifest: Manifest, result: Verification) -> None:

@@ -15,12 +15,12 @@ import torch
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_partition, row_blocks
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.encoding.dtypes import BY_NAME
 from migrate.hash_tables.whole_tables import with_tables
 from migrate.manifest.manifest import Written, read_manifest
 from migrate.targets.reading import open_target
 from migrate.to_tensorflow.held import as_array
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import BY_NAME
 
 
 class Lost(BadInput):

@@ -11,9 +11,6 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import still_there
 from migrate.manifest.manifest import Manifest, read_manifest
 from migrate.open import frozen_graph, open_checkpoint, open_hash_tables, open_model
-from migrate.storage.elsewhere import reachable
-from migrate.storage.remote import Unreachable
-from migrate.storage.threads import PerThread, default_count, in_threads
 from migrate.targets.reading import Reader, open_target
 from migrate.verification.accounts import (
     check_accounts,
@@ -37,6 +34,9 @@ from migrate.verification.shares import (
 )
 from migrate.verification.steps import check_steps
 from semisync.common.errors import BadInput, UsageError
+from semisync.storage.elsewhere import reachable
+from semisync.storage.remote import Unreachable
+from semisync.storage.threads import PerThread, default_count, in_threads
 
 Spread = Callable[[List[int], Callable[[List[int]], Iterator[Found]]], Iterable[Found]]
 

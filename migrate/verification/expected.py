@@ -13,9 +13,9 @@ import torch
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import row_blocks
-from migrate.encoding.dtypes import BFLOAT16, number_type
 from migrate.manifest.manifest import Written
 from migrate.manifest.quantization import HEAD
+from semisync.encoding.dtypes import BFLOAT16, number_type
 
 
 def expected_rows(checkpoint: Checkpoint, written: Written, first: int, count: int) -> torch.Tensor:

@@ -15,13 +15,13 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.tensor_info import rows_of
 from migrate.manifest.manifest import Written
 from migrate.manifest.transforms import named
-from migrate.storage.remote import Unreachable
-from migrate.storage.threads import PerThread
 from migrate.targets.reading import FileReader, Reader
 from migrate.verification.expected import as_bytes, expected_rows
 from migrate.verification.findings import Verification
 from semisync.common import json_text
 from semisync.common.errors import BadInput
+from semisync.storage.remote import Unreachable
+from semisync.storage.threads import PerThread
 
 OF_IDS = ("hashed", "file")  # how the roles begin of what is written of hash tables
 _BLOCK = 16 << 20  # bytes of the source read at a time

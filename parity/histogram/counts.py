@@ -14,13 +14,13 @@ from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence,
 
 import numpy as np
 
-from migrate.storage.unfolding import refuse_unfolding
 from parity.histogram.summary import Summary
 from parity.inputs.rows import Rows
 from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.files import write_bytes
 from semisync.common.sentences import words_of
+from semisync.storage.unfolding import refuse_unfolding
 
 FORMAT = 7  # of the file
 MOST_VALUES = 250  # of all dividing columns; each takes about 13 MB

@@ -25,8 +25,6 @@ from typing import (
 import numpy as np
 import pyarrow as pa
 
-from migrate.storage import folders
-from migrate.storage.unfolding import refuse_unfolding
 from parity.inputs.checks import Column
 from parity.io.columns import FILL, to_day_names, to_names, to_numbers, with_fills
 from parity.io.damage import explained
@@ -36,6 +34,8 @@ from parity.io.partitions import completed, partitions_of, refuse_contradiction
 from parity.io.text_format import TextFormat
 from semisync.common import json_text
 from semisync.common.errors import BadInput
+from semisync.storage import folders
+from semisync.storage.unfolding import refuse_unfolding
 
 BATCH = 1 << 16  # rows; a column of them fits the processor's cache
 Progress = Callable[[str, int], None]  # file, rows of the data set so far

@@ -4,9 +4,9 @@ import contextlib
 import zlib
 from typing import Iterator
 
-from migrate.storage.remote import Unreachable, is_remote
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.sentences import words_of
+from semisync.storage.remote import Unreachable, is_remote
 
 _OF_DAMAGE = (OSError, EOFError, ValueError, OverflowError, zlib.error)
 

@@ -19,13 +19,13 @@ import glob
 import re
 from typing import Dict, List, Optional
 
-from migrate.storage import folders
-from migrate.storage.sources import PACKED, opened, packing_of, streamed, suffix_of
 from parity.io.damage import Broken
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.ordering import by_numbers
 from semisync.common.sentences import words_of
+from semisync.storage import folders
+from semisync.storage.sources import PACKED, opened, packing_of, streamed, suffix_of
 
 PARQUET = b"PAR1"
 ORC = b"ORC"

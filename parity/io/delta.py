@@ -11,12 +11,12 @@ import re
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 from urllib.parse import unquote
 
-from migrate.storage import folders
-from migrate.storage.sources import opened
-from migrate.storage.unfolding import refuse_row_groups
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
+from semisync.storage import folders
+from semisync.storage.sources import opened
+from semisync.storage.unfolding import refuse_row_groups
 
 LOG = "_delta_log"
 

@@ -3,9 +3,9 @@
 import hashlib
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
 
-from migrate.storage.sources import opened
 from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
+from semisync.storage.sources import opened
 
 
 class FileIdentity(NamedTuple):

@@ -14,9 +14,9 @@ import sys
 import tempfile
 from typing import Any, Iterator
 
-from migrate.storage.sources import PACKED
 from parity.io.data_files import ORC, PARQUET
 from semisync.common.errors import BadInput, SemisyncError, UsageError
+from semisync.storage.sources import PACKED
 
 NAME = "-"
 

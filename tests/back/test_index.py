@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import migrate
-from migrate.encoding import sstable_writing
-from migrate.encoding.sstable import read_table
-from migrate.encoding.sstable_writing import TableWriter
 from migrate.to_tensorflow.index import write_index
+from semisync.encoding import sstable_writing
+from semisync.encoding.sstable import read_table
+from semisync.encoding.sstable_writing import TableWriter
 
 
 def prefixes(folder):

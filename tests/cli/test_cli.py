@@ -77,7 +77,7 @@ def test_a_missing_checkpoint_is_one_sentence(command, tmp_path, capsys):
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "parity.cli.command", None)
+    monkeypatch.setitem(sys.modules, "semisync.proof", None)
     monkeypatch.setattr("importlib.import_module", lambda name: __import__("kazoo_not_there"))
     assert main(["parity"]) == 3
     error = capsys.readouterr().err

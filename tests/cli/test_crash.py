@@ -48,12 +48,12 @@ def test_a_crash_of_any_subcommand_ends_with_exit_code_4(name, tmp_path, monkeyp
 
 
 def test_a_crash_while_the_arguments_are_declared_or_imported_is_one_too(monkeypatch, capsys):
-    monkeypatch.setattr("parity.cli.command.configure", boom)
+    monkeypatch.setattr("semisync.proof.configure", boom)
     assert main(["parity"]) == 4
     assert "internal error while reading the arguments" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "parity.cli.command", None)
+    monkeypatch.setitem(sys.modules, "semisync.proof", None)
     assert main(["parity"]) == 4
-    assert "ModuleNotFoundError: import of parity.cli.command halted" in capsys.readouterr().err
+    assert "ModuleNotFoundError: import of semisync.proof halted" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("columns", [["small", "large"], ["large", "small"]])

@@ -15,10 +15,10 @@ from migrate.runtime.interface import Input as ModuleInput
 from migrate.scoring.model import Input
 from migrate.scoring.run import Reading
 from migrate.scoring.run import batches as scored
-from migrate.storage import sources
 from migrate.training.reading import reading_of
 from parity.io.batches import batches
 from semisync.common.errors import BadInput, UsageError
+from semisync.storage import sources
 from tests.support.score_files import write
 
 

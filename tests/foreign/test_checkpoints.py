@@ -8,11 +8,11 @@ import pytest
 import migrate
 from migrate.checkpoint import objects
 from migrate.checkpoint.pieces import Piece, check_tiling
-from migrate.encoding.crc32c import masked_value
-from migrate.encoding.messages import message, varint_field
-from migrate.encoding.sstable_writing import TableWriter
-from migrate.encoding.wire import encode_varint
 from semisync.common.errors import BadInput
+from semisync.encoding.crc32c import masked_value
+from semisync.encoding.messages import message, varint_field
+from semisync.encoding.sstable_writing import TableWriter
+from semisync.encoding.wire import encode_varint
 from tests.migrate.table_writer import sharing, write_table
 from tests.support import limited
 

@@ -8,8 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from migrate.encoding.crc32c import masked_value
-from migrate.encoding.messages import fixed32_field, message, varint_field
 from migrate.planning import yaml_text
 from parity.report.markdown import markdown
 from semisync.cli import main
@@ -19,6 +17,8 @@ from semisync.common import terminal
 from semisync.common.errors import BadInput
 from semisync.common.markup import in_html
 from semisync.common.progress import Progress
+from semisync.encoding.crc32c import masked_value
+from semisync.encoding.messages import fixed32_field, message, varint_field
 from tests.foreign.test_checkpoints import bundle
 from tests.support.verdicts import comparison
 

@@ -6,11 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from migrate.storage import unfolding
-from migrate.storage.sources import unpacked
 from parity.io.batches import read_columns
 from parity.io.formats.parquet import Parquet
 from semisync.common.errors import BadInput
+from semisync.storage import unfolding
+from semisync.storage.sources import unpacked
 from tests.support import limited
 
 ROWS = 200

@@ -6,8 +6,8 @@ import google_crc32c
 import numpy as np
 
 from migrate.checkpoint.index import read_index
-from migrate.encoding.crc32c import masked
-from migrate.encoding.sstable import read_table
+from semisync.encoding.crc32c import masked
+from semisync.encoding.sstable import read_table
 from tests.migrate.table_writer import write_table
 
 

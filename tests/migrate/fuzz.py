@@ -29,9 +29,9 @@ import tempfile
 import numpy as np
 
 import migrate
-from migrate.encoding.sstable import read_table
 from semisync import cli
 from semisync.common.errors import SemisyncError
+from semisync.encoding.sstable import read_table
 from tests.migrate.big_endian import swap_bytes
 from tests.migrate.raw_tables import write_hugectr, write_several, write_sok
 from tests.migrate.table_writer import write_table

@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pyarrow
 
-from migrate.encoding.crc32c import masked_value
+from semisync.encoding.crc32c import masked_value
 from tests.migrate.table_writer import varint
 
 

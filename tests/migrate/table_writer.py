@@ -2,8 +2,8 @@
 
 import pyarrow
 
-from migrate.encoding.crc32c import masked_value
-from migrate.encoding.sstable import TABLE_MAGIC
+from semisync.encoding.crc32c import masked_value
+from semisync.encoding.sstable import TABLE_MAGIC
 
 
 def varint(value):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import migrate
 from migrate.checkpoint import shards
-from migrate.encoding.dtypes import BFLOAT16
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding.dtypes import BFLOAT16
 from tests.migrate.big_endian import swap_bytes
 from tests.support.bundles import same, short, third_party
 from tests.support.conversions import without_graph

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import migrate
-from migrate.encoding import snappy, wire
-from migrate.encoding.ordered_code import slice_key
-from migrate.encoding.sstable import read_table
 from semisync.common.errors import BadInput
+from semisync.encoding import snappy, wire
+from semisync.encoding.ordered_code import slice_key
+from semisync.encoding.sstable import read_table
 from tests.migrate.table_writer import varint, write_table
 from tests.support.conversions import without_graph
 

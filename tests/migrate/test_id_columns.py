@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from migrate.encoding.dtypes import BFLOAT16
 from migrate.manifest.transforms import filler
 from migrate.stream.columns import FREE, Column
+from semisync.encoding.dtypes import BFLOAT16
 
 
 @pytest.fixture

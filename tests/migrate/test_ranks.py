@@ -11,9 +11,9 @@ import pytest
 import migrate
 from migrate.conversion import job, ranks, said
 from migrate.launcher.environment import Rank, from_environment
-from migrate.storage.remote import Unreachable
 from migrate.stream.columns import FOLDER
 from semisync.common.errors import SemisyncError, UsageError
+from semisync.storage.remote import Unreachable
 from tests.support.conversions import contents, make_plan
 from tests.support.require import environment
 
@@ -75,7 +75,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 GONE = FAILING.replace("BadInput", "Unreachable").replace(
-    "from semisync.common.errors", "from migrate.storage.remote"
+    "from semisync.common.errors", "from semisync.storage.remote"
 )
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.storage import remote
 from migrate.targets.work_directory import Unfinished
 from semisync import cli
 from semisync.common.errors import BadInput, MissingExtra
+from semisync.storage import remote
 from tests.support.conversions import contents, make_plan
 
 

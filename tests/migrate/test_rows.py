@@ -5,7 +5,7 @@ import pytest
 
 from migrate.checkpoint.pieces import Piece
 from migrate.checkpoint.rows import RowReader, skipped
-from migrate.encoding.dtypes import BFLOAT16
+from semisync.encoding.dtypes import BFLOAT16
 
 TABLE = np.arange(53 * 6).reshape(53, 6)
 

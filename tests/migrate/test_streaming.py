@@ -5,9 +5,9 @@ import pytest
 
 import migrate
 from migrate.conversion import job
-from migrate.encoding.crc32c import combine, masked_value
 from migrate.targets.work_directory import work_directory
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding.crc32c import combine, masked_value
 from tests.support.conversions import contents, interrupt, load_all, make_plan
 from tests.support.programs import killed
 

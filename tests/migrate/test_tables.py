@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import migrate
-from migrate.encoding.crc32c import masked_value
 from migrate.inspection.listing import describe
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding.crc32c import masked_value
 from tests.migrate.raw_tables import framed, write_hugectr, write_sok
 from tests.migrate.table_writer import varint, write_table
 from tests.support.conversions import without_graph

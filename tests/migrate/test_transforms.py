@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import Written
 from migrate.manifest.transforms import CAST, COPY, HOURS, INT8, ROW_MEAN, Loss, named, to_type
 from migrate.verification.expected import as_bytes, as_tensor, expected
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import number_type
 
 ROWS = np.random.default_rng(0).normal(size=(50, 8)).astype(np.float32)
 SECONDS = np.array([-1, 0, 3599, 3600, 7 * 10**9])

@@ -7,11 +7,11 @@ import pytest
 import migrate
 from migrate.checkpoint.pieces import Piece, Tensor
 from migrate.conversion import job
-from migrate.encoding.dtypes import DTYPES
 from migrate.targets.work_directory import Unfinished, partial_path
 from migrate.to_tensorflow.index import write_index
 from semisync import cli
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding.dtypes import DTYPES
 from tests.migrate.raw_tables import write_hugectr
 from tests.support.conversions import contents, interrupt, make_plan
 

@@ -10,9 +10,9 @@ import pytest
 
 import migrate
 from migrate.model import vocabulary_files
-from migrate.storage.within import within
 from semisync import cli
 from semisync.common.errors import BadInput
+from semisync.storage.within import within
 from tests.support.control_flow import control_flow
 
 tf = pytest.importorskip("tensorflow").compat.v1

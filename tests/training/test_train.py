@@ -14,7 +14,6 @@ from tensorboard.compat.proto import event_pb2
 
 import migrate
 from migrate.data import TextFormat
-from migrate.encoding.tfrecord import read_records
 from migrate.runtime.interface import Input
 from migrate.training.command import _arguments
 from migrate.training.converted_task import open_converted
@@ -24,6 +23,7 @@ from migrate.training.task import Batch
 from migrate.training.trainer import Settings, train
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
+from semisync.encoding.tfrecord import read_records
 from tests.model.training.graphs import X, Y, regression, saved
 from tests.support.programs import ended, output_of
 from tests.support.score_files import write_tfrecord

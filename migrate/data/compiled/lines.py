@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.runtime.compiled.jit import compiled
+from semisync.common.compiled.jit import compiled
 
 _LF, _CR = 10, 13
 

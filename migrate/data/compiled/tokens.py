@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from migrate.runtime.compiled.jit import (
+from semisync.common.compiled.jit import (
     address,
     bytes_that_are,
     compiled,

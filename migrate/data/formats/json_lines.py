@@ -14,10 +14,10 @@ import pyarrow.json
 
 from migrate.data.formats import text
 from migrate.data.schema import Column
-from migrate.storage.sources import packing_of
 from parity.io.damage import Broken
 from parity.io.formats.nesting import refuse_deep
 from parity.io.formats.text import MARK
+from semisync.storage.sources import packing_of
 
 
 def survey(path: str, size: int) -> Tuple[Any, List[int]]:

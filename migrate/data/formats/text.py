@@ -15,12 +15,12 @@ import pyarrow as pa
 from migrate.data.compiled import lines, records
 from migrate.data.formats.fields import Fields, id_lists
 from migrate.data.schema import Column
-from migrate.storage.sources import opened, packing_of, unpacked
 from parity.inputs.checks import Column as Place
 from parity.io.columns import At
 from parity.io.formats.text import MARK, names_in, open_quote, wrong_number
 from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
+from semisync.storage.sources import opened, packing_of, unpacked
 
 BLOCK = 1 << 23  # bytes
 

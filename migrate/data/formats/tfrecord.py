@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from migrate.data.formats import text
 from migrate.data.schema import Column
-from migrate.encoding.tfrecord import starts_of
-from migrate.storage.sources import opened, packing_of, unpacked
 from parity.io.damage import Broken
 from parity.io.formats.tfrecord import Feature, Records, records_in
 from semisync.common.errors import BadInput, MissingExtra
+from semisync.encoding.tfrecord import starts_of
+from semisync.storage.sources import opened, packing_of, unpacked
 
 
 def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:

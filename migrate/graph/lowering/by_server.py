@@ -12,7 +12,6 @@ from __future__ import annotations
 import struct
 from typing import Dict, List, NamedTuple, Optional, Union
 
-from migrate.encoding.messages import fixed32_field, message, present_varint
 from migrate.graph.changes import initializer
 from migrate.graph.lowering.by_id import BY_ID, FIND
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -25,6 +24,7 @@ from migrate.optimizers.registry import SLOTLESS_OPS, TRAINING_OPS, TrainingOp
 from migrate.servers.ops import LookUp, Training
 from migrate.servers.plugins import Plugin, plugins
 from semisync.common.tensor_names import split
+from semisync.encoding.messages import fixed32_field, message, present_varint
 
 _DTYPE = {"dtype": present_varint(6, 1)}  # float32
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Dict, List, Mapping, Sequence, Tuple
 
 from graph_rewrite.graph.ops import IFS, LOOPS, PLAIN_CALLS
-from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import function
 from migrate.graph.functions import Function, read_functions
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -24,6 +23,7 @@ from semisync.common.budget import Budget
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge, split
 from semisync.common.walks import Ends
+from semisync.encoding.wire import encode_varint
 
 # Bounds on the lowered graph, since functions may call each other, or themselves, without end.
 _MOST_MADE = 50_000  # nodes and inputs of nodes

@@ -7,11 +7,11 @@ from typing import Dict, List, Sequence, Tuple
 
 import numpy as np
 
-from migrate.encoding.dtypes import DTYPES
-from migrate.encoding.messages import message, present_varint, varint_field
 from migrate.graph.attributes import Shape
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.any_rows.sizes import Dim, Rows
+from semisync.encoding.dtypes import DTYPES
+from semisync.encoding.messages import message, present_varint, varint_field
 
 PREFIX = "any_rows"
 _CODES = {known.name: code for code, known in DTYPES.items()}

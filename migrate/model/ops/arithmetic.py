@@ -11,8 +11,8 @@ from typing import Optional, Tuple
 
 import numpy
 
-from migrate.encoding.dtypes import number_type
 from migrate.model.ops.values import HOST, Call, Ops, torch_type
+from semisync.encoding.dtypes import number_type
 
 _TERMS = 16  # of a sum that is written out
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence
 
-from migrate.encoding.dtypes import DTYPES
-from migrate.encoding.wire import encode_varint
 from migrate.graph.attributes import Shape
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.tensor_names import of_edge
+from semisync.encoding.dtypes import DTYPES
+from semisync.encoding.wire import encode_varint
 
 _CODES = {dtype.name: code for code, dtype in DTYPES.items()}
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Collection, Dict, List, NamedTuple, Optional, Set
 
-from migrate.encoding.dtypes import BY_NAME
 from migrate.graph.attributes import dtypes, flag
 from migrate.graph.changes import Changes, described, find_changes, refuse_two
 from migrate.graph.interface.gradient_scopes import GradientScopes
@@ -18,6 +17,7 @@ from migrate.graph.wrapped import STAGED, refuse_untold
 from migrate.model.training.gradients import Gradients, Slices, find_loss
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
+from semisync.encoding.dtypes import BY_NAME
 
 _USUAL_FLAGS = {"multiply_linear_by_lr": False, "update_slots": True}
 

@@ -21,10 +21,10 @@ import numpy
 import torch
 from torch import Tensor, nn
 
-from migrate.runtime.compiled.table import unique_integers
 from migrate.runtime.tables.id_index import IdIndex
 from migrate.runtime.tables.room import Room
 from migrate.runtime.tables.rows import rows_that_grow
+from semisync.common.compiled.table import unique_integers
 
 
 class TableById(nn.Module):

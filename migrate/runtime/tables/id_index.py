@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.table import add_integers, find_integers
+from semisync.common.compiled.table import add_integers, find_integers
 
 
 class IdIndex:

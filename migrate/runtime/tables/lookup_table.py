@@ -13,11 +13,11 @@ from typing import Any, Union
 import numpy
 import torch
 
-from migrate.runtime.compiled import splitting, table
 from migrate.runtime.hashing import string_to_hash_bucket_fast
 from migrate.runtime.printing import as_string
 from migrate.runtime.reading import string_to_number
 from migrate.runtime.strings import Strings
+from semisync.common.compiled import splitting, table
 from semisync.common.errors import BadInput, UsageError
 
 Column = Union[torch.Tensor, Strings]

@@ -15,13 +15,13 @@ from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Tuple
 import torch
 from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 
-from migrate.storage.files import open_file
-from migrate.storage.folders import joined
-from migrate.storage.remote import Unreachable, is_remote
 from migrate.targets.reading.dcp_metadata import read_metadata, unreadable
 from migrate.targets.reading.reader import Stored, dtype_name
 from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
+from semisync.storage.files import open_file
+from semisync.storage.folders import joined
+from semisync.storage.remote import Unreachable, is_remote
 
 
 class Chunk(NamedTuple):

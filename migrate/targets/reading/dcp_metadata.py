@@ -38,13 +38,13 @@ from torch.distributed.checkpoint.metadata import (
     TensorStorageMetadata,
 )
 
-from migrate.storage.files import read_whole
-from migrate.storage.folders import joined
-from migrate.storage.remote import Unreachable, is_remote
-from migrate.storage.within import data_file
 from migrate.targets import INDEXES
 from semisync.common.errors import BadInput, MissingExtra, UsageError
 from semisync.common.sentences import words_of
+from semisync.storage.files import read_whole
+from semisync.storage.folders import joined
+from semisync.storage.remote import Unreachable, is_remote
+from semisync.storage.within import data_file
 
 # The records, and the types of those of their fields that are hashed, compared or counted on.
 _RECORDS: Dict[Any, Dict[str, Any]] = {

@@ -12,10 +12,10 @@ from typing import Dict, NamedTuple, Protocol, Tuple
 
 import torch
 
-from migrate.encoding.dtypes import number_type
 from migrate.manifest.manifest import FILE, Written
-from migrate.storage.files import open_file, size_of
-from migrate.storage.within import data_file
+from semisync.encoding.dtypes import number_type
+from semisync.storage.files import open_file, size_of
+from semisync.storage.within import data_file
 
 
 class Stored(NamedTuple):

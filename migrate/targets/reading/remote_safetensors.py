@@ -9,12 +9,12 @@ from typing import Any, Dict, List
 import torch
 
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.encoding.dtypes import number_type
-from migrate.storage.files import open_file
 from migrate.targets.safetensors import DTYPES
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.files import LARGEST_TEXT
+from semisync.encoding.dtypes import number_type
+from semisync.storage.files import open_file
 
 NAMES = {in_header: name for name, in_header in DTYPES.items()}
 

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Dict, Union
 import torch
 
 from migrate.checkpoint.tensor_info import rows_of
-from migrate.storage.files import open_regular, read_whole
-from migrate.storage.folders import joined
-from migrate.storage.remote import Unreachable, is_remote, sizes_below
 from migrate.targets.reading.reader import Stored
 from migrate.targets.reading.remote_safetensors import NAMES, RemoteSafetensors
 from migrate.targets.safetensors import INDEX
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
+from semisync.storage.files import open_regular, read_whole
+from semisync.storage.folders import joined
+from semisync.storage.remote import Unreachable, is_remote, sizes_below
 
 if TYPE_CHECKING:
     from safetensors import safe_open

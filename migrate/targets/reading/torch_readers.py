@@ -21,14 +21,14 @@ from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.metadata import Metadata, StorageMeta
 from torch.distributed.checkpoint.planner import ReadItem
 
-from migrate.storage.files import size_of
-from migrate.storage.folders import joined
-from migrate.storage.remote import is_remote
 from migrate.targets import INDEXES
 from migrate.targets.reading.dcp_metadata import read_metadata
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.extras import extra
 from semisync.common.sentences import words_of
+from semisync.storage.files import size_of
+from semisync.storage.folders import joined
+from semisync.storage.remote import is_remote
 
 
 def read(directory: str, state_dict: Dict[str, Any], advice: str = "convert it again") -> None:

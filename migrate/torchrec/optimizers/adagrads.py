@@ -8,9 +8,9 @@ import torch
 
 from migrate.optimizers.adagrad import ADAGRAD
 from migrate.optimizers.proximal_adagrad import PROXIMAL_ADAGRAD
-from migrate.runtime.compiled import row_steps
 from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root, shrunk
 from migrate.torchrec.optimizers.together import Together
+from semisync.common.compiled import row_steps
 
 
 class Adagrad(RowOptimizer):

@@ -7,9 +7,9 @@ from typing import Any, Iterable
 import torch
 
 from migrate.optimizers.ftrl import FTRL
-from migrate.runtime.compiled import row_steps
 from migrate.torchrec.optimizers.row_optimizer import Group, RowOptimizer, State, root
 from migrate.torchrec.optimizers.together import Together
+from semisync.common.compiled import row_steps
 
 
 class Ftrl(RowOptimizer):

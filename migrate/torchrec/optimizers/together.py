@@ -11,7 +11,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from migrate.runtime.compiled.table_rows import put_rows, sum_rows, take_rows
+from semisync.common.compiled.table_rows import put_rows, sum_rows, take_rows
 
 
 def is_plain(tensor: Tensor) -> bool:
@@ -69,7 +69,7 @@ class Together:
             first = last
 
     def step(self, kernel: Any, slots: Sequence[str], *settings: float) -> None:
-        """A step of migrate.runtime.compiled.row_steps.
+        """A step of semisync.common.compiled.row_steps.
 
         Args:
             slots: in the kernel's order.

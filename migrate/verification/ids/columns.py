@@ -7,11 +7,11 @@ from typing import Iterator, NamedTuple, Optional
 
 import numpy
 
-from migrate.encoding.dtypes import number_type
 from migrate.hash_tables.hash_table import HashTable, Rows
 from migrate.manifest.manifest import Ids, Written
 from migrate.manifest.transforms import filler, named
 from migrate.verification.expected import as_bytes, expected
+from semisync.encoding.dtypes import number_type
 
 
 class Column(NamedTuple):

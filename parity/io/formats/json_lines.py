@@ -5,10 +5,10 @@ from typing import Iterator, List, Optional
 import pyarrow as pa
 import pyarrow.json
 
-from migrate.storage.sources import streamed
 from parity.io.formats.file import Columns
 from parity.io.formats.nesting import Shallow
 from parity.io.formats.text import BLOCK
+from semisync.storage.sources import streamed
 
 
 class JsonLines:

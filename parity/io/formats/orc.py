@@ -11,11 +11,11 @@ from typing import Any, Iterator, List, Optional, Sequence
 import pyarrow as pa
 import pyarrow.orc
 
-from migrate.encoding.wire import fields, message, number
-from migrate.storage.sources import opened
 from parity.io.damage import Broken
 from parity.io.formats.file import Columns
 from semisync.common.errors import BadInput
+from semisync.encoding.wire import fields, message, number
+from semisync.storage.sources import opened
 
 _STRIPES, _ROWS = 3, 5  # fields of Footer and of StripeInformation
 _CODECS = {"UNCOMPRESSED": "", "ZLIB": "zlib", "SNAPPY": "snappy", "LZ4": "lz4_raw", "ZSTD": "zstd"}

@@ -5,9 +5,9 @@ from typing import Iterator, List, Optional, Sequence
 import pyarrow as pa
 import pyarrow.parquet
 
-from migrate.storage.sources import opened
-from migrate.storage.unfolding import refuse_row_groups
 from parity.io.formats.file import Columns
+from semisync.storage.sources import opened
+from semisync.storage.unfolding import refuse_row_groups
 
 
 class Parquet:

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from migrate.storage.sources import opened, packing_of, streamed
 from parity.io.columns import opened as list_parts
 from parity.io.damage import Broken
 from parity.io.formats.file import Columns
 from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput
+from semisync.storage.sources import opened, packing_of, streamed
 
 BLOCK = 1 << 24  # bytes that are parsed at a time
 MARK = b"\xef\xbb\xbf"  # the byte order mark that some programs put before UTF-8

@@ -2,8 +2,9 @@
 
 An Example is a map from feature name to a list of bytes, floats or int64s. Whoever compares scores
 reads columns of values: a feature with exactly one value in every record. Whoever scores a model or
-trains one reads columns of lists where a record has several. `migrate.encoding.tfrecord` checks the
-records, `migrate.runtime.compiled.example` finds their features as TensorFlow's ParseExample does.
+trains one reads columns of lists where a record has several. `semisync.encoding.tfrecord` checks
+the records, `semisync.common.compiled.example` finds their features as TensorFlow's ParseExample
+does.
 """
 
 import importlib
@@ -24,11 +25,11 @@ from typing import (
 import numpy as np
 import pyarrow as pa
 
-from migrate.encoding.tfrecord import pieces_of
-from migrate.storage.sources import streamed
 from parity.io.formats.file import Columns
 from semisync.common.errors import BadInput
 from semisync.common.extras import extra
+from semisync.encoding.tfrecord import pieces_of
+from semisync.storage.sources import streamed
 
 _TOGETHER = 1 << 16  # records in a table
 
@@ -54,7 +55,7 @@ class Records(NamedTuple):
         Raises:
             BadInput: a record that is not an Example.
         """
-        from migrate.runtime.compiled import example
+        from semisync.common.compiled import example
 
         found, broken = example.names(self.data, self.starts, self.ends)
         self._refuse(broken)
@@ -68,7 +69,7 @@ class Records(NamedTuple):
             BadInput: a record that is not an Example, or a feature that is broken or a list of
                 another kind than in the records before; the message has the record's number.
         """
-        from migrate.runtime.compiled import example, feature_lists
+        from semisync.common.compiled import example, feature_lists
 
         text = [name.encode() for name in names]
         ends = np.cumsum([0, *map(len, text)], dtype=np.int64)
@@ -108,7 +109,7 @@ class Feature:
         bits: np.ndarray,
         ends: np.ndarray,
     ) -> None:
-        from migrate.runtime.compiled import feature_lists
+        from semisync.common.compiled import feature_lists
 
         self._data, self.kind, self._bits, self._ends = records.data, kind, bits, ends
         for wrong, what in (
@@ -141,7 +142,7 @@ class Feature:
 
     def _flat(self) -> Any:
         """All values: binary, float32 or int64; null for all records where none has a value."""
-        from migrate.runtime.compiled import feature_lists, spans
+        from semisync.common.compiled import feature_lists, spans
 
         if not self.kind:
             return pa.nulls(len(self.counts))

@@ -13,11 +13,11 @@ import pathlib
 import re
 from typing import Any, Callable, NamedTuple, Optional, Tuple
 
-from migrate.storage.sources import streamed
 from parity.io.damage import explained
 from parity.io.data_files import format_of, named
 from parity.io.text_format import SEPARATORS, TextFormat
 from semisync.common.errors import BadInput
+from semisync.storage.sources import streamed
 
 CRITEO_COUNTS = tuple(f"I{i}" for i in range(1, 14))
 CRITEO_CATEGORIES = tuple(f"C{i}" for i in range(1, 27))

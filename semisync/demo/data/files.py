@@ -18,12 +18,12 @@ import itertools
 import pathlib
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
 
-from migrate.storage.sources import suffix_of
 from parity.io.data_files import is_hidden, named
 from parity.io.delta import in_last_version
 from semisync.common.errors import BadInput
 from semisync.common.ordering import by_numbers
 from semisync.demo.data.data_file import DataFile, Where, open_file, shown
+from semisync.storage.sources import suffix_of
 
 LABELS = ("label", "click", "clicked", "target", "y")
 TIMES = ("timestamp", "datetime", "time", "date", "day")

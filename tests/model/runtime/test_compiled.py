@@ -8,7 +8,7 @@ import numba
 import pytest
 
 from migrate import runtime
-from migrate.runtime.compiled import jit
+from semisync.common.compiled import jit
 
 
 def test_every_name_is_there_and_in_order():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, load8, load64, u
+from semisync.common.compiled.jit import address, compiled, inlined, load8, load64, u
 
 _MURMUR = u(0xC6A4A7935BD1E995)
 _SEED = u(0xDECAFCAFFE)

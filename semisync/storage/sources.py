@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple, Optional
 
-from migrate.storage import remote
-from migrate.storage.unfolding import refuse_unfolding
+from semisync.storage import remote
+from semisync.storage.unfolding import refuse_unfolding
 
 _PIECE = 16 << 20  # bytes
 

@@ -1,6 +1,6 @@
 """Writing LevelDB tables as TensorFlow writes a checkpoint's index, byte for byte.
 
-`migrate.encoding.sstable` reads them and has the layout. What is the writer's to choose:
+`semisync.encoding.sstable` reads them and has the layout. What is the writer's to choose:
 
 1. A data block ends after the entry with which it reaches 256 KiB; blocks are not compressed.
 2. Every 16th key of a data block is written whole, every key of the index block.
@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 from typing import BinaryIO, List, Optional
 
-from migrate.encoding import crc32c
-from migrate.encoding.sstable import TABLE_MAGIC
-from migrate.encoding.wire import encode_varint
+from semisync.encoding import crc32c
+from semisync.encoding.sstable import TABLE_MAGIC
+from semisync.encoding.wire import encode_varint
 
 BLOCK_BYTES = 256 << 10
 

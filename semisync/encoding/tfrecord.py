@@ -14,9 +14,9 @@ from typing import Callable, Iterator, Tuple
 
 import numpy
 
-from migrate.encoding import crc32c, snappy
-from migrate.storage.files import StoredFile
 from semisync.common.errors import BadInput
+from semisync.encoding import crc32c, snappy
+from semisync.storage.files import StoredFile
 
 _MAX_RECORD = 1 << 28  # bytes; a longer record is taken for damage
 _MAX_BLOCK = 64 << 20  # bytes; TensorFlow's own blocks have 256 KiB

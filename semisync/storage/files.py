@@ -13,9 +13,9 @@ from typing import BinaryIO, List, Optional, Tuple
 
 import numpy
 
-from migrate.storage import remote
 from semisync.common.errors import BadInput
 from semisync.common.files import LARGEST_TEXT
+from semisync.storage import remote
 
 
 def size_of(path: str) -> Optional[int]:

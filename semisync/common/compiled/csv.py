@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import compiled
+from semisync.common.compiled.jit import compiled
 
 COUNT, BARE_QUOTE, INNER_QUOTE, OPEN_QUOTE = 1, 2, 3, 4  # what is wrong with a record
 

@@ -8,8 +8,8 @@ Source: https://github.com/google/snappy/blob/main/format_description.txt
 
 from __future__ import annotations
 
-from migrate.encoding.wire import varint
 from semisync.common.errors import BadInput
+from semisync.encoding.wire import varint
 
 MAX_RATIO = 22  # a copy of 3 bytes yields at most 64
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import compiled, float32_at, inlined, int64_at
-from migrate.runtime.compiled.table import KEY, ROW, find_integer, free_slots, slots_for
+from semisync.common.compiled.jit import compiled, float32_at, inlined, int64_at
+from semisync.common.compiled.table import KEY, ROW, find_integer, free_slots, slots_for
 
 
 @compiled

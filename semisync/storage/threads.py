@@ -23,7 +23,7 @@ from typing import (
     TypeVar,
 )
 
-from migrate.storage.remote import is_remote
+from semisync.storage.remote import is_remote
 
 A = TypeVar("A")
 R = TypeVar("R")

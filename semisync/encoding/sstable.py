@@ -22,10 +22,10 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 
-from migrate.encoding import crc32c, snappy
-from migrate.encoding.wire import varint
-from migrate.storage.files import StoredFile, open_file
 from semisync.common.errors import BadInput
+from semisync.encoding import crc32c, snappy
+from semisync.encoding.wire import varint
+from semisync.storage.files import StoredFile, open_file
 
 TABLE_MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import compiled, inlined, u
-from migrate.runtime.compiled.trimming import strip
+from semisync.common.compiled.jit import compiled, inlined, u
+from semisync.common.compiled.trimming import strip
 
 INVALID, EXACT, HARD = 0, 1, 2
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.decimal import MINUS, PLUS, SPACE, ZERO, digits_of, write
-from migrate.runtime.compiled.jit import compiled, inlined, u
+from semisync.common.compiled.decimal import MINUS, PLUS, SPACE, ZERO, digits_of, write
+from semisync.common.compiled.jit import compiled, inlined, u
 
 MOST_DIGITS = 18  # 10 ** 18 is below 2 ** 60
 LARGEST = 2.0**63

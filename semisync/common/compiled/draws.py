@@ -11,7 +11,7 @@ import math
 
 import numpy
 
-from migrate.runtime.compiled.jit import compiled, inlined, u
+from semisync.common.compiled.jit import compiled, inlined, u
 
 _TRIES = 64  # of a normal value; more are needed for one of 10^80 values within two deviations
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
-from migrate.storage.folders import joined
-from migrate.storage.remote import is_remote
 from semisync.common.errors import BadInput
+from semisync.storage.folders import joined
+from semisync.storage.remote import is_remote
 
 
 def within(folder: str, name: str) -> Optional[str]:

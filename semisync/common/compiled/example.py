@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, load8, load32, u
-from migrate.runtime.compiled.spans import same
+from semisync.common.compiled.jit import address, compiled, inlined, load8, load32, u
+from semisync.common.compiled.spans import same
 
 MISSING = -1
 BROKEN, AT_END = -1, -2

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, load8, load32, load64, u
+from semisync.common.compiled.jit import address, compiled, inlined, load8, load32, load64, u
 
 _K0 = u(0xC3A5C85C97CB3127)
 _K1 = u(0xB492B66FBE98F273)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from migrate.storage.remote import is_remote
+from semisync.storage.remote import is_remote
 
 
 def reachable(path: str, *given: str) -> bool:

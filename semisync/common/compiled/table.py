@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.farmhash import fingerprint
-from migrate.runtime.compiled.jit import address, compiled, inlined, u
-from migrate.runtime.compiled.spans import same
+from semisync.common.compiled.farmhash import fingerprint
+from semisync.common.compiled.jit import address, compiled, inlined, u
+from semisync.common.compiled.spans import same
 
 KEY, ROW, _OFFSET, _LENGTH = 0, 1, 2, 3
 

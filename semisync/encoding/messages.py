@@ -1,11 +1,11 @@
-"""Protocol buffers' wire format, written without generated code; `migrate.encoding.wire` reads it.
+"""Protocol buffers' wire format, written without generated code; `semisync.encoding.wire` reads it.
 
 A field with its type's default value is left out, as proto3 does, except in a `message`.
 """
 
 from __future__ import annotations
 
-from migrate.encoding.wire import encode_varint
+from semisync.encoding.wire import encode_varint
 
 _VARINT, _BYTES, _FOUR_BYTES = 0, 2, 5
 

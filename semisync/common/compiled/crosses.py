@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.farmhash import concatenated
-from migrate.runtime.compiled.jit import compiled
+from semisync.common.compiled.farmhash import concatenated
+from semisync.common.compiled.jit import compiled
 
 
 @compiled

@@ -14,7 +14,7 @@ from typing import Iterator, Tuple
 
 import numpy
 
-from migrate.runtime.compiled.example import (
+from semisync.common.compiled.example import (
     BYTES,
     DELIMITED,
     FLOATS,
@@ -24,7 +24,7 @@ from migrate.runtime.compiled.example import (
     delimited,
     varint,
 )
-from migrate.runtime.compiled.jit import address, compiled, inlined, load32, u
+from semisync.common.compiled.jit import address, compiled, inlined, load32, u
 
 BROKEN, OTHER_KIND = -2, -3
 

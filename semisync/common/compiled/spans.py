@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined, load8, load64
+from semisync.common.compiled.jit import address, compiled, inlined, load8, load64
 
 
 @inlined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import compiled, inlined
+from semisync.common.compiled.jit import compiled, inlined
 
 
 @inlined

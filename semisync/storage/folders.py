@@ -11,7 +11,7 @@ import glob
 import os
 from typing import Any, Callable, Dict, List, Optional
 
-from migrate.storage import remote
+from semisync.storage import remote
 
 Skips = Callable[[str], bool]
 

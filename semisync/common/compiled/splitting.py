@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import address, compiled, inlined
-from migrate.runtime.compiled.spans import same
-from migrate.runtime.compiled.trimming import is_space
+from semisync.common.compiled.jit import address, compiled, inlined
+from semisync.common.compiled.spans import same
+from semisync.common.compiled.trimming import is_space
 
 
 @inlined

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.farmhash import fingerprint
-from migrate.runtime.compiled.jit import address, compiled, inlined, u
+from semisync.common.compiled.farmhash import fingerprint
+from semisync.common.compiled.jit import address, compiled, inlined, u
 
 LONGEST = 20  # a sign and 19 digits, or 20 digits
 

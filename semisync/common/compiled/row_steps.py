@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy
 
-from migrate.runtime.compiled.jit import compiled, float32_at
+from semisync.common.compiled.jit import compiled, float32_at
 
 two = numpy.float32(2)
 
