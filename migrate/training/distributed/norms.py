@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MethodType
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional
 
 import torch
 import torch.distributed as dist
@@ -36,11 +36,11 @@ def over_processes(module: nn.Module) -> None:
     """Has every BatchNorm take its statistics over all processes."""
     for inner in module.modules():
         if isinstance(inner, BatchNorm):
-            inner._statistics = MethodType(_statistics, inner)
+            inner.by_batch = MethodType(_by_batch, inner)
 
 
-def _statistics(norm: Any, x: torch.Tensor, channels: int) -> Tuple[torch.Tensor, torch.Tensor]:
-    """As BatchNorm's own, of the global batch."""
+def _by_batch(norm: Any, x: torch.Tensor, channels: int) -> torch.Tensor:
+    """As BatchNorm's own, by the global batch."""
     axes = [axis for axis in range(x.dim()) if axis != channels]
     shape = [-1 if axis == channels else 1 for axis in range(x.dim())]
     own = x.numel() // max(x.shape[channels], 1)
@@ -49,4 +49,4 @@ def _statistics(norm: Any, x: torch.Tensor, channels: int) -> Tuple[torch.Tensor
     mean = all_reduce(x.sum(axes) * counts) / count
     variance = all_reduce(((x - mean.reshape(shape)) ** 2).sum(axes) * counts) / count
     norm.move(mean, variance, count)
-    return mean, variance
+    return norm.normalised(x, channels, mean, variance)
