@@ -149,10 +149,11 @@ class Index:
         Returns:
             A tuple of names.
         """
-        if not node.input or node.input[-1][:1] != "^":
+        taken = node.input
+        if not taken or taken[-1][:1] != "^":
             return ()
         if node.name not in self._controls:
-            edges = tuple(node.input[len(self.inputs(node)) :])
+            edges = tuple(taken[len(self.inputs(node)) :])
             if edges not in self._known:
                 self._known[edges] = tuple(edge[1:] for edge in edges)
             self._controls[node.name] = self._known[edges]

@@ -37,7 +37,7 @@ from migrate.behaviour.largest import at_largest, of_rows
 from migrate.behaviour.report import NodeDifference, Place
 from migrate.behaviour.rows.reading import Rows
 from migrate.behaviour.subject import Subject
-from migrate.graph.lookups import consumers_of
+from migrate.graph.index import index_of
 from migrate.graph.metagraph import Edge, Graph
 from migrate.model.load import Written
 from migrate.runtime.files import CONSTANTS
@@ -120,22 +120,20 @@ def first_cause(
         compared: where each differs, in the order of the source; a tensor not among them differs if
             one of its inputs does.
     """
-    readers = consumers_of(graph)
+    uses = index_of(graph).uses
     known, ends = {name for name, _ in compared}, {name for name, _ in outputs}
     different = [(edge, place) for edge, place in compared.items() if place is not None]
     lasting: Set[str] = set()
 
     def goes_on(edge: Edge) -> bool:
-        after = [
-            user.name for user, place in readers.get(edge[0], ()) if user.inputs[place] == edge
-        ]
+        after = [use.node.name for use in uses(edge[0]) if use.output == edge[1]]
         seen: Set[str] = set()
         while after:
             name = after.pop()
             if name in lasting or (name in ends and name not in known):
                 return True
             if name not in seen and name not in known:
-                after += [user.name for user, _ in readers.get(name, ())]
+                after += [use.node.name for use in uses(name)]
             seen.add(name)
         return edge in outputs
 

@@ -126,7 +126,7 @@ def _without_merges(graph: Graph) -> Graph:
         name: node._replace(inputs=()) if node.op == "Merge" else node
         for name, node in graph.nodes.items()
     }
-    return graph._replace(nodes=nodes)
+    return graph.replace(nodes=nodes)
 
 
 def _of_batches(graph: Graph) -> Graph:
@@ -137,7 +137,7 @@ def _of_batches(graph: Graph) -> Graph:
         training = node.op in FUSED and flag(graph, node, "is_training")
         return node._replace(inputs=node.inputs[:3]) if training else node
 
-    return graph._replace(nodes={name: without(node) for name, node in graph.nodes.items()})
+    return graph.replace(nodes={name: without(node) for name, node in graph.nodes.items()})
 
 
 def _check(subject: Subject, edge: Edge) -> None:

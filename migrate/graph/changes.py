@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
 
 from graph_rewrite.graph.ops import ASSIGN, PASS, RESTORES, SCATTER, TRAINING_OP, VARIABLES, WHOLE
+from migrate.graph.index import index_of
 from migrate.graph.lookups import origin
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.sentences import some_of
 from semisync.common.tensor_names import node_of
-from semisync.common.walks import reachable
 
 # Ops on reference variables return the variable that they wrote, for further writes after them.
 _CHANGES = SCATTER.union(WHOLE)
@@ -92,17 +92,8 @@ def _candidates(graph: Graph) -> str:
 
 
 def _of_step(graph: Graph, roots: Iterable[str]) -> FrozenSet[str]:
-    following: Dict[str, List[str]] = {}
-    for node in graph.nodes.values():
-        for name in _before(graph, node):
-            following.setdefault(name, []).append(node.name)
-    after = reachable(roots, lambda name: following.get(name, ()))
-    return frozenset(reachable(after, lambda name: _before(graph, graph.nodes[name])))
-
-
-def _before(graph: Graph, node: Node) -> List[str]:
-    names = (*(edge[0] for edge in node.inputs), *node.controls)
-    return [name for name in names if name in graph.nodes]
+    index = index_of(graph)
+    return frozenset(index.ancestors(index.descendants(roots)))
 
 
 def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Counter]:

@@ -107,7 +107,7 @@ def lowered(found: MetaGraph, assets: Iterable[str] = ()) -> MetaGraph:
         saved.update((name, Saved(name, 0)) for name in (table, ids_of(table)))
     saved.update((node, Saved(name, 0)) for node, name in served_nodes(found.graph).items())
     admitted = frozenset(map(os.path.abspath, assets))
-    return MetaGraph(lower(found.graph)._replace(admitted=admitted), saved)
+    return MetaGraph(lower(found.graph).replace(admitted=admitted), saved)
 
 
 def _beside(prefix: str) -> Optional[str]:

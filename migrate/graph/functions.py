@@ -116,7 +116,7 @@ def _function(graph: Graph, data: memoryview) -> Tuple[str, Function]:
             pair = dict(fields(message(value, path), path))
             if 1 in pair and 2 in pair:
                 returned[text(pair[1], path)] = text(pair[2], path)
-    inside = graph._replace(nodes=nodes)
+    inside = graph.replace(nodes=nodes)
     whole = {
         node.name: node._replace(inputs=tuple(_edge(inside, *edge) for edge in node.inputs))
         for node in nodes.values()

@@ -1,37 +1,36 @@
-"""A stored graph as `graph_rewrite` indexes one, so that its patterns match in it."""
+"""A stored graph as `graph_rewrite` indexes one, so that its walks and patterns read it."""
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Optional
+from typing import List, Optional
 
 import numpy
 
 from graph_rewrite.graph.index import Index
 from migrate.graph.metagraph import Graph, Node
 from migrate.graph.tensors import constant_array, is_spread
-from semisync.common.tensor_names import of_edge
-
-
-class _Indexed(NamedTuple):
-    name: str
-    op: str
-    input: List[str]
 
 
 class StoredNodes(Index):
     """The nodes of a graph; its tensors are called as in a session, "op:0"."""
 
     def __init__(self, graph: Graph) -> None:
-        super().__init__(map(_indexed, graph.nodes.values()))
+        super().__init__(graph.nodes.values())
         self._graph = graph
 
-    def constant(self, node: _Indexed) -> Optional[numpy.ndarray]:
+    def makers(self, node: Node) -> List[str]:
+        """See `Index`; the names as they are stored."""
+        return [name for name, _ in node.inputs]
+
+    def constant(self, node: Node) -> Optional[numpy.ndarray]:
         """The value of a Const; None where one value in the file fills it."""
-        array = constant_array(self._graph, self._graph.nodes[node.name])
+        array = constant_array(self._graph, node)
         return None if is_spread(array) else array
 
 
-def _indexed(node: Node) -> _Indexed:
-    return _Indexed(
-        node.name, node.op, [*map(of_edge, node.inputs), *(f"^{name}" for name in node.controls)]
-    )
+def index_of(graph: Graph) -> StoredNodes:
+    """The index of a graph, made once."""
+    if "index" not in graph.known:
+        graph.known["index"] = StoredNodes(graph)
+    index: StoredNodes = graph.known["index"]
+    return index

@@ -16,9 +16,11 @@ from __future__ import annotations
 import re
 from typing import AbstractSet, Dict, Iterable, Iterator, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.graph.index import Use
 from graph_rewrite.graph.ops import CALLS, CAST, GATHER, PASS, VARIABLES
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant_integer, constant_strings
+from migrate.graph.index import index_of
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
 from semisync.common.walks import reachable
@@ -31,7 +33,6 @@ SEGMENTS = {  # ops that gather and pool, and their combiner
     "SparseSegmentSum": "sum",
 }
 SPARSE_PRODUCT = "SparseTensorDenseMatMul"  # of indices [row, id], values, a shape and a table
-Consumers = Dict[str, List[Tuple[Node, int]]]
 _REMAKES = {"ConcatV2", "Mul", "Pad", "PadV2", "Slice", "StridedSlice"}  # new rows
 _RESHAPED = PASS | CAST | {"Reshape"}
 
@@ -86,18 +87,17 @@ def saved_variables(graph: Graph) -> Dict[str, Saved]:
 
 def find_lookups(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, Lookup]:
     """The variables that are looked up, by their name in the checkpoint."""
-    consumers = consumers_of(graph)
     rows: Dict[str, Set[int]] = {}
     for where in saved.values():
         rows.setdefault(where.name, set()).add(where.row)
     found: Dict[str, Tuple[Lookup, str]] = {}
     for node, where in saved.items():
         parts = sorted(rows[where.name])
-        for gather in gathers(graph, node, consumers):
+        for gather in gathers(graph, node):
             lookup = _lookup(graph, gather, parts.index(where.row), len(parts))
             first = found.setdefault(where.name, (lookup, gather.name))
             _check_one_rule(graph, where.name, first, (lookup, gather.name))
-    for name, reader in _read_whole(graph, saved, consumers):
+    for name, reader in _read_whole(graph, saved):
         # Concatenated partitions have the rows in stored order, which is not that of "mod" ids.
         if name in found and found[name][0].strategy == "mod":
             _check_one_rule(graph, name, found[name], (Lookup(None, False), reader))
@@ -115,9 +115,7 @@ def _check_one_rule(
         )
 
 
-def _read_whole(
-    graph: Graph, saved: Dict[str, Saved], consumers: Consumers
-) -> Iterator[Tuple[str, str]]:
+def _read_whole(graph: Graph, saved: Dict[str, Saved]) -> Iterator[Tuple[str, str]]:
     """(name in the checkpoint, node) of each partitioned variable whose partitions a node reads
     concatenated, that is in the order in which the rows are stored."""
     for node in graph.nodes.values():
@@ -127,35 +125,33 @@ def _read_whole(
         names = {saved[part].name if part in saved else None for part in parts}
         name = names.pop() if len(names) == 1 else None
         if name is not None:
-            products = (user for user, _ in reached(node.name, consumers) if user.op == "MatMul")
-            for user in (*gathers(graph, node.name, consumers), *products):
+            products = (use.node for use in reached(graph, node.name) if use.node.op == "MatMul")
+            for user in (*gathers(graph, node.name), *products):
                 yield name, user.name
 
 
 def remade_lookups(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
     """Names in the checkpoint of variables that are looked up as part of another tensor, such as a
     concatenation with a row of zeros for the id 0."""
-    consumers = consumers_of(graph)
     found = set()
 
     def remakes(name: str) -> List[str]:
-        return [user.name for user, _ in reached(name, consumers) if user.op in _REMAKES]
+        return [use.node.name for use in reached(graph, name) if use.node.op in _REMAKES]
 
     for node, where in saved.items():
         made = set(reachable([node], remakes)) - {node}
-        if any(True for name in made for _ in gathers(graph, name, consumers)):
+        if any(True for name in made for _ in gathers(graph, name)):
             found.add(where.name)
     return sorted(found)
 
 
 def hidden_uses(graph: Graph, saved: Dict[str, Saved]) -> List[str]:
     """Names in the checkpoint of variables that functions use: their look-ups are not seen."""
-    consumers = consumers_of(graph)
     return sorted(
         {
             where.name
             for node, where in saved.items()
-            if any(user.op in CALLS for user, _ in reached(node, consumers))
+            if any(use.node.op in CALLS for use in reached(graph, node))
         }
     )
 
@@ -205,15 +201,6 @@ def _source(graph: Graph, edge: Edge, through: AbstractSet[str]) -> Optional[Nod
     return graph.nodes.get(graph.beyond(edge, through)[0])
 
 
-def consumers_of(graph: Graph) -> Consumers:
-    """For each node, the nodes that read it and at which input."""
-    consumers: Consumers = {}
-    for node in graph.nodes.values():
-        for position, (source, _output) in enumerate(node.inputs):
-            consumers.setdefault(source, []).append((node, position))
-    return consumers
-
-
 def readers_of(nodes: Iterable[Node]) -> Dict[str, List[Node]]:
     """The nodes that read each node, by its name; one that reads it twice is listed twice."""
     readers: Dict[str, List[Node]] = {}
@@ -223,22 +210,21 @@ def readers_of(nodes: Iterable[Node]) -> Dict[str, List[Node]]:
     return readers
 
 
-def reached(
-    start: str, consumers: Consumers, through: AbstractSet[str] = PASS
-) -> Iterator[Tuple[Node, int]]:
-    """Nodes that read the value of `start`, directly or through nodes whose op is in `through`."""
+def reached(graph: Graph, start: str, through: AbstractSet[str] = PASS) -> Iterator[Use]:
+    """Every use of the value of `start`, directly or through nodes whose op is in `through`."""
+    index = index_of(graph)
 
     def passing(name: str) -> List[str]:
-        users = consumers.get(name, ())
-        return [user.name for user, position in users if user.op in through and position == 0]
+        first = (use.node for use in index.uses(name) if use.input == 0)
+        return [node.name for node in first if node.op in through]
 
     for name in reachable([start], passing):
-        yield from consumers.get(name, ())
+        yield from index.uses(name)
 
 
-def gathers(graph: Graph, start: str, consumers: Consumers) -> Iterator[Node]:
+def gathers(graph: Graph, start: str) -> Iterator[Node]:
     """The nodes that look up rows of the variable node `start`."""
-    for user, position in reached(start, consumers):
+    for user, position, _ in reached(graph, start):
         # Transposed, the product sums over the rows of one id, or takes the table's columns.
         adjoint = any(flag(graph, user, name) for name in ("adjoint_a", "adjoint_b"))
         if user.op == SPARSE_PRODUCT and position == 3 and not adjoint:

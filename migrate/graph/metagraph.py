@@ -26,13 +26,25 @@ Source: tensorflow/core/protobuf/meta_graph.proto and tensorflow/core/framework/
 from __future__ import annotations
 
 import contextlib
-from typing import Container, Dict, FrozenSet, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+import dataclasses
+from typing import (
+    Any,
+    Container,
+    Dict,
+    FrozenSet,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+)
 
 from migrate.checkpoint.paths import refuse_keras_file
 from migrate.graph.wrapped import plain_nodes
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.plain_step import COLLECTION
-from semisync.common.tensor_names import CONTROL, split
+from semisync.common.tensor_names import CONTROL, of_edge, split
 from semisync.common.walks import Ends, along, reachable
 from semisync.encoding.wire import Value, fields, message, text
 from semisync.storage.files import open_file
@@ -58,6 +70,11 @@ class Node(NamedTuple):
     attrs: Dict[str, bytes]
     controls: Tuple[str, ...] = ()
 
+    @property
+    def input(self) -> List[str]:
+        """Its inputs and control inputs as a NodeDef has them, for `graph_rewrite`."""
+        return [*map(of_edge, self.inputs), *(f"^{name}" for name in self.controls)]
+
 
 class Signature(NamedTuple):
     """The inputs and outputs of a SavedModel: names of tensors by the keys that users know.
@@ -71,7 +88,8 @@ class Signature(NamedTuple):
     sparse: Dict[str, Tuple[str, str, str]]
 
 
-class Graph(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Graph:
     """The graph of a file.
 
     Attributes:
@@ -87,20 +105,26 @@ class Graph(NamedTuple):
         calls: by name, the nodes that `migrate.graph.lowering` replaced.
         named: the inputs' tensors by name, if the caller names the inputs; there are no others.
         admitted: absolute paths of files elsewhere that the caller allows it to read.
+        known: what is computed of it once, such as its index (`migrate.graph.index`).
     """
 
     path: str
     nodes: Dict[str, Node]
     saver_scope: Optional[str] = None
     trainable: Optional[FrozenSet[str]] = None
-    signatures: Mapping[str, Signature] = {}
+    signatures: Mapping[str, Signature] = dataclasses.field(default_factory=dict)
     functions: Tuple[bytes, ...] = ()
     train_ops: Tuple[str, ...] = ()
-    assets: Mapping[str, str] = {}
+    assets: Mapping[str, str] = dataclasses.field(default_factory=dict)
     rewired: FrozenSet[str] = frozenset()
-    calls: Mapping[str, Node] = {}
-    named: Mapping[str, Tuple[str, ...]] = {}
+    calls: Mapping[str, Node] = dataclasses.field(default_factory=dict)
+    named: Mapping[str, Tuple[str, ...]] = dataclasses.field(default_factory=dict)
     admitted: FrozenSet[str] = frozenset()
+    known: Dict[str, Any] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    def replace(self, **changes: Any) -> Graph:
+        """The graph with other values of some attributes."""
+        return dataclasses.replace(self, **changes)
 
     def beyond(self, edge: Edge, through: Container[str]) -> Edge:
         """The tensor that `edge` passes on: the ops in `through` are skipped, by their first input.
@@ -157,15 +181,15 @@ def _read(meta_graph: memoryview, path: str) -> Graph:
     for field, value in fields(meta_graph, path):
         if field == 2:
             whole = _read_graph_def(message(value, path), path)
-            graph = graph._replace(nodes=whole.nodes, functions=whole.functions)
+            graph = graph.replace(nodes=whole.nodes, functions=whole.functions)
         elif field == 3:
-            graph = graph._replace(saver_scope=_saver_scope(message(value, path), path))
+            graph = graph.replace(saver_scope=_saver_scope(message(value, path), path))
         elif field == 4:
             key, entry = _entry(value, path)
             if key == "trainable_variables":
-                graph = graph._replace(trainable=frozenset(_variables(entry, path)))
+                graph = graph.replace(trainable=frozenset(_variables(entry, path)))
             elif key == "train_op":
-                graph = graph._replace(train_ops=tuple(_listed_nodes(entry, path)))
+                graph = graph.replace(train_ops=tuple(_listed_nodes(entry, path)))
             elif key == COLLECTION:
                 plain_steps = list(_listed_texts(entry, path))
             elif key == "saved_model_assets":
@@ -176,7 +200,7 @@ def _read(meta_graph: memoryview, path: str) -> Graph:
         elif field == 6:
             assets.update([_asset(message(value, path), path)])
     plain = plain_nodes(graph.nodes, plain_steps, path)
-    return graph._replace(
+    return graph.replace(
         signatures=signatures,
         assets=assets,
         nodes={**graph.nodes, **plain},

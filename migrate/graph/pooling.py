@@ -25,8 +25,9 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 from graph_rewrite.graph.ops import CAST, MERGE, PASS
 from migrate.graph.attributes import output_shape
 from migrate.graph.constants import constant_integers
+from migrate.graph.index import index_of
 from migrate.graph.interface.walks import GRADIENTS
-from migrate.graph.lookups import SEGMENTS, SPARSE_PRODUCT, Consumers, Saved, consumers_of, gathers
+from migrate.graph.lookups import SEGMENTS, SPARSE_PRODUCT, Saved, gathers
 from migrate.graph.metagraph import Graph, Node
 
 _THROUGH = PASS | CAST | MERGE | {"DynamicStitch", "ParallelDynamicStitch", "Reshape"}
@@ -73,17 +74,16 @@ def without_kernel(pooling: Optional[str], weighted: bool) -> Optional[str]:
 def find_poolings(graph: Graph, saved: Dict[str, Saved]) -> Dict[str, List[Use]]:
     """How the vectors of each variable are pooled, by its name in the checkpoint: one Use per
     combiner, in the order of the graph. Variables that are not looked up have none."""
-    consumers = consumers_of(graph)
     poolings: Dict[str, Dict[Tuple[str, bool], Use]] = {}
     for node, where in saved.items():
-        for gather in gathers(graph, node, consumers):
+        for gather in gathers(graph, node):
             uses = poolings.setdefault(where.name, {})
-            for use in _uses(graph, gather, consumers):
+            for use in _uses(graph, gather):
                 uses.setdefault(use[:2], use)
     return {name: list(uses.values()) for name, uses in poolings.items()}
 
 
-def _uses(graph: Graph, gather: Node, consumers: Consumers) -> Iterator[Use]:
+def _uses(graph: Graph, gather: Node) -> Iterator[Use]:
     if gather.op in SEGMENTS:
         yield Use(SEGMENTS[gather.op], False, gather.name)
         return
@@ -92,46 +92,46 @@ def _uses(graph: Graph, gather: Node, consumers: Consumers) -> Iterator[Use]:
         return
     pending, seen = [gather.name], {gather.name}
     while pending:
-        for user, position in _users(pending.pop(), consumers):
+        for user, position in _users(graph, pending.pop()):
             repeats = user.op == "GatherV2" and position == 0  # distinct ids to all ids
             if user.op in _THROUGH or repeats:
                 if user.name not in seen:
                     seen.add(user.name)
                     pending.append(user.name)
             else:
-                yield _use(graph, user, position, consumers)
+                yield _use(graph, user, position)
 
 
-def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
+def _users(graph: Graph, name: str) -> List[Tuple[Node, int]]:
     """The nodes that compute with the output of `name`."""
     return [
         (user, position)
-        for user, position in consumers.get(name, ())
+        for user, position, _ in index_of(graph).uses(name)
         if not _IGNORED.fullmatch(user.op) and not GRADIENTS.search(user.name)
     ]
 
 
-def _use(graph: Graph, user: Node, position: int, consumers: Consumers) -> Use:
+def _use(graph: Graph, user: Node, position: int) -> Use:
     """How `user` pools the vectors, which are its input number `position`."""
     if position == 0 and user.op in SEGMENTS:
         return Use(SEGMENTS[user.op], False, user.name)
     if position == 0 and user.op == "SegmentMean":
         return Use("mean", False, user.name)
     if position == 0 and user.op in _SEGMENT_SUMS:
-        return Use(_divided(graph, user, consumers), False, user.name)
+        return Use(_divided(graph, user), False, user.name)
     if user.op == "Mul":
-        sums = _users(user.name, consumers)
+        sums = _users(graph, user.name)
         if sums and all(node.op in _SEGMENT_SUMS and at == 0 for node, at in sums):
-            return Use(_divided(graph, sums[0][0], consumers), True, sums[0][0].name)
+            return Use(_divided(graph, sums[0][0]), True, sums[0][0].name)
     if position == 0 and user.op in ("Mean", "Sum"):
         return Use(_reduced(graph, user), False, user.name)
     return Use("none", False, user.name)
 
 
-def _divided(graph: Graph, segments: Node, consumers: Consumers) -> str:
+def _divided(graph: Graph, segments: Node) -> str:
     """The combiner of a sum by segments, by its divisor."""
     kinds: Set[str] = set()
-    for user, position in _users(segments.name, consumers):
+    for user, position in _users(graph, segments.name):
         divisor = _divisor(graph, user) if user.op in _DIVISIONS and position == 0 else None
         if divisor is not None and divisor.op in _SEGMENT_SUMS:
             kinds.add("mean")

@@ -24,7 +24,8 @@ from graph_rewrite.graph.ops import ASSIGN, GATHER, PASS, SUBTRACT, TRAINING_OP
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant
 from migrate.graph.formulas import Matched, matches
-from migrate.graph.lookups import Consumers, consumers_of, origin, reached
+from migrate.graph.index import index_of
+from migrate.graph.lookups import origin, reached
 from migrate.graph.lowering.by_id import BY_ID
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.optimizers.adam import ADAM, LAZY_ADAM
@@ -152,7 +153,6 @@ def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
 
 
 def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
-    consumers = consumers_of(graph)
     constants: Dict[Tuple[str, float], Edge] = {}
     composed_by = [(record, record.composed) for record in OPTIMIZERS.values() if record.composed]
     for node in graph.nodes.values():
@@ -163,7 +163,7 @@ def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
         for optimizer, composed in composed_by:
             if variable is None or composed.rows != (node.op in _MOVES_ROWS):
                 continue
-            update = _update(graph, node, variable, step, optimizer, composed, consumers)
+            update = _update(graph, node, variable, step, optimizer, composed)
             if update is not None:
                 yield _by_first_constants(update, constants)
                 break
@@ -199,21 +199,18 @@ def _update(
     step: Edge,
     optimizer: Optimizer,
     composed: Composed,
-    consumers: Consumers,
 ) -> Optional[VariableUpdate]:
     """The step that `node` takes; None where it has another formula."""
     for matched in matches(graph, step, composed.step):
         slots = []
         for k in range(len(optimizer.slots)):
-            slot = _slot(graph, matched[f"slot {k}"], composed.rows, consumers)
+            slot = _slot(graph, matched[f"slot {k}"], composed.rows)
             slots += [] if slot is None else [slot]
         if len(slots) < len(optimizer.slots):
             continue
         values: Dict[str, Optional[float]] = dict(optimizer.fixed)
         values.update((name, constant(graph, edge[0])) for name, edge in matched.items())
-        values.update(
-            (decay, _decay(graph, slot, consumers)) for decay, slot in zip(composed.decays, slots)
-        )
+        values.update((decay, _decay(graph, slot)) for decay, slot in zip(composed.decays, slots))
         if not _is_of(graph, matched, variable, values):
             continue
         edges = {name: edge for name, edge in matched.items() if not name.startswith("slot")}
@@ -225,7 +222,7 @@ def _update(
             {name: values[name] for name in optimizer.hyperparameters.values()},
             node.name,
             edges,
-            *(given or _written_rows(graph, slots[0], composed, consumers)),
+            *(given or _written_rows(graph, slots[0], composed)),
         )
     return None
 
@@ -243,29 +240,29 @@ def _is_of(
 
 
 def _written_rows(
-    graph: Graph, slot: str, composed: Composed, consumers: Consumers
+    graph: Graph, slot: str, composed: Composed
 ) -> Tuple[Optional[Edge], Optional[Edge]]:
     """(gradient, indices) of the values that are added to rows of the slot, or replace them."""
-    for user, position in reached(slot, consumers, _OF_SLOT):
+    for user, position, _ in reached(graph, slot, _OF_SLOT):
         if user.op in _ADDS_ROWS | _WRITES_ROWS and position == 0 and len(user.inputs) > 2:
             for matched in matches(graph, user.inputs[2], composed.added):
                 return matched["grad"], user.inputs[1]
     return None, None
 
 
-def _slot(graph: Graph, edge: Edge, rows: bool, consumers: Consumers) -> Optional[str]:
+def _slot(graph: Graph, edge: Edge, rows: bool) -> Optional[str]:
     """The variable whose new value, or whose new rows, `edge` is."""
     variable = origin(graph, edge, _OF_ROWS if rows else _OF_SLOT)
     if variable is None and rows:  # the value to be written, not a later read
-        for user, position in consumers.get(edge[0], ()):
+        for user, position, _ in index_of(graph).uses(edge[0]):
             if user.op in _WRITES_ROWS and position == len(user.inputs) - 1:
                 return origin(graph, user.inputs[0])
     return variable
 
 
-def _decay(graph: Graph, slot: str, consumers: Consumers) -> Optional[float]:
+def _decay(graph: Graph, slot: str) -> Optional[float]:
     """The constant that the slot is multiplied by before the gradient is added."""
-    for user, position in consumers.get(slot, ()):
+    for user, position, _ in index_of(graph).uses(slot):
         if user.op not in {*ASSIGN, *_WRITES_ROWS} or position != 0:
             continue
         written = user.inputs[-1]

@@ -55,7 +55,7 @@ def cut_at(graph: Graph, tensors: Iterable[str]) -> Graph:
     for name in {edge[0] for edge in read if source(edge) != edge}:
         nodes[name + _COMPUTED] = nodes[name]._replace(name=name + _COMPUTED)
     nodes.update((name, _fed(graph, graph.nodes[name], max(fed[name]) + 1)) for name in fed)
-    return graph._replace(nodes=nodes)
+    return graph.replace(nodes=nodes)
 
 
 def _fed(graph: Graph, node: Node, count: int) -> Node:
@@ -74,7 +74,7 @@ def cut_at_inputs(graph: Graph) -> Graph:
     """The graph without the nodes before its inputs, but for control inputs of readers, queues and
     parsers."""
     nodes = {name: _waiting(node) if brings(node) else node for name, node in graph.nodes.items()}
-    return graph._replace(nodes=nodes)
+    return graph.replace(nodes=nodes)
 
 
 def _waiting(node: Node) -> Node:

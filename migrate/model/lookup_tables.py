@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional
 
 from migrate.graph.attributes import dtypes, integer, string
-from migrate.graph.lookups import Consumers, consumers_of
+from migrate.graph.index import index_of
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.constants import Constants
 from migrate.model.folding import Known
@@ -41,7 +41,6 @@ class Tables:
     def __init__(self, graph: Graph, names: Names, constants: Constants) -> None:
         self._graph, self._names, self._constants = graph, names, constants
         self._known = Known(graph)
-        self._consumers: Optional[Consumers] = None
         self._by_node: Dict[str, str] = {}
         self.sources: Dict[str, str] = {}
         self.files = VocabularyFiles(graph)
@@ -68,9 +67,7 @@ class Tables:
         )
 
     def _users(self, table: Node) -> List[Node]:
-        if self._consumers is None:
-            self._consumers = consumers_of(self._graph)
-        return [user for user, position in self._consumers.get(table.name, []) if position == 0]
+        return [use.node for use in index_of(self._graph).uses(table.name) if use.input == 0]
 
     def _constant(self, table: Node, edge: Edge, name: str) -> str:
         array = self._known.value(edge)

@@ -44,7 +44,7 @@ def begin_at(graph: Graph, named: Named) -> Graph:
         unnamed = in_session(node.name) not in tensors and not is_training_flag(graph, node)
         if node.op in DEFAULTED and unnamed:
             nodes[node.name] = node._replace(op="Identity")
-    return cut_at(graph._replace(nodes=nodes, named=keys), tensors)
+    return cut_at(graph.replace(nodes=nodes, named=keys), tensors)
 
 
 def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
@@ -60,7 +60,7 @@ def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
         return graph
     tensors = [tensor for several in keys.values() for tensor in several]
     others = {name: told for name, told in own_inputs(graph).items() if told[0] not in tensors}
-    return cut_at(graph._replace(named={**others, **keys}), tensors)
+    return cut_at(graph.replace(named={**others, **keys}), tensors)
 
 
 def own_inputs(graph: Graph) -> Dict[str, Tuple[str, ...]]:

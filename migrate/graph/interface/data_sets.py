@@ -133,13 +133,13 @@ class _Search:
         """The names of the components of the data set that a function returns."""
         if found is None or len(found.results) != 1:
             return []
-        place = self._graph._replace(nodes=found.nodes)
+        place = self._graph.replace(nodes=found.nodes)
         return self._of_data_set(place, place.beyond(found.results[0], _VIEWS), bound, steps)
 
     def _of_map(self, found: Optional[Function], before: Names) -> Names:
         if found is None:
             return []
-        place = self._graph._replace(nodes=found.nodes)
+        place = self._graph.replace(nodes=found.nodes)
         bound = dict.fromkeys(found.arguments)
         bound.update(zip(found.arguments, before))
         return [self._of_tensor(place, edge, bound) for edge in found.results]

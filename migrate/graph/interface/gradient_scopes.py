@@ -18,7 +18,7 @@ import re
 from typing import Dict, List, Optional, Set, Tuple
 
 from graph_rewrite.graph.ops import CAST, PASS, PLUS
-from migrate.graph.lookups import Consumers, consumers_of
+from migrate.graph.index import index_of
 from migrate.graph.lowering.by_id import FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from semisync.common.errors import BadInput
@@ -80,13 +80,13 @@ class GradientScopes:
 
     def _loss(self, scope: str) -> Tuple[Edge, str]:
         """The loss, or the first tensor that its gradients reach; and why that is not the loss."""
-        users = consumers_of(self._graph)
+        uses = index_of(self._graph).uses
         pending = list(self._starts[scope])
         seen: Set[str] = set(pending)
         terms: List[str] = []
         cut = ""
         while pending:
-            for user, _ in users.get(pending.pop(0), ()):
+            for user, _, _ in uses(pending.pop(0)):
                 told = self._differentiated(scope, user.name)
                 if told is not None:
                     terms += [told] if told not in terms else []
@@ -100,7 +100,7 @@ class GradientScopes:
                 f"{self._graph.path}: the loss whose gradients {scope!r} computes cannot be told; "
                 "name it with loss"
             )
-        total = terms[0] if len(terms) == 1 else self._total(scope, set(terms), users)
+        total = terms[0] if len(terms) == 1 else self._total(scope, set(terms))
         if cut:
             why = f"the loss {cut!r}, whose gradients {scope!r} computes, was cut away"
         elif total is None:
@@ -110,12 +110,13 @@ class GradientScopes:
             return (total, 0), ""
         return (terms[0], 0), why
 
-    def _total(self, scope: str, terms: Set[str], users: Consumers) -> Optional[str]:
+    def _total(self, scope: str, terms: Set[str]) -> Optional[str]:
         """The nearest node that adds up `terms` and no other differentiated tensor."""
         others = {self._differentiated(scope, name) for name in self._graph.nodes} - terms
 
         def sums(name: str) -> List[str]:
-            return [user.name for user, _ in users.get(name, ()) if user.op in _SAME_GRADIENT]
+            users = (use.node for use in index_of(self._graph).uses(name))
+            return [user.name for user in users if user.op in _SAME_GRADIENT]
 
         for name in reachable([min(terms)], sums):
             added = self._added(name, terms)

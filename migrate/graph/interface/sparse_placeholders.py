@@ -11,11 +11,12 @@ Source: sparse_placeholder in tensorflow/python/ops/array_ops.py of 1.15 and 2.2
 from __future__ import annotations
 
 import re
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List
 
+from graph_rewrite.graph.index import Use
 from migrate.graph.attributes import dtypes, output_shape
+from migrate.graph.index import index_of
 from migrate.graph.interface.signatures import Key
-from migrate.graph.lookups import Consumers, consumers_of
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.tensor_names import in_session
 
@@ -27,15 +28,12 @@ _GIVEN = {"Const", "PlaceholderWithDefault"}  # a shape that the caller gave
 def unnamed_sparse(graph: Graph) -> Dict[str, Key]:
     """The indices, values and dense shape of each, by tensor, under the name of the values."""
     keys: Dict[str, Key] = {}
-    consumers: Consumers = {}
     nodes = list(graph.nodes.values())
     for shape, values, indices in zip(nodes, nodes[1:], nodes[2:]):
-        if _are_parts(graph, shape, values, indices):
-            consumers = consumers or consumers_of(graph)
-            if _is_read_as_sparse(indices.name, values.name, shape.name, consumers):
-                parts = (indices.name, values.name, shape.name)
-                tensors = tuple(map(in_session, parts))
-                keys.update((one, Key(values.name, tensors, k)) for k, one in enumerate(tensors))
+        parts = (indices.name, values.name, shape.name)
+        if _are_parts(graph, shape, values, indices) and _is_read_as_sparse(graph, *parts):
+            tensors = tuple(map(in_session, parts))
+            keys.update((one, Key(values.name, tensors, k)) for k, one in enumerate(tensors))
     return keys
 
 
@@ -55,24 +53,24 @@ def _rank(graph: Graph, node: Node) -> int:
     return len(output_shape(graph, node, 0) or ())
 
 
-def _is_read_as_sparse(indices: str, values: str, shape: str, consumers: Consumers) -> bool:
-    for user, _ in consumers.get(indices, ()):
+def _is_read_as_sparse(graph: Graph, indices: str, values: str, shape: str) -> bool:
+    for user, _, _ in index_of(graph).uses(indices):
         read = {name for name, _ in user.inputs}
         if "Sparse" in user.op and (values in read or shape in read):
             return True
-    return not consumers.get(shape) and any(_segments(indices, consumers))
+    return not index_of(graph).uses(shape) and any(_segments(graph, indices))
 
 
-def _segments(indices: str, consumers: Consumers) -> Iterator[bool]:
+def _segments(graph: Graph, indices: str) -> Iterator[bool]:
     """For each column that is sliced from the indices, whether an op takes it as its segments."""
-    for user, _ in consumers.get(indices, ()):
+    for user, _, _ in index_of(graph).uses(indices):
         if user.op == "StridedSlice":
-            users = _users(user.name, consumers)
-            yield any("Segment" in one.op and at == len(one.inputs) - 1 for one, at in users)
+            users = _users(graph, user.name)
+            yield any("Segment" in one.op and at == len(one.inputs) - 1 for one, at, _ in users)
 
 
-def _users(name: str, consumers: Consumers) -> List[Tuple[Node, int]]:
+def _users(graph: Graph, name: str) -> List[Use]:
     """The nodes that read a tensor, directly or cast to another type."""
-    found = consumers.get(name, [])
-    cast = [one for user, _ in found if user.op == "Cast" for one in consumers.get(user.name, ())]
-    return [*found, *cast]
+    uses = index_of(graph).uses
+    cast = (user.name for user, _, _ in uses(name) if user.op == "Cast")
+    return [*uses(name), *(use for one in cast for use in uses(one))]

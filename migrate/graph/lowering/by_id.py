@@ -209,7 +209,7 @@ class _Rewriting:
             tables = {self._wrappers[name].table for name in trained & set(self._wrappers)}
             trained = frozenset(trained - set(self._wrappers) | tables)
         nodes = {name: _reading(node, instead) for name, node in self._nodes.items()}
-        return self._graph._replace(nodes=nodes, trainable=trained)
+        return self._graph.replace(nodes=nodes, trainable=trained)
 
     def _attributes(self, one: _Found) -> Dict[str, bytes]:
         (shard,) = (node for node, told in self._shards.items() if told[:2] == (one.table, 0))

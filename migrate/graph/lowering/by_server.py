@@ -92,7 +92,7 @@ def with_servers(graph: Graph) -> Graph:
         inputs = tuple(moved.get(edge, edge) for edge in node.inputs)
         if inputs != node.inputs:
             nodes[name] = node._replace(inputs=inputs)
-    return graph._replace(nodes=nodes, trainable=trainable)
+    return graph.replace(nodes=nodes, trainable=trainable)
 
 
 def _described(graph: Graph) -> List[_Described]:

@@ -49,7 +49,7 @@ def without_calls(graph: Graph) -> Graph:
         )
         for key, signature in graph.signatures.items()
     }
-    return graph._replace(
+    return graph.replace(
         nodes=lowering.rewired(lowering.nodes),
         signatures=signatures,
         calls=lowering.rewired(lowering.calls),

@@ -40,7 +40,7 @@ def without_constant_conds(graph: Graph) -> Graph:
         op = "Identity" if node.name in taken or joined else node.op
         inputs = tuple((name, 0) if name in taken else (name, place) for name, place in kept)
         nodes[node.name] = node._replace(op=op, inputs=inputs)
-    return graph._replace(nodes=nodes)
+    return graph.replace(nodes=nodes)
 
 
 def _branch(graph: Graph, edge: Edge) -> Optional[int]:

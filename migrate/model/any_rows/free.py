@@ -291,7 +291,7 @@ class _Freeing:
             nodes[node.name] = self._shaped(node._replace(inputs=tuple(inputs)))
         for name in {edge[0] for edge in self._entering}:
             nodes[name] = self._shaped(self._graph.nodes[name])
-        return self._graph._replace(nodes={**self._graph.nodes, **nodes, **made.nodes})
+        return self._graph.replace(nodes={**self._graph.nodes, **nodes, **made.nodes})
 
     def _input(
         self, node: Node, edge: Edge, made: Made, spread: Dict[Tuple[Edge, bool], Edge]

@@ -23,7 +23,7 @@ import numpy
 from graph_rewrite.graph.ops import NEXT, PASS, SHAPE, SWITCH, VARIABLES
 from graph_rewrite.graph.partitions import parts as parts_of
 from migrate.graph.attributes import Shape, output_shape
-from migrate.graph.index import StoredNodes
+from migrate.graph.index import StoredNodes, index_of
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.model.folding import Known
 from migrate.model.ops.values import Value
@@ -131,10 +131,10 @@ class Subject:
         self._ends: Dict[FrozenSet[str], Ends[Edge]] = {}
         self.answers: Dict[Any, Any] = {}  # of `asked_once`
 
-    @functools.cached_property
+    @property
     def nodes(self) -> StoredNodes:
         """The graph as `graph_rewrite` matches patterns in it."""
-        return StoredNodes(self.graph)
+        return index_of(self.graph)
 
     def beyond(self, edge: Edge) -> Edge:
         """The source of `edge`, past nodes that only pass it on."""

@@ -35,7 +35,7 @@ def cut(graph: Graph, given: Mapping[Edge, Given]) -> Graph:
             attrs["shape"] = _shape(one.shape)
         nodes[one.name] = Node(one.name, "Placeholder", (), attrs)
     named = {one.name: (of_edge((one.name, 0)),) for one in given.values()} if graph.named else {}
-    return graph._replace(nodes=nodes, named={**graph.named, **named})
+    return graph.replace(nodes=nodes, named={**graph.named, **named})
 
 
 def _shape(shape: Sequence[Optional[int]]) -> bytes:
