@@ -43,6 +43,13 @@ class Name(Pattern):
             yield state
 
 
+class Anything(Pattern):
+    """See `graph_rewrite.patterns.language.ANY`."""
+
+    def ways(self, nodes, tensor, state):
+        yield state
+
+
 class Op(Pattern):
     """See `graph_rewrite.patterns.language.op`."""
 

@@ -10,6 +10,7 @@
 
 A pattern is one of
     "name"          any tensor, bound to the name; a name that comes twice is the same tensor
+    ANY             any tensor
     op(...)         a tensor that a node of some types makes, with patterns for its first inputs
     via(hops, p)    p, or a tensor that passes it on (see `graph_rewrite.graph.passthrough`)
     either(p, ...)  one of these
@@ -20,8 +21,10 @@ Matching tries every way, in the order written, so that a pattern need not care 
 inputs, two alternatives and a repeated name go together.
 """
 
-from graph_rewrite.patterns.engine import Both, Either, Given, Op, State, Via
+from graph_rewrite.patterns.engine import Anything, Both, Either, Given, Op, State, Via
 from semisync.common.tensor_names import split
+
+ANY = Anything()
 
 
 class Match:

@@ -71,6 +71,11 @@ class Node(NamedTuple):
     controls: Tuple[str, ...] = ()
 
     @property
+    def attr(self) -> Dict[str, bytes]:
+        """Its attributes, called as a NodeDef's are, for `graph_rewrite`."""
+        return self.attrs
+
+    @property
     def input(self) -> List[str]:
         """Its inputs and control inputs as a NodeDef has them, for `graph_rewrite`."""
         return [*map(of_edge, self.inputs), *(f"^{name}" for name in self.controls)]

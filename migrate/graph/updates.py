@@ -3,7 +3,7 @@
     one op        (Resource)(Sparse)Apply<Optimizer>; its inputs are the variable, the slots, the
                   hyperparameters and the gradient. Of a table by raw id ById<Apply...>, whose last
                   input is the ids (migrate.graph.lowering.by_id); its Adam moves these rows alone
-    several ops   the step is subtracted from the variable and follows the formula in the
+    several ops   the step is subtracted from the variable and matches the pattern in the
                   optimizer's record. AssignSub(w, step): every row moves, and Assign(slot, slot *
                   decay) was before. ScatterSub(w, ids, step): these rows alone move, and
                   ScatterUpdate(slot, ids, decay * gather(slot, ids) + ...) was before. Of
@@ -12,7 +12,7 @@
 
 An input is followed back through ops that only pass a value on to the variable node that it comes
 from. A hyperparameter that is not a constant, since a schedule or a placeholder feeds it, is None.
-The ops and formulas are in the records of `migrate.optimizers`.
+The ops and patterns are in the records of `migrate.optimizers`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from graph_rewrite.graph.folding import make_one
 from graph_rewrite.graph.ops import ASSIGN, GATHER, PASS, SUBTRACT, TRAINING_OP
+from graph_rewrite.patterns import variables
+from graph_rewrite.patterns.arithmetic import plus, times
+from graph_rewrite.patterns.engine import Pattern
+from graph_rewrite.patterns.language import ANY, either, op, ways
 from migrate.graph.attributes import flag
 from migrate.graph.constants import constant
-from migrate.graph.formulas import Matched, matches
 from migrate.graph.index import index_of
 from migrate.graph.lookups import origin, reached
 from migrate.graph.lowering.by_id import BY_ID
@@ -32,13 +35,21 @@ from migrate.optimizers.adam import ADAM, LAZY_ADAM
 from migrate.optimizers.gradient_descent import GRADIENT_DESCENT
 from migrate.optimizers.record import Composed, Optimizer
 from migrate.optimizers.registry import OPTIMIZERS, SLOTLESS_OPS, TRAINING_OPS, TrainingOp
+from semisync.common.tensor_names import of_edge, split
 
 _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
 _OF_ROWS = _OF_SLOT | GATHER | _WRITES_ROWS
-_DECAYED = ("Mul", "decay", "slot")
+# Gradient descent of rows: w -= g lr, and of a resource w += -g lr
+_TABLE = variables.variable()
+_DESCENT = either(
+    op("ScatterSub", _TABLE, "indices", op("Mul", "grad", "learning_rate")),
+    op("ResourceScatterAdd", _TABLE, "indices", op("Mul", op("Neg", "grad"), "learning_rate")),
+)
+_DECAYED = times("decay", "slot")
+_DECAY = either(_DECAYED, plus(_DECAYED, ANY))
 
 
 class VariableUpdate(NamedTuple):
@@ -48,9 +59,9 @@ class VariableUpdate(NamedTuple):
         variable, slots: variable nodes; the slots in the order of the numbers in their names.
         hyperparameters: None for one that is not a constant.
         node: the one that changes the variable.
-        inputs: hyperparameters and further operands of the formula, by their names in the record;
+        inputs: hyperparameters and further operands of the pattern, by their names in the record;
             an input of the op that is not a hyperparameter by the op's name, "beta1_power".
-        gradient: g in the formula; None where it was not found.
+        gradient: g in the record's formula; None where it was not found.
         indices: of the rows that the gradient belongs to, or their ids; None: all rows.
         by_id: whether they are ids.
     """
@@ -127,29 +138,18 @@ def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[Variab
 
 
 def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
-    """ScatterSub(w, ids, g lr) and ResourceScatterAdd(w, ids, -g lr); 1.15 makes an lr constant for
-    each part of a table."""
+    """1.15 makes a constant of the learning rate for each part of a table."""
     constants: Dict[Tuple[str, float], Edge] = {}
-    for node in graph.nodes.values():
-        negated = node.op == "ResourceScatterAdd"
-        if node.op != "ScatterSub" and not negated:
-            continue
-        variable, indices = origin(graph, node.inputs[0]), node.inputs[1]
-        product = graph.nodes.get(node.inputs[2][0])
-        if variable is None or product is None or product.op != "Mul":
-            continue
-        gradient, rate = product.inputs
-        if negated:
-            minus = graph.nodes[gradient[0]]
-            if minus.op != "Neg":
-                continue
-            gradient = minus.inputs[0]
-        values = {"learning_rate": constant(graph, rate[0])}
-        inputs = {"learning_rate": rate}
-        update = VariableUpdate(
-            GRADIENT_DESCENT, variable, (), values, node.name, inputs, gradient, indices
-        )
-        yield _by_first_constants(update, constants)
+    for node in index_of(graph).of_type(["ScatterSub", "ResourceScatterAdd"].__contains__):
+        for found in _matches(graph, (node.name, 0), _DESCENT):
+            inputs = {"learning_rate": found["learning_rate"]}
+            values = {"learning_rate": constant(graph, found["learning_rate"][0])}
+            variable, _ = found["variable"]
+            rows = found["grad"], found["indices"]
+            update = VariableUpdate(
+                GRADIENT_DESCENT, variable, (), values, node.name, inputs, *rows
+            )
+            yield _by_first_constants(update, constants)
 
 
 def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
@@ -201,7 +201,7 @@ def _update(
     composed: Composed,
 ) -> Optional[VariableUpdate]:
     """The step that `node` takes; None where it has another formula."""
-    for matched in matches(graph, step, composed.step):
+    for matched in _matches(graph, step, composed.step):
         slots = []
         for k in range(len(optimizer.slots)):
             slot = _slot(graph, matched[f"slot {k}"], composed.rows)
@@ -227,8 +227,14 @@ def _update(
     return None
 
 
+def _matches(graph: Graph, edge: Edge, pattern: Pattern) -> Iterator[Dict[str, Edge]]:
+    """The tensors that a pattern's names stand for, for each way in which `edge` matches."""
+    for found in ways(pattern, index_of(graph), of_edge(edge)):
+        yield {name: split(tensor) for name, tensor in found.bindings.items()}
+
+
 def _is_of(
-    graph: Graph, matched: Matched, variable: str, values: Mapping[str, Optional[float]]
+    graph: Graph, matched: Mapping[str, Edge], variable: str, values: Mapping[str, Optional[float]]
 ) -> bool:
     """Whether the formula's variable is this one, and its "1 - b" is 1 minus its b."""
     for name, edge in matched.items():
@@ -245,7 +251,7 @@ def _written_rows(
     """(gradient, indices) of the values that are added to rows of the slot, or replace them."""
     for user, position, _ in reached(graph, slot, _OF_SLOT):
         if user.op in _ADDS_ROWS | _WRITES_ROWS and position == 0 and len(user.inputs) > 2:
-            for matched in matches(graph, user.inputs[2], composed.added):
+            for matched in _matches(graph, user.inputs[2], composed.added):
                 return matched["grad"], user.inputs[1]
     return None, None
 
@@ -265,9 +271,7 @@ def _decay(graph: Graph, slot: str) -> Optional[float]:
     for user, position, _ in index_of(graph).uses(slot):
         if user.op not in {*ASSIGN, *_WRITES_ROWS} or position != 0:
             continue
-        written = user.inputs[-1]
-        for formula in (_DECAYED, ("Add", _DECAYED, "any")):
-            for matched in matches(graph, written, formula):
-                if origin(graph, matched["slot"], PASS | GATHER) == slot:
-                    return constant(graph, matched["decay"][0])
+        for matched in _matches(graph, user.inputs[-1], _DECAY):
+            if origin(graph, matched["slot"], PASS | GATHER) == slot:
+                return constant(graph, matched["decay"][0])
     return None

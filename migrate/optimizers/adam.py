@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from graph_rewrite.patterns.arithmetic import plus, times
+from graph_rewrite.patterns.language import ANY, op
 from migrate.optimizers.record import (
     Composed,
     Counterpart,
@@ -32,14 +34,14 @@ from migrate.optimizers.record import (
 
 POWERS = ("beta1_power", "beta2_power")  # inputs of the op that are not hyperparameters
 
-_CORRECTED_RATE = (
+_CORRECTED_RATE = op(
     "RealDiv",
-    ("Mul", "learning_rate", ("Sqrt", ("Sub", "any", "beta2_power"))),
-    ("Sub", "any", "beta1_power"),
+    times("learning_rate", op("Sqrt", op("Sub", ANY, "beta2_power"))),
+    op("Sub", ANY, "beta1_power"),
 )
-_STEP = ("RealDiv", ("Mul", _CORRECTED_RATE, "slot 0"), ("Add", ("Sqrt", "slot 1"), "epsilon"))
+_STEP = op("RealDiv", times(_CORRECTED_RATE, "slot 0"), plus(op("Sqrt", "slot 1"), "epsilon"))
 _DECAYS = ("beta1", "beta2")
-_SCALED = ("Mul", "grad", ("Sub", "any", "any"))  # (1 - beta1) g
+_SCALED = times("grad", op("Sub", ANY, ANY))  # (1 - beta1) g
 
 _ALL_ROWS = Counterpart(
     path="migrate.torchrec.optimizers.Adam",
@@ -88,7 +90,7 @@ LAZY_ADAM = dataclasses.replace(
     name="LazyAdam",
     named_as="Adam",
     ops=(),
-    composed=Composed(step=_STEP, decays=_DECAYS, rows=True, added=("Add", "any", _SCALED)),
+    composed=Composed(step=_STEP, decays=_DECAYS, rows=True, added=plus(ANY, _SCALED)),
     counterpart=_TOUCHED_ROWS,
     keras_epsilon=None,
     note="LazyAdam: touched rows alone decay and move, with the bias correction of the global "

@@ -11,12 +11,15 @@ Source: optimization.py of google-research/bert, which BERT4Rec and others have 
 
 from __future__ import annotations
 
+from graph_rewrite.patterns.alike import alike
+from graph_rewrite.patterns.arithmetic import plus, square, times
+from graph_rewrite.patterns.language import ANY, either, given, op
 from migrate.optimizers.record import Composed, Counterpart, Optimizer, Slot
 
-_M = ("Add", ("Mul", "beta1", "slot 0"), ("Mul", "1 - beta1", "grad"))
-_V = ("Add", ("Mul", "beta2", "slot 1"), ("Mul", "1 - beta2", ("Square", "grad")))
-_UPDATE = ("RealDiv", _M, ("Add", ("Sqrt", _V), "epsilon"))
-_DECAYED = ("Add", _UPDATE, ("Mul", "weight_decay", "variable"))
+_M = plus(times("beta1", "slot 0"), times("1 - beta1", "grad of m"))
+_V = plus(times("beta2", "slot 1"), times("1 - beta2", square("grad")))
+_UPDATE = given(op("RealDiv", _M, plus(op("Sqrt", _V), "epsilon")), alike("grad", "grad of m"))
+_DECAYED = plus(_UPDATE, times("weight_decay", "variable"))
 
 ADAM_WEIGHT_DECAY = Optimizer(
     name="AdamWeightDecay",
@@ -30,10 +33,10 @@ ADAM_WEIGHT_DECAY = Optimizer(
     },
     fixed={"weight_decay": 0.0},
     composed=Composed(
-        step=("Mul", "learning_rate", ("either", _DECAYED, _UPDATE)),
+        step=times("learning_rate", either(_DECAYED, _UPDATE)),
         decays=(),
         rows=False,
-        added="any",
+        added=ANY,
     ),
     counterpart=Counterpart(
         path="migrate.torchrec.optimizers.AdamWeightDecay",

@@ -5,10 +5,9 @@
 2. `Slot` is one slot: its names in TensorFlow, torch, FBGEMM and hash tables, and the value that
    it begins with.
 3. `Counterpart` is the torch optimizer that computes the same.
-4. `Composed` is an update that TensorFlow builds of several ops, as a formula: a hyperparameter's
-   name, "slot 0", "slot 1", "variable", "grad", "1 - beta1", "any", or a tuple of an op and its
-   operands.
-   `migrate.graph.formulas` finds it in a graph.
+4. `Composed` is an update that TensorFlow builds of several ops, as patterns for the tensors in
+   it (`graph_rewrite.patterns.language`). They bind the hyperparameters by their names, "slot 0",
+   "slot 1", "variable", "grad" and "1 - beta1".
 
 Records are data: they import no other part of migrate, and name torch's classes by dotted paths.
 Source: tensorflow/core/ops/training_ops.cc and python/training/*.py of 1.15 and 2.21, against
@@ -18,9 +17,9 @@ which the tests check names, inputs and initial values.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Collection, Dict, Mapping, NamedTuple, Optional, Tuple
 
-Formula = Union[str, Tuple[Any, ...]]
+from graph_rewrite.patterns.engine import Pattern
 
 
 class Slot(NamedTuple):
@@ -65,17 +64,17 @@ class Composed(NamedTuple):
     """An update by several ops.
 
     Attributes:
-        step: formula of what is subtracted from the variable.
+        step: pattern of what is subtracted from the variable.
         decays: the hyperparameter by which each slot is multiplied before the gradient is added.
         rows: whether only the rows of the batch move.
-        added: formula of what is written to rows of slot 0: "grad" in it is the gradient, unless
+        added: pattern of what is written to rows of slot 0: "grad" in it is the gradient, unless
             that is in `step`.
     """
 
-    step: Formula
+    step: Pattern
     decays: Tuple[str, ...]
     rows: bool
-    added: Formula
+    added: Pattern
 
 
 class StepCount(NamedTuple):
