@@ -15,8 +15,8 @@ from typing import Any, Dict, List, Set
 
 from graph_rewrite.graph.functions import home
 from graph_rewrite.graph.index import attribute
-from graph_rewrite.graph.ops import CARRY, ENTER, EXIT, LOOPS, MERGE, NEXT, SWITCH
-from graph_rewrite.graph.passthrough import back
+from graph_rewrite.graph.ops import CARRY, ENTER, EXIT, KEEP, LOOPS, MERGE, NEXT, SWITCH
+from graph_rewrite.graph.passthrough import back, trace
 from semisync.common.tensor_names import split
 from semisync.common.walks import along, reachable
 
@@ -167,9 +167,13 @@ class Guards:
         return guards
 
     def _frame(self, exit_node):
-        """The loop that an Exit leaves: Exit <- Switch <- Merge <- Enter."""
-        node = exit_node
-        for _ in range(3):
+        """The loop that an Exit leaves: Exit <- Switch <- Merge <- Enter.
+
+        In the loop of a gradient there may be an Identity behind the Exit.
+        """
+        *_, switched = trace(self._nodes, exit_node.input[0], KEEP)
+        node = self._nodes.maker(switched)
+        for _ in range(2):
             node = self._nodes.maker(node.input[0])
         return attribute(node, "frame_name")
 

@@ -38,14 +38,16 @@ CHANGE = op(ASSIGN | ADD | SUBTRACT, variable(), "source")
 SCATTERED = op(SCATTER, variable(), "rows", "source")
 
 
-def initialises(nodes, node, variable):
-    """Whether a NodeDef that writes a variable, by its name, initialises or restores it.
+def initializer(name):
+    """The name of the node that gives a variable its first value: its own Assign."""
+    return "{}/Assign".format(name)
 
-    An initialiser is the variable's own Assign, named after it.
-    """
+
+def initialises(nodes, node, variable):
+    """Whether a NodeDef that writes a variable, by its name, initialises or restores it."""
     if node.op not in ASSIGN:
         return False
-    if node.name == variable + "/Assign":
+    if node.name == initializer(variable):
         return True
     makers = {split(end)[0] for end in ends(nodes, node.input[1], CARRY | CAST | SHAPE)}
     return any(maker in nodes and nodes[maker].op in RESTORES for maker in makers)

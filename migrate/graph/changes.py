@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set
 
-from graph_rewrite.graph.ops import ASSIGN, PASS, RESTORES, SCATTER, TRAINING_OP, VARIABLES, WHOLE
+from graph_rewrite.graph.ops import ASSIGN, PASS, SCATTER, TRAINING_OP, VARIABLES, WHOLE
+from graph_rewrite.patterns.variables import initialises, initializer
 from migrate.graph.index import index_of
 from migrate.graph.lookups import origin
 from migrate.graph.metagraph import Edge, Graph, Node
@@ -131,17 +132,13 @@ def changed_variable(graph: Graph, node: Node) -> Optional[str]:
     """The variable that a node writes, unless it initialises or restores it; else None."""
     if not node.inputs or not (node.op in _CHANGES or TRAINING_OP.match(node.op)):
         return None
-    return None if _is_first_value(graph, node) else origin(graph, node.inputs[0], _THROUGH)
+    variable = origin(graph, node.inputs[0], _THROUGH)
+    return None if initialises(index_of(graph), node, variable) else variable
 
 
 def is_written(graph: Graph, variable: str) -> bool:
     """Whether anything in the graph changes a variable after its first value."""
     return any(changed_variable(graph, node) == variable for node in graph.nodes.values())
-
-
-def initializer(variable: str) -> str:
-    """The name of the node that gives a variable its first value."""
-    return f"{variable}/Assign"
 
 
 def first_value(graph: Graph, variable: str) -> Optional[Edge]:
@@ -150,13 +147,3 @@ def first_value(graph: Graph, variable: str) -> Optional[Edge]:
     if node is None or node.op not in ASSIGN or len(node.inputs) < 2:
         return None
     return node.inputs[1] if node.inputs[0][0] == variable else None
-
-
-def _is_first_value(graph: Graph, node: Node) -> bool:
-    """Whether it initialises a variable, or restores it."""
-    if node.op not in ASSIGN:
-        return False
-    if node.name == initializer(node.inputs[0][0]):  # as tf.Variable names it
-        return True
-    source = graph.nodes.get(graph.beyond(node.inputs[1], PASS)[0])
-    return source is not None and source.op in RESTORES

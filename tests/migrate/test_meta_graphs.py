@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import migrate
+from migrate.graph.changes import is_written
 from migrate.graph.find import find_meta_graph
 from migrate.graph.lookups import origin
 from migrate.graph.metagraph import Graph, Node
@@ -128,6 +129,19 @@ def test_a_chain_of_any_length_leads_to_its_variable_and_a_circle_is_refused():
         BadInput, match="model.meta: 'read[0-9]' is computed from itself; the graph"
     ):
         origin(Graph("model.meta", nodes), ("read99", 0))
+
+
+@pytest.mark.parametrize("made_by", ["RestoreV2", "Placeholder"])
+def test_a_restored_value_is_no_change_though_it_is_cast_and_reshaped(made_by):
+    nodes = [
+        Node("table", "VariableV2", (), {}),
+        Node("value", made_by, (), {}),
+        Node("cast", "Cast", (("value", 0),), {}),
+        Node("reshaped", "Reshape", (("cast", 0), ("shape", 0)), {}),  # Saver(reshape=True)
+        Node("save/Assign", "Assign", (("table", 0), ("reshaped", 0)), {}),
+    ]
+    graph = Graph("model.meta", {node.name: node for node in nodes})
+    assert is_written(graph, "table") == (made_by != "RestoreV2")
 
 
 def test_a_model_without_tables_converts(trained, tmp_path, capsys):

@@ -78,6 +78,20 @@ def test_both_kinds_of_loops_guard_what_lies_in_them():
         assert guards.of("after") == frozenset()
 
 
+def test_the_gradient_of_what_enters_a_loop_lies_behind_the_gradients_loop():
+    with zoo.graph() as graph:
+        x = zoo.rows()
+        _, y = tf.while_loop(
+            lambda turn, _: turn < 3, lambda turn, y: (turn + 1, y * y), [tf.constant(0), x]
+        )
+        (gradient,) = tf.gradients(y, x, gate_gradients=True)  # as an Optimizer asks for it
+        tf.identity(gradient, "after")
+    nodes = Nodes.of(graph)
+    leaving = nodes.maker(nodes["after"].input[0])
+    assert (leaving.op, nodes.maker(leaving.input[0]).op) == ("Exit", "Identity")
+    assert Guards(nodes).of("after") == frozenset()
+
+
 def test_a_function_that_calls_itself_is_opened_once():
     with zoo.graph(2) as graph:
         tf.cond(zoo.predicate(), lambda: 1, lambda: 2, name="cond")

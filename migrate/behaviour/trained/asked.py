@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Collection, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
+from graph_rewrite.patterns.variables import initializer
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.subject import Subject
-from migrate.graph.changes import initializer
 from migrate.graph.metagraph import Edge
 from migrate.manifest.naming import ids_of
 from migrate.model.training.build import Training

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from typing import Dict, List, NamedTuple, Optional, Union
 
-from migrate.graph.changes import initializer
+from graph_rewrite.patterns.variables import initializer
 from migrate.graph.lowering.by_id import BY_ID, FIND
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.op import Op
