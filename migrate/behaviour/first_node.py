@@ -126,16 +126,13 @@ def first_cause(
     lasting: Set[str] = set()
 
     def goes_on(edge: Edge) -> bool:
+        def onwards(name: str) -> List[str]:
+            return [] if name in known else [use.node.name for use in uses(name)]
+
         after = [use.node.name for use in uses(edge[0]) if use.output == edge[1]]
-        seen: Set[str] = set()
-        while after:
-            name = after.pop()
-            if name in lasting or (name in ends and name not in known):
-                return True
-            if name not in seen and name not in known:
-                after += [use.node.name for use in uses(name)]
-            seen.add(name)
-        return edge in outputs
+        reached = reachable(after, onwards)
+        ended = (name in lasting or (name in ends and name not in known) for name in reached)
+        return any(ended) or edge in outputs
 
     for edge, _ in reversed(different):
         if goes_on(edge):

@@ -10,9 +10,10 @@ BatchNorms by `tf.cond`: `tf.cond(tf.cast(True, tf.bool), lambda: trained, lambd
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Set
+from typing import Dict, Optional, Set
 
 from graph_rewrite.graph.ops import ENTER, KEEP, MERGE, SWITCH
+from migrate.graph.index import index_of
 from migrate.graph.metagraph import Edge, Graph, Node
 from migrate.graph.tensors import constant_array
 
@@ -59,16 +60,13 @@ class _Dead:
         self._outputs = outputs
         self._enters = {node.name for node in graph.nodes.values() if node.op in ENTER}
         self.nodes: Set[str] = set()
-        readers: Dict[str, List[Node]] = {}
-        for node in graph.nodes.values():
-            for name in {*(edge[0] for edge in node.inputs), *node.controls}:
-                readers.setdefault(name, []).append(node)
+        following = index_of(graph).following
         pending = [name for name, _ in outputs]
         while pending:
-            for reader in readers.get(pending.pop(), ()):
-                if reader.name not in self.nodes and self._is_dead(reader):
-                    self.nodes.add(reader.name)
-                    pending.append(reader.name)
+            for name in following(pending.pop()):
+                if name not in self.nodes and self._is_dead(graph.nodes[name]):
+                    self.nodes.add(name)
+                    pending.append(name)
 
     def has(self, edge: Edge) -> bool:
         """Whether `edge` never has a value."""
