@@ -6,9 +6,9 @@ connection would match as a beta; tf.nn.batch_normalization is recognised by its
 """
 
 from graph_rewrite.graph.constants import number
-from graph_rewrite.graph.ops import PLUS
-from graph_rewrite.patterns.arithmetic import DIVIDE, plus, same_value, times
-from graph_rewrite.patterns.language import both, either, given, op
+from graph_rewrite.graph.ops import CARRY, CAST, PLUS
+from graph_rewrite.patterns.arithmetic import DIVIDE, plus, times
+from graph_rewrite.patterns.language import both, either, given, op, via
 from graph_rewrite.patterns.variables import shaped
 
 ROOTS = ("Rsqrt", "Sqrt", "Pow")
@@ -17,11 +17,16 @@ STEPS = PLUS.union(DIVIDE, ["Mul", "Sub", "BiasAdd", "Cast", "Identity"])
 LONGEST = 6
 
 
+def _same(pattern):
+    """The pattern's value, passed on with its gradient, in any type."""
+    return via((CARRY | CAST) - {"StopGradient"}, pattern)
+
+
 def _is_number(name):
     return lambda nodes, bound: number(nodes, bound[name]) is not None
 
 
-_SHIFTED = same_value(given(plus("variance", "epsilon"), _is_number("epsilon")))
+_SHIFTED = _same(given(plus("variance", "epsilon"), _is_number("epsilon")))
 
 
 def _power(exponent):
@@ -36,16 +41,22 @@ _DEVIATION = either(op("Sqrt", _SHIFTED, name="root"), _power(0.5))
 _GAMMA, _BETA = shaped("gamma"), shaped("beta")
 
 # tf.nn.batch_normalization: x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma
-_FACTOR = same_value(both("factor", either(times(_INVERSE, "gamma"), _INVERSE)))
-_AGAIN = same_value("factor")
+_FACTOR = _same(both("factor", either(times(_INVERSE, "gamma"), _INVERSE)))
+_AGAIN = _same("factor")
 _OFFSET = either(op("Sub", "beta", times("mean", _AGAIN)), times(op("Neg", "mean"), _AGAIN))
-TF_NN = op(PLUS, times("x", _FACTOR), same_value(_OFFSET))
+TF_NN = op(PLUS, times("x", _FACTOR), _same(_OFFSET))
 
 # By hand.
 _CENTRED = op("Sub", "x", "mean")
-_UNIT = same_value(either(op(DIVIDE, _CENTRED, _DEVIATION), times(_CENTRED, _INVERSE)))
-_SCALED = same_value(
-    either(times(_UNIT, _GAMMA), times(_CENTRED, same_value(times(_INVERSE, _GAMMA))), _UNIT)
+_UNIT = _same(either(op(DIVIDE, _CENTRED, _DEVIATION), times(_CENTRED, _INVERSE)))
+_STRETCHED = _same(times(_CENTRED, _GAMMA))
+_SCALED = _same(
+    either(
+        times(_UNIT, _GAMMA),
+        times(_CENTRED, _same(either(times(_INVERSE, _GAMMA), op(DIVIDE, _GAMMA, _DEVIATION)))),
+        either(times(_STRETCHED, _INVERSE), op(DIVIDE, _STRETCHED, _DEVIATION)),
+        _UNIT,
+    )
 )
 BY_HAND = either(plus(_SCALED, _BETA), op("BiasAdd", _SCALED, _BETA), _SCALED)
 

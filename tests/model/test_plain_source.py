@@ -166,12 +166,19 @@ def norm_of_the_last_product(n, gamma, beta):
     return gamma * ((n - mean) / tf.sqrt(variance + 1e-5)) + beta
 
 
+def norm_by_the_inverse(n, gamma, beta):
+    mean, variance = moments(n)
+    return (n - mean) * (gamma * tf.rsqrt(variance + 1e-5)) + beta
+
+
 def norm_of_tensorflow(n, gamma, beta):
     mean, variance = moments(n)
     return tf.nn.batch_normalization(n, mean, variance, beta, gamma, 1e-5)
 
 
-@pytest.mark.parametrize("build", [norm_by_hand, norm_of_the_last_product, norm_of_tensorflow])
+@pytest.mark.parametrize(
+    "build", [norm_by_hand, norm_of_the_last_product, norm_by_the_inverse, norm_of_tensorflow]
+)
 def test_a_normalised_last_axis_is_a_layer_norm(build, tmp_path):
     value = np.random.RandomState(0).randn(3, 4, 5).astype("f")
 
@@ -193,6 +200,16 @@ def test_another_axis_or_another_gamma_is_no_layer_norm(tmp_path):
         other = beta * (n - mean) / (variance + 1e-5) ** 0.5 + beta
         return norm_by_hand(n, gamma, beta) + other
 
+    assert "LayerNorm" not in saved(tmp_path, layer, {"n": value})[0].source
+
+
+def test_a_normalisation_without_its_gradient_is_no_layer_norm(tmp_path):
+    def layer(n):
+        gamma, beta = tf.get_variable("ln/gamma", [5]), tf.get_variable("ln/beta", [5])
+        mean, variance = moments(n)
+        return gamma * tf.stop_gradient((n - mean) / tf.sqrt(variance + 1e-5)) + beta
+
+    value = np.random.RandomState(0).randn(3, 4, 5).astype("f")
     assert "LayerNorm" not in saved(tmp_path, layer, {"n": value})[0].source
 
 

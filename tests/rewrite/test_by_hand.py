@@ -241,6 +241,9 @@ NORMALISATIONS = {
     "g (x - m) rsqrt + b": lambda x, m, v, g, b: g * ((x - m) * tf.rsqrt(v + 1e-5)) + b,
     "(x - m) (g rsqrt) + b": lambda x, m, v, g, b: (x - m) * (g * tf.rsqrt(1e-5 + v)) + b,
     "(x - m) / v ** .5 g + b": lambda x, m, v, g, b: (x - m) / (v + 1e-5) ** 0.5 * g + b,
+    "g (x - m) / sqrt + b": lambda x, m, v, g, b: g * (x - m) / tf.sqrt(v + 1e-5) + b,
+    "(g (x - m)) rsqrt + b": lambda x, m, v, g, b: g * (x - m) * tf.rsqrt(v + 1e-5) + b,
+    "(x - m) (g / sqrt) + b": lambda x, m, v, g, b: (x - m) * (g / tf.sqrt(v + 1e-5)) + b,
     "b + g x_hat": lambda x, m, v, g, b: b + g * tf.divide(x - m, tf.sqrt(v + 1e-5)),
 }
 MOMENTS = {

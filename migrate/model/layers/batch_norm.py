@@ -23,6 +23,7 @@ from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.ops import PLUS, VARIABLES
+from graph_rewrite.patterns.engine import Pattern
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moments import FUSED
 from graph_rewrite.patterns.normalization import TF_NN
@@ -192,7 +193,7 @@ def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
 
 
 def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
-    found = unfused(subject, add)
+    found = normalised(subject, add, TF_NN)
     if found is None:
         return None
     moving, spread = (_moving(subject, edge) for edge in (found.mean, found.variance))
@@ -202,9 +203,9 @@ def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
     return _Norm(found.x, found.gamma, found.beta, moving[0], spread[0], *more)
 
 
-def unfused(subject: Subject, add: Node) -> Optional[Normalised]:
-    """The form of tf.nn.batch_normalization, at its last Add."""
-    found = match(TF_NN, subject.nodes, of_edge((add.name, 0)))
+def normalised(subject: Subject, add: Node, form: Pattern) -> Optional[Normalised]:
+    """The normalisation whose last Add this is, in a form of `graph_rewrite.patterns`."""
+    found = match(form, subject.nodes, of_edge((add.name, 0)))
     if found is None:
         return None
     names = [name for name in ("gamma", "beta") if name in found.bindings]
