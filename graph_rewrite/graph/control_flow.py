@@ -169,7 +169,7 @@ class Guards:
     def _frame(self, exit_node):
         """The loop that an Exit leaves: Exit <- Switch <- Merge <- Enter.
 
-        In the loop of a gradient there may be an Identity behind the Exit.
+        In the loop of a gradient an Identity may stand before the Exit.
         """
         *_, switched = trace(self._nodes, exit_node.input[0], KEEP)
         node = self._nodes.maker(switched)
