@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 
+import numpy
 import pyarrow as pa
 
 from migrate.data.order.position import Position
 from migrate.data.rows import Rows
-from migrate.runtime.columns import dense
+from migrate.runtime.columns import dense, dense_alike
 from migrate.runtime.interface import Input
 from migrate.scoring.features import feature
 from migrate.scoring.model import TYPES
@@ -87,27 +88,58 @@ def inputs_of(
             raise UsageError(f"there is no input {name!r}; the model has: {', '.join(inputs)}")
 
     def convert(rows: Rows) -> InputBatch:
-        found = {}
+        taken = {}
         present = rows.columns.schema.names
         for name, wanted in inputs.items():
             column = renamed.get(name, name)
             if column in present:
-                found[name] = input_of(name, wanted, column, rows)
+                taken[name] = column
             elif not wanted.optional or name in renamed:
                 raise BadInput(
                     f"the input {name!r} has no column {column!r}; the schema has: "
                     f"{', '.join(present)}"
                 )
-        return InputBatch(found, rows.columns, rows.position)
+        return InputBatch(inputs_from(rows, inputs, taken), rows.columns, rows.position)
 
     return convert
 
 
-def input_of(name: str, wanted: Input, column: str, rows: Rows) -> Any:
-    """One input of a module, from a column; raises BadInput if it does not fit."""
-    values = rows.columns[column]
-    if values.type == _AS_THEY_ARE.get(wanted.dtype) and not (wanted.sparse or values.null_count):
-        text = wanted.dtype == "string"
-        return dense(name, wanted, values if text else values.to_numpy(zero_copy_only=False))
-    taken = taking(column, name, wanted)
-    return tensor(name, wanted, feature(values, Column(column, "a batch"), taken))
+def inputs_from(
+    rows: Rows, inputs: Mapping[str, Input], taken: Mapping[str, str]
+) -> Dict[str, Any]:
+    """The inputs that take a column, {name: column}; raises BadInput if one does not fit.
+
+    Numbers of one type are copied together: of few rows a call for each column takes longer than
+    the copies, and keeps the thread that trains waiting for the interpreter.
+    """
+    found: Dict[str, Any] = {}
+    alike: Dict[Any, Dict[str, Any]] = {}
+    for name, column in taken.items():
+        wanted, values = inputs[name], rows.columns[column]
+        plain = _as_they_are(wanted, values)
+        if plain is None:
+            changed = feature(values, Column(column, "a batch"), taking(column, name, wanted))
+            found[name] = tensor(name, wanted, changed)
+        elif isinstance(plain, numpy.ndarray) and plain.ndim == 1:
+            sizes = wanted.shape and tuple(wanted.shape)
+            alike.setdefault((wanted.dtype, sizes), {})[name] = plain
+        else:
+            found[name] = dense(name, wanted, plain)
+    for several in alike.values():
+        found.update(dense_alike(inputs[next(iter(several))], several))
+    return found
+
+
+def _as_they_are(wanted: Input, values: Any) -> Any:
+    """The values of a column, if an input takes them unchanged, or None."""
+    due, kind = _AS_THEY_ARE.get(wanted.dtype), values.type
+    if wanted.sparse or values.null_count:
+        return None
+    if kind == due:
+        return values if wanted.dtype == "string" else values.to_numpy(zero_copy_only=False)
+    if not pa.types.is_fixed_size_list(kind) or kind.value_type != due or wanted.dtype == "string":
+        return None
+    flat = values.flatten()
+    if flat.null_count or wanted.shape is None or [*wanted.shape[1:]] != [kind.list_size]:
+        return None
+    return flat.to_numpy(zero_copy_only=False).reshape(-1, kind.list_size)

@@ -8,7 +8,7 @@ constant  one value for all rows, such as a rate
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 import pyarrow
@@ -43,13 +43,23 @@ def dense(name: str, wanted: Input, values: Values) -> Any:
     else:
         size = values.shape
         found = _tensor(wanted, values)
-    into = fitted(wanted.shape, size)
-    if into is None:
-        takes = _sizes(wanted.shape or ())
-        raise BadInput(
-            f"the input {name!r} takes the shape {takes}, but its column gives {_sizes(size)}"
-        )
+    into = _into(name, wanted, size)
     return found if into == size else found.reshape(into)
+
+
+def dense_alike(wanted: Input, values: Mapping[str, numpy.ndarray]) -> Dict[str, torch.Tensor]:
+    """Several inputs of one batch, each of which is `wanted`.
+
+    Args:
+        values: the numbers [rows] of each, by name.
+
+    Raises:
+        BadInput: the shape differs from the inputs'.
+    """
+    stacked = numpy.stack(list(values.values()))
+    into = _into(next(iter(values)), wanted, stacked.shape[1:])
+    every = torch.from_numpy(stacked).to(_dtype(wanted)).reshape(len(stacked), *into)
+    return dict(zip(values, every.unbind()))
 
 
 def sparse(name: str, wanted: Input, values: Values, lengths: numpy.ndarray) -> Any:
@@ -88,6 +98,17 @@ def constant(name: str, wanted: Input, value: Any) -> Any:
         return torch.tensor(value, dtype=_dtype(wanted))
     except (TypeError, ValueError, RuntimeError) as error:
         raise BadInput(f"the input {name!r} takes {wanted.dtype}, not {value!r}") from error
+
+
+def _into(name: str, wanted: Input, size: Tuple[int, ...]) -> Tuple[int, ...]:
+    """The shape of an input whose column gives `size`."""
+    into = fitted(wanted.shape, size)
+    if into is None:
+        takes = _sizes(wanted.shape or ())
+        raise BadInput(
+            f"the input {name!r} takes the shape {takes}, but its column gives {_sizes(size)}"
+        )
+    return into
 
 
 def _tensor(wanted: Input, values: numpy.ndarray) -> torch.Tensor:

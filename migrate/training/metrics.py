@@ -12,17 +12,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 import torch
 import torch.distributed as dist
 
+from migrate.training import bin_counts
 from migrate.training.task import Day
 from parity.histogram.bins import bins_of
 from semisync.common.errors import BadInput
 
-_UNITS = float(1 << 32)
+_UNIT_BITS = 32
+_UNITS = float(1 << _UNIT_BITS)
 _LARGEST = float(1 << 20)  # loss of a row, lest the sum overflow
 _WAITING = 1 << 16  # rows
 
@@ -54,24 +56,21 @@ class Counts:
         self._bins = numpy.empty(0, numpy.int64)
         self._rows = numpy.empty((2, 0), numpy.int64)  # [label, bin in use]
         self._loss = 0
-        self._waiting: List[numpy.ndarray] = []  # 2 * bin + label of each row
+        self._waiting: List[Tuple[numpy.ndarray, numpy.ndarray]] = []
         self._count = 0
 
     def add(self, positive: numpy.ndarray, logits: numpy.ndarray) -> None:
         """Counts rows with logits float32 [n] and labels `positive`, bool [n]."""
-        self._waiting.append(2 * bins_of(logits).astype(numpy.int64) + positive)
+        self._waiting.append((positive, logits.copy()))  # without the tensor that they may be of
         self._count += len(logits)
-        wide = logits.astype(numpy.float64)
-        losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))
-        loss = numpy.rint(numpy.minimum(losses, _LARGEST) * _UNITS).astype(numpy.int64).sum()
-        self._loss += int(loss)
         if self._count >= max(_WAITING, len(self._bins)):
             self._settle()
 
     def merge(self, other: Mapping[str, Any]) -> None:
         """Adds what `state` gave."""
+        bins, rows = (numpy.asarray(other[part], numpy.int64) for part in ("bins", "rows"))
         self._settle()
-        self._merge(numpy.asarray(other["bins"], numpy.int64), numpy.asarray(other["rows"]))
+        self._merge(bins, rows.reshape(2, -1))
         self._loss += other["loss"]
 
     def state(self) -> Dict[str, Any]:
@@ -83,34 +82,32 @@ class Counts:
     def _settle(self) -> None:
         """Counts the rows that wait."""
         if self._waiting:
-            found, counts = numpy.unique(numpy.concatenate(self._waiting), return_counts=True)
-            bins, places = numpy.unique(found >> 1, return_inverse=True)
-            rows = numpy.zeros((2, len(bins)), numpy.int64)
-            rows[found & 1, places] = counts
+            positive, logits = map(numpy.concatenate, zip(*self._waiting))
             self._waiting, self._count = [], 0
-            self._merge(bins, rows)
+            self._merge(*bin_counts.counted(numpy.sort(2 * bins_of(logits) + positive)))
+            wide = logits.astype(numpy.float64)
+            losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))
+            units = numpy.rint(numpy.minimum(losses, _LARGEST) * _UNITS).astype(numpy.int64)
+            whole, rest = units >> _UNIT_BITS, units & (int(_UNITS) - 1)  # whose sums fit
+            self._loss += (int(whole.sum()) << _UNIT_BITS) + int(rest.sum())
 
     def _merge(self, bins: numpy.ndarray, rows: numpy.ndarray) -> None:
-        both = numpy.concatenate([self._bins, bins])
-        every, places = numpy.unique(both, return_inverse=True)
-        total = numpy.zeros((2, len(every)), numpy.int64)
-        total[:, places[: len(self._bins)]] += self._rows
-        total[:, places[len(self._bins) :]] += rows.reshape(2, -1)
-        self._bins, self._rows = every, total
+        self._bins, self._rows = bin_counts.merged(self._bins, self._rows, bins, rows)
 
-    def figures(self) -> Figures:
-        """The figures; there must be a row."""
+    def figures(self) -> Optional[Figures]:
+        """The figures, if there is a row."""
         self._settle()
         negatives, positives = (int(n) for n in self._rows.sum(1))
         count = negatives + positives
+        if not count:
+            return None
         loss = self._loss / _UNITS / count
         if not (negatives and positives):
             return Figures(count, positives, loss, None, None)
-        below = numpy.cumsum(self._rows[0]) - self._rows[0]
-        won = int((self._rows[1] * (2 * below + self._rows[0])).sum())
         share = positives / count
         entropy = -share * math.log(share) - (1 - share) * math.log1p(-share)
-        return Figures(count, positives, loss, won / (2 * positives * negatives), loss / entropy)
+        auc = int(bin_counts.won(self._rows)) / (2 * positives * negatives)
+        return Figures(count, positives, loss, auc, loss / entropy)
 
 
 class Metrics:
@@ -151,15 +148,19 @@ class Metrics:
 
     def whole(self) -> Optional[Figures]:
         """The figures of all rows, if there are any."""
+        if len(self._days) == 1:
+            return next(iter(self._days.values())).figures()
         total = Counts()
         for counts in self._days.values():
             total.merge(counts.state())
-        return total.figures() if total.state()["rows"].any() else None
+        return total.figures()
 
     def by_day(self) -> Dict[str, Figures]:
         """By day, in order; none for data without days."""
-        days = sorted((day for day in self._days if day), key=_place)
-        return {day: self._days[day].figures() for day in days}
+        found = {
+            day: self._days[day].figures() for day in sorted(filter(None, self._days), key=_place)
+        }
+        return {day: figures for day, figures in found.items() if figures is not None}
 
     def gathered(self) -> "Metrics":
         """Those of all processes; every process must call it."""

@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 import torch
 
 from migrate.data import Column, DataSet, Rows, Shuffle, open_data
-from migrate.data.inputs import input_of
+from migrate.data.inputs import inputs_from
 from migrate.model.features.table_rows import TableRows
 from migrate.runtime.interface import Input
 from migrate.scoring.model import Input as Taken
@@ -98,9 +98,7 @@ class Reading(NamedTuple):
     def batch(self, rows: Rows) -> Batch:
         """The rows as a batch; it is called in a thread of the data set."""
         table = rows.columns
-        inputs = dict(self.constants)
-        for name, column in self.column.items():
-            inputs[name] = input_of(name, self.inputs[name], column, rows)
+        inputs = {**self.constants, **inputs_from(rows, self.inputs, self.column)}
         if not rows.share.rows:  # they are another process's, which counts them
             return Batch(inputs, share=rows.share)
         labels = None if self.label is None else torch.tensor(table[self.label].to_numpy())

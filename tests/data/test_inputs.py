@@ -75,6 +75,28 @@ def test_dense_inputs_have_the_shape_that_the_model_takes(path):
     assert set(found) == {"x", "v", "pair", "word"}
 
 
+def test_columns_that_are_taken_as_they_are_keep_their_order_and_shapes(tmp_path):
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(range(8), pa.float32()), 2)
+    columns = {"a": [1, 2, 3, 4], "b": [5, 6, 7, 8], "c": [9, 10, 11, 12], "lists": lists}
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
+    wanted = {
+        "c": Input("int64", (None, 1), ["c:0"]),
+        "a": Input("int64", (None,), ["a:0"]),
+        "b": Input("int64", (None, 1), ["b:0"]),
+        "lists": Input("float32", (None, 2), ["lists:0"]),
+    }
+    schema = [Column(name, "dense", "int64") for name in "abc"]
+    schema.append(Column("lists", "dense", width=2))
+    path, convert = tmp_path / "log.parquet", inputs_of(wanted)
+    _, second = open_data(path, schema, 2, last="drop", convert=convert)
+    assert {name: value.tolist() for name, value in second.inputs.items()} == {
+        "c": [[11], [12]],
+        "a": [3, 4],
+        "b": [[7], [8]],
+        "lists": [[4, 5], [6, 7]],
+    }
+
+
 def test_an_input_may_have_a_column_of_another_name(path):
     found = inputs(path, {"price": Input("float32", (None,), ["price:0"])}, {"price": "x"})
     assert found["price"].tolist() == [1, 2, 3]
