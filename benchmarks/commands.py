@@ -286,9 +286,9 @@ BENCHMARKS = (
         "training_pace_files",
         "training_pace",
         ("pace",),
-        "--tf-python {tf1} --seconds 1 --repeats 1 --files --models deepfm --rows 1024 8192",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --files --models wide",
-        takes="3 minutes",
+        "--tf-python {tf1} --seconds .5 --repeats 3 --files",
+        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --files --models mmoe",
+        takes="4 minutes",
     ),
     Benchmark(
         "training_pace_parts",

@@ -10,28 +10,21 @@
 2. --files: TensorFlow reads a TFRecord file by tf.data, and `semisync train` reads Parquet; of the
    command it is the pace that it reports, but for its first steps.
 3. --parts: of the command it is measured what its training thread spends a step on.
-4. All but the command are processes that wait while another one is measured. They take turns; each
-   figure is the median of the turns, and a ratio is one within a turn. --busy: a Python loop runs
-   beside them.
+4. Both sides are processes that wait while the other one is measured. They take turns; each figure
+   is the median of the turns, and a ratio is one within a turn. --busy: a Python loop runs beside
+   them.
 5. Threads of the loop sleep while they wait for each other, as those of `semisync train` do;
    OMP_WAIT_POLICY=ACTIVE in the environment has them spin.
 """
 
 import argparse
 import contextlib
-import json
 import os
 import pathlib
-import re
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -39,9 +32,7 @@ from benchmarks.tables import head, row, spread
 from benchmarks.training_pace_parts import job
 
 PARTS = pathlib.Path(__file__).parent / "training_pace_parts"
-OPTIONS = {"mmoe": ["--output", "click_logits"]}  # of the command
 BUSY = [sys.executable, "-c", "while True: pass"]
-REPORTS = 4  # of the command; the first one is left out
 COLUMNS = (
     "model | optimizer | threads | rows | TensorFlow, rows/s | torch / TensorFlow | "
     "of processor time"
@@ -67,7 +58,7 @@ class Side:
         assert self._process.stdout.readline() == "ready\n", (script, *arguments)
 
     def pace(self, rows, seconds):
-        """Rows per second of wall time, and of processor time."""
+        """Rows per second of wall time, and of processor time; of the command, and the parts."""
         self._process.stdin.write(f"{rows} {seconds}\n")
         self._process.stdin.flush()
         return [float(word) for word in self._process.stdout.readline().split()]
@@ -75,54 +66,6 @@ class Side:
     def end(self):
         self._process.kill()
         self._process.wait()
-
-
-class Command:
-    """`semisync train` on Parquet."""
-
-    def __init__(self, model, prefix, threads):
-        self._model, self._prefix, self._threads = model, prefix, threads
-
-    def pace(self, rows, seconds):
-        """Rows per second of wall time, twice."""
-        words, _ = self._words(rows, seconds)
-        done = self._run("-m", "semisync", "train", *words)
-        speeds = re.findall(r"([\d,]+) rows/s", done)[1:REPORTS]
-        return [statistics.median(int(one.replace(",", "")) for one in speeds)] * 2
-
-    def parts(self, rows, seconds):
-        """{part: milliseconds a step}."""
-        words, steps = self._words(rows, seconds)
-        shown = self._run(str(PARTS / "command_parts.py"), str(steps), *words)
-        return json.loads(shown.splitlines()[-1])
-
-    def _words(self, rows, seconds):
-        """Those of the command, on data that it writes, and its steps between two reports."""
-        steps = max(2, int(seconds * 40_000 / rows))
-        data, out = self._prefix + ".parquet", self._prefix + ".trained"
-        batch = job.batch(self._model, steps * rows, 0)
-        pq.write_table(pa.table({name: _column(one) for name, one in batch.items()}), data)
-        shutil.rmtree(out, ignore_errors=True)
-        words = [self._prefix, "--data", data, "--label", "click", "--out", out]
-        words += OPTIONS.get(self._model, [])
-        sizes = ["--batch-size", rows, "--epochs", REPORTS, "--report-every", steps]
-        words += [*map(str, sizes), "--threads", str(self._threads)]
-        return words, steps
-
-    def _run(self, *words):
-        waiting = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ}
-        command = [sys.executable, "-W", "ignore", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, env=waiting)
-        return done.stdout
-
-    def end(self):
-        pass
-
-
-def _column(array):
-    if array.ndim == 1:
-        return pa.array(array, pa.string() if array.dtype == object else None)
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ravel(array)), array.shape[1])
 
 
 @contextlib.contextmanager
@@ -163,11 +106,7 @@ def show(prefix, model, kind, threads, args):
     """Measures and prints one model's rows of the table."""
     how = "file" if args.files else "fed"
     theirs = Side(args.tf_python, "in_tensorflow.py", model, kind, prefix, threads, how)
-    if args.files:
-        ours = Command(model, prefix, threads)
-    else:
-        waiting = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
-        ours = Side(sys.executable, "in_torch.py", model, prefix, threads, **waiting)
+    ours = in_torch("in_command.py" if args.files else "in_torch.py", model, prefix, threads)
     for rows in args.rows:
         turns = [
             (theirs.pace(rows, args.seconds), ours.pace(rows, args.seconds))
@@ -184,12 +123,19 @@ def show(prefix, model, kind, threads, args):
 def show_parts(prefix, model, kind, threads, args):
     """Measures and prints one model's rows of the table of the parts of a step."""
     Side(args.tf_python, "in_tensorflow.py", model, kind, prefix, threads, "fed").end()
-    command = Command(model, prefix, threads)
+    command = in_torch("in_command.py", model, prefix, threads)
     for rows in args.rows:
-        turns = [command.parts(rows, args.seconds) for _ in range(args.repeats)]
-        found = {part: statistics.median(one[part] for one in turns) for part in turns[0]}
-        shown = [f"{milliseconds:.2f}" for milliseconds in found.values()]
-        print(row(model, kind, f"{rows:,}", f"{sum(found.values()):.2f}", *shown), flush=True)
+        turns = [command.pace(rows, args.seconds)[1:] for _ in range(args.repeats)]
+        found = list(map(statistics.median, zip(*turns)))
+        shown = [f"{milliseconds:.2f}" for milliseconds in found]
+        print(row(model, kind, f"{rows:,}", f"{sum(found):.2f}", *shown), flush=True)
+    command.end()
+
+
+def in_torch(script, *arguments):
+    """A side in this interpreter, whose threads wait as those of `semisync train` do."""
+    waiting = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
+    return Side(sys.executable, script, *arguments, **waiting)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,8 @@ from job import COLUMNS, HISTORY, ITEMS, MODELS, TABLE_ROWS, answer
 
 tf.disable_v2_behavior()
 
+IN_FILE = 8192  # rows, which are read over and over: to write one takes longer than to train on it
+
 OPTIMIZERS = {
     "Adagrad": lambda: tf.train.AdagradOptimizer(0.05),
     "Adam": lambda: tf.train.AdamOptimizer(0.001),
@@ -156,11 +158,11 @@ def main():
         return lambda number: session.run(op, given[number])
 
     def from_file(batches):
-        write(prefix + ".tfrecord", model, batches)
+        rows = len(batches[0]["click"])
+        path = "%s.%d.tfrecord" % (prefix, rows)
+        write(path, model, batches[: max(1, IN_FILE // rows)])
         with tf.Graph().as_default():
-            own = train_op(
-                model, kind, read(prefix + ".tfrecord", model, len(batches[0]["click"]), threads)
-            )
+            own = train_op(model, kind, read(path, model, rows, threads))
             session = session_of(threads)
         return lambda number: session.run(own)
 
