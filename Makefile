@@ -160,8 +160,8 @@ docs: $(VENV)
 PEERS := .peers/.made
 
 bench: $(VENV) $(PEERS)
-	@.venv/bin/python benchmarks/run.py $(BENCH_ARGS); result=$$?; \
-	.venv/bin/python benchmarks/pages.py && exit $$result
+	@.venv/bin/python -m benchmarks.run $(BENCH_ARGS); result=$$?; \
+	.venv/bin/python -m benchmarks.pages && exit $$result
 
 $(PEERS): benchmarks/requirements.txt
 	@rm -rf .peers

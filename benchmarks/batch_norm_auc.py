@@ -1,6 +1,6 @@
 """The AUC with BatchNorm's moving statistics shared or moved by every worker, by seeds.
 
-    python -m benchmarks.batch_norm_auc [--scenario slow|hang] [--seeds N] [--first-seed N]
+    python -m benchmarks.batch_norm_auc [--scenario slow|hang] [--seeds N]
         [--modes MODE ...] [--rate constant|falling] [--momentum M] [--python PATH] [--data PATH]
         [--set NAME=VALUE ...] [--json FILE]
 
@@ -22,25 +22,21 @@ The modes ("hang" has only those that do not wait for the worker):
 Two comparisons. Within a run, the workers also keep statistics beside the model's own, in the
 forms that graphs use (`batch_norm_auc_parts.norm`): the same weights are scored with each, and with
 statistics recomputed from the training rows, so that only the statistics differ. Between modes,
-seed by seed, the training differs too. Progress goes to stderr, Markdown to stdout. FILE is written
-after each seed; a second run with the same arguments, or more seeds, continues from it.
+seed by seed, the training differs too. Progress goes to stderr, Markdown to stdout.
 """
 
 import argparse
 import json
 import os
-import platform
 import sys
 import tempfile
 from collections import namedtuple
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from benchmarks.auc_evidence_parts import data, options, plan, report, runs
+from benchmarks.auc_evidence_parts import options, plan, runs
 from benchmarks.batch_norm_auc_parts import report as norm_report
-from semisync.common import files
+from semisync.common.files import write_json
 
 MODES = {  # how the mode trains, and GlobalBatchOptimizer's batch_norm
     "semi-sync": ("semi-sync", "aggregate"),
@@ -63,7 +59,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--scenario", choices=list(SCENARIOS), default="slow")
     options.declare(parser)
-    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--json", help="where to write the runs")
     parser.add_argument("--modes", nargs="*", choices=list(MODES))
     parser.add_argument("--rate", choices=("constant", "falling"), default="constant")
     parser.add_argument("--momentum", type=float, help="default: the scenario's")
@@ -79,17 +75,12 @@ def arguments():
     return args
 
 
-def carry_out(experiment, args, evidence):
-    """Carries out all runs, one cluster per seed; their figures go to evidence["results"]."""
-    answers = data.load(experiment.data)
-    labels = answers.labels[data.rows_of(answers, plan.SPLITS[experiment.split][1])]
-    results = evidence["results"]
-    for seed in range(args.first_seed, args.first_seed + args.seeds):
+def carry_out(experiment, args):
+    """Carries out all runs, one cluster per seed; returns their figures."""
+    labels, results = experiment.labels(), []
+    for seed in range(1, args.seeds + 1):
         at = seed % len(args.modes)  # each seed starts with another mode than the one before
-        done = {result["mode"] for result in results if result["seed"] == seed}
-        modes = [mode for mode in args.modes[at:] + args.modes[:at] if mode not in done]
-        if not modes:
-            continue
+        modes = args.modes[at:] + args.modes[:at]
         specs = [specification(experiment, args, mode, seed) for mode in modes]
         module = "benchmarks.batch_norm_auc_parts.job"
         runs.train(experiment, specs, module, "logs-{}".format(seed))
@@ -99,20 +90,7 @@ def carry_out(experiment, args, evidence):
             own = result["scored"]["own"]
             line = "seed {} {}: AUC {auc:.5f}, log loss {log_loss:.5f}"
             print(line.format(seed, mode, **own), file=sys.stderr, flush=True)
-        if args.json:
-            files.write_json(args.json, evidence)
-    results.sort(key=lambda result: (args.modes.index(result["mode"]), result["seed"]))
-
-
-def carried_out(path, evidence):
-    """The finished runs in FILE, which must be of the same experiment."""
-    with open(path) as file:
-        before = json.load(file)
-    same = json.loads(json.dumps(evidence))
-    for name in ("tensorflow", "scenario", "settings", "rate", "momentum"):
-        if before.get(name) != same[name]:
-            sys.exit("{} has runs of another {}: {}".format(path, name, before.get(name)))
-    return before["results"]
+    return sorted(results, key=lambda run: (args.modes.index(run["mode"]), run["seed"]))
 
 
 def specification(experiment, args, mode, seed):
@@ -143,41 +121,21 @@ def collected(experiment, name, labels):
     return figures
 
 
-def print_report(evidence):
-    """Prints the Markdown."""
-    print("{platform}, {processors} CPUs, Python {python}, TF {tensorflow}\n".format(**evidence))
-    for name in ("scenario", "settings", "rate", "momentum"):
-        print("{}: {}".format(name, evidence[name]))
-    results = evidence["results"]
-    print("\nModes, each with its own statistics:\n\n" + norm_report.modes_table(results))
-    for mode in dict.fromkeys(result["mode"] for result in results):
-        print("\n{}: the same weights, other statistics\n".format(mode))
-        print(norm_report.statistics_table(results, mode))
-    print("\n" + report.staleness_table(results, plan.Settings(**evidence["settings"])))
-
-
 def main():
+    """The command line."""
     args = arguments()
     with tempfile.TemporaryDirectory() as folder:
-        prepared = os.path.join(folder, "data")
-        os.makedirs(prepared)
-        data.prepare(args.data, prepared)
-        python = os.path.abspath(args.python)
-        experiment = runs.Experiment(prepared, folder, python, args.settings, "test")
-        evidence = {
-            "platform": platform.platform(),
-            "processors": os.cpu_count(),
-            **runs.tensorflow_version(python),
-            "scenario": args.scenario,
-            "settings": args.settings._asdict(),
-            "rate": args.rate,
-            "momentum": args.momentum,
-            "results": [],
-        }
-        if args.json and os.path.exists(args.json):
-            evidence["results"] = carried_out(args.json, evidence)
-        carry_out(experiment, args, evidence)
-    print_report(evidence)
+        results = carry_out(runs.prepared(args, args.settings, folder), args)
+    if args.json:
+        write_json(args.json, {"results": results})
+    for name in ("scenario", "settings", "rate", "momentum"):
+        print("{}: {}".format(name, getattr(args, name)))
+    print("\nModes, each with its own statistics:\n\n" + norm_report.modes_table(results))
+    for mode in dict.fromkeys(result["mode"] for result in results):
+        print("\n{}: {}".format(mode, norm_report.lateness(results, mode)))
+        if MODES[mode][1] == "aggregate":
+            print("The same weights, other statistics:\n")
+            print(norm_report.statistics_table(results, mode))
 
 
 if __name__ == "__main__":

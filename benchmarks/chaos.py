@@ -1,6 +1,6 @@
 """Random faults in a real job on many machines, and whether anything was lost, torn or stuck.
 
-    python benchmarks/chaos.py [--faults N] [--seed N] [--python PATH]
+    python -m benchmarks.chaos [--faults N] [--seed N] [--python PATH]
 
 Two parameter servers and six workers, each started by `semisync launch --zookeeper` in a network
 namespace of its own, under three ZooKeeper servers. Processes and launchers are killed (kill -9)
@@ -21,8 +21,6 @@ import signal
 import statistics
 import sys
 import tempfile
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.chaos_parts import checks
 from benchmarks.chaos_parts.cluster import Cluster

@@ -1,6 +1,6 @@
 """How fast a job's launchers agree: elections, 1,000 members, forwarded connections.
 
-    python benchmarks/coordination.py [--elections N] [--members N] [--processes N]
+    python -m benchmarks.coordination [--elections N] [--members N] [--processes N]
 
 Elections: three ZooKeeper servers and three candidates, each a process, sessions of 4 s. The leader
 is killed (kill -9) or stopped (SIGSTOP), or ZooKeeper loses its own leader. Seconds are from the
@@ -22,14 +22,12 @@ import pathlib
 import signal
 import socket
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from benchmarks.harness.apart import beside
+from benchmarks.tables import head, row
 from semisync.cluster.launch.forward import Forwards
 from semisync.cluster.zookeeper.client import Unavailable
 from semisync.cluster.zookeeper.connection import Connection
@@ -42,6 +40,7 @@ from tests.support.zookeeper import ZooKeeper
 ROOT = "/job"
 SESSION = 4.0  # seconds, of the candidates
 MEMBER_SESSION = 30.0
+DEADLINE = 600.0  # seconds until all members have joined
 KILL, STOP, LOSS = "kill", "stop", "loss"
 FAULTS = {
     KILL: "the leader is killed (kill -9): until another leads",
@@ -91,10 +90,10 @@ def elections(folder, trials):
     return gaps
 
 
-def member_process(hosts, first, count):
-    """Members of one process: they join and read the generation, when told."""
-    say("ready")
-    sys.stdin.readline()
+def member_process(pipe, hosts, first, count):
+    """Members of one process: told to, they join, read the generation, and say when they had it."""
+    pipe.send("ready")
+    pipe.recv()
     clients = {}
     for number in range(first, first + count):
         name = "worker-{}".format(number)
@@ -117,23 +116,7 @@ def member_process(hosts, first, count):
         thread.start()
     for thread in threads:
         thread.join()
-    say(str(boot_clock()))
-    sys.stdin.readline()
-
-
-def say(line):
-    print(line, flush=True)
-
-
-def tell(processes):
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-
-
-def last(processes):
-    """The last instant that the processes say."""
-    return max(float(process.stdout.readline()) for process in processes)
+    pipe.send(boot_clock())
 
 
 def as_leader(act):
@@ -153,23 +136,22 @@ def many_members(folder, total, processes):
     election = Election(client, ROOT, "leader", "leader")
     election.start()
     share = total // processes
-    started = [
-        subprocess.Popen(
-            [sys.executable, __file__, "--member-process", hosts, str(share * number), str(share)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            universal_newlines=True,
-        )
-        for number in range(processes)
-    ]  # fmt: skip
-    try:
-        for process in started:
-            assert process.stdout.readline() == "ready\n"
+    with contextlib.ExitStack() as ends:
+        ends.callback(server.stop)
+        ends.callback(client.close)
+        ends.callback(election.resign)
+        pipes = [
+            ends.enter_context(beside(member_process, hosts, share * number, share))
+            for number in range(processes)
+        ]
+        for pipe in pipes:
+            pipe.recv()
         begun = boot_clock()
-        tell(started)
+        for pipe in pipes:
+            pipe.send("go")
         told = threading.Event()
         while len(members(client, ROOT, told.set)) < share * processes:
-            assert all(process.poll() is None for process in started)
+            assert boot_clock() - begun < DEADLINE, "members are missing"
             told.wait(1.0)
             told.clear()
             time.sleep(0.2)  # the leader of a job looks at several arrivals at once, too
@@ -177,14 +159,7 @@ def many_members(folder, total, processes):
         here = {name: about["id"] for name, about in members(client, ROOT).items()}
         begun = boot_clock()
         as_leader(lambda: publish(election, ROOT, Generation(1, here, {})))
-        return joined, last(started) - begun
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-        election.resign()
-        client.close()
-        server.stop()
+        return joined, max(pipe.recv() for pipe in pipes) - begun
 
 
 def _serve(listener):
@@ -230,52 +205,42 @@ def forwarding(direct_address):
     return found
 
 
-def answering_process():
-    """A server for `forwarding`, in a process of its own."""
+def answering_process(pipe):
+    """A server for `forwarding`, which says its address."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(5)
-    print("127.0.0.1:{}".format(listener.getsockname()[1]), flush=True)
+    pipe.send("127.0.0.1:{}".format(listener.getsockname()[1]))
     _serve(listener)
 
 
 def report(args):
     """Prints two Markdown tables."""
-    say("{} processors, load {:.1f}\n".format(os.cpu_count(), os.getloadavg()[0]))
-    say("| what | seconds |\n|---|---|")
+    print("{} processors, load {:.1f}\n".format(os.cpu_count(), os.getloadavg()[0]))
+    print(head("what | seconds"))
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for part in ("elections", "members"):
             (folder / part).mkdir()
         for fault, gaps in elections(folder / "elections", args.elections).items():
-            text = "| {}, {} times | median {:.2f}, most {:.2f} |"
-            say(text.format(FAULTS[fault], len(gaps), statistics.median(gaps), max(gaps)))
+            took = "median {:.2f}, most {:.2f}".format(statistics.median(gaps), max(gaps))
+            print(row("{}, {} times".format(FAULTS[fault], len(gaps)), took), flush=True)
         whole = many_members(folder / "members", args.members, args.processes)
     for text, seconds in zip(MEMBERS, whole):
-        say("| {} | {:.1f} |".format(text.format(args.members), seconds))
-    say("\n| | GB/s | time of a request of 100 bytes and its answer, us |\n|---|---|---|")
-    command = [sys.executable, __file__, "--answering-process"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, universal_newlines=True) as server:
-        for name, (rate, delay) in forwarding(server.stdout.readline().strip()).items():
-            say("| {} | {:.1f} | {:.0f} |".format(name, rate, delay))
-        server.kill()
+        print(row(text.format(args.members), "{:.1f}".format(seconds)), flush=True)
+    print("\n" + head(["", "GB/s", "time of a request of 100 bytes and its answer, us"]))
+    with beside(answering_process) as pipe:
+        for name, (rate, delay) in forwarding(pipe.recv()).items():
+            print(row(name, "{:.1f}".format(rate), "{:.0f}".format(delay)))
 
 
 def main():
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--elections", type=int, default=20)
     parser.add_argument("--members", type=int, default=1000)
     parser.add_argument("--processes", type=int, default=4)
-    parser.add_argument("--member-process", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--answering-process", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.member_process:
-        hosts, first, count = args.member_process
-        member_process(hosts, int(first), int(count))
-    elif args.answering_process:
-        answering_process()
-    else:
-        report(args)
+    report(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How fast one core of this machine is, so that figures of two machines can be compared.
 
-    python benchmarks/core_speed.py
+    python -m benchmarks.core_speed
 
 Argsorts four million float64 of a fixed seed by merging, which is neither vectorised nor threaded
 whatever the BLAS; milliseconds, the fastest of five.

@@ -1,6 +1,6 @@
 """The demo's modes, repeated: the pace of semi-sync and the AUC of all against exact sync.
 
-    python benchmarks/demo_modes.py [--repeats N] [--data FILE ...] [--json FILE] [--figure SVG]
+    python -m benchmarks.demo_modes [--repeats N] [--data FILE ...] [--json FILE] [--figure SVG]
 
 Each repeat is one `semisync demo`, so its modes run one after another on the same machine.
 Prints the speed of one core (`core_speed`) and Markdown tables: median [smallest, largest] of the
@@ -15,8 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.core_speed import ROWS, core_milliseconds
 from benchmarks.tables import head, row, spread, table

@@ -10,13 +10,9 @@ seeds, which set the initial values; the best mean is what `semisync.demo.story`
 """
 
 import argparse
-import os
 import statistics
-import sys
 
 import numpy as np
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import parity
 from benchmarks.tables import head

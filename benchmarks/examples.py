@@ -1,6 +1,6 @@
 """Parsing tf.train.Example and reading TFRecord files: ours against TensorFlow's, in one run.
 
-    python -m benchmarks.examples [--rows N] [--repeats N] [--dir DIR]
+    python -m benchmarks.examples [--rows N] [--repeats N]
 
 A row has 39 features, as the rows of Criteo's logs: 13 floats and 26 more, seeds fixed. "ids" are
 integers below 2**20, "words" are text of 8 bytes, "lists" hold a Poisson number of ids with mean 2.
@@ -18,14 +18,12 @@ import argparse
 import gzip
 import os
 import pathlib
-import sys
 import tempfile
 
 import numpy as np
 import torch
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from benchmarks.harness.turns import ratios, turns
 from benchmarks.tables import head, row, spread, timed, versions
 from migrate import runtime
 from migrate.data import Column, open_data
@@ -131,18 +129,17 @@ def compare(what, rows, sides, repeats, times=1):
     """Prints a row of a table, of calls with `rows` each, timed `times` together."""
 
     def several(side):
-        for _ in range(times):
-            side()
+        return lambda: timed(lambda: [side() for _ in range(times)])[:2]
 
-    turns = [[timed(several, side) for side in sides] for _ in range(repeats)]
-    cells = [what]
-    for side in range(2):
-        for clock in range(2):
-            speeds = (times * rows / turn[side][clock] / 1e3 for turn in turns)
-            cells.append(spread(speeds, "{:.0f}"))
-    for clock in range(2):
-        cells.append(spread(turn[1][clock] / turn[0][clock] for turn in turns))
-    print(row(*cells), flush=True)
+    found = turns({number: several(side) for number, side in enumerate(sides)}, repeats)
+    clocks = [list(zip(*found[side])) for side in range(2)]  # wall and CPU of each side
+    speeds = [
+        spread((times * rows / one / 1e3 for one in seconds), "{:.0f}")
+        for clock in clocks
+        for seconds in clock
+    ]
+    shares = (spread(ratios(theirs, ours)) for ours, theirs in zip(*clocks))
+    print(row(what, *speeds, *shares), flush=True)
 
 
 def main():
@@ -150,7 +147,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rows", type=int, default=100_000, help="of the files (%(default)s)")
     parser.add_argument("--repeats", type=int, default=15, help="turns (%(default)s)")
-    parser.add_argument("--dir", type=pathlib.Path)
     args = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
@@ -168,7 +164,7 @@ def main():
             sides = parsers(tf, kind, sparse, examples(tf, kind, size))
             compare(f"{what}; {size:,} a batch", size, sides, args.repeats, 8192 // size)
     print("\n" + head("reading | " + COLUMNS))
-    with tempfile.TemporaryDirectory(dir=args.dir) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         for kind, what in (("ids", "ids"), ("lists", "lists")):
             path = pathlib.Path(folder) / f"{kind}.tfrecord"
             with tf.io.TFRecordWriter(str(path)) as writer:

@@ -1,63 +1,53 @@
 """How long `semisync launch --ship` takes for a file, checked, against one plain copy of it.
 
-    python benchmarks/files.py [--megabytes 1000] [--repeats 3]
+    python -m benchmarks.files [--megabytes 1000] [--repeats 3]
 
 Both go over the loopback, so that the processors are what is measured. The plain copy is one GET
 from aiohttp's own file server, written to a file: no signature, no checksum. Each repeat measures
-both, one after the other.
-
-A process of a repeat is this script with one of these words, and prints a JSON object per line:
-
-    serve FOLDER             plain: aiohttp's own file server
-    copy URL FILE            plain: one GET
-    publish FOLDER           a `semisync.cluster.files.server.FileServer`
-    download URL TOKEN DIGEST INTO   a `semisync.cluster.files.download.Download`
+both, one after the other; every end of either is a process of its own.
 """
 
 import argparse
 import asyncio
-import json
 import os
 import pathlib
 import platform
 import resource
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import aiohttp
 from aiohttp import web
 
-from benchmarks.tables import head
+from benchmarks.harness.apart import apart, beside
+from benchmarks.tables import head, row
 from semisync.cluster.files.download import Download, Source
 from semisync.cluster.files.manifest import copy as copy_files
 from semisync.cluster.files.server import FileServer
 
 
-def say(**what):
-    print(json.dumps(what), flush=True)
+def serve(pipe, folder):
+    """Plain: aiohttp's own file server, which sends its address."""
 
-
-def serve(folder):
     async def main():
         app = web.Application()
         app.router.add_static("/", folder)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        say(url="http://{}:{}".format(*runner.addresses[0][:2]))
-        await asyncio.get_event_loop().run_in_executor(None, sys.stdin.read)
+        pipe.send(["http://{}:{}".format(*runner.addresses[0][:2])])
+        await asyncio.get_event_loop().run_in_executor(None, pipe.recv)
 
     asyncio.run(main())
+    pipe.send(used())
 
 
 def copy(url, place):
+    """Plain: one GET; returns seconds and what it used."""
+
     async def main():
         endless = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession() as session, session.get(url, timeout=endless) as answer:
@@ -68,68 +58,47 @@ def copy(url, place):
 
     began = time.perf_counter()
     asyncio.run(main())
-    say(seconds=time.perf_counter() - began)
+    return time.perf_counter() - began, used()
 
 
-def publish(folder):
+def publish(pipe, folder):
+    """A FileServer, which sends its address, token and digest."""
     with tempfile.TemporaryDirectory(dir=os.path.dirname(folder)) as shipped:
         manifest = copy_files([(folder, "")], shipped)
         server = FileServer(manifest, shipped, "127.0.0.1")
-        say(url=server.url, token=server.token, digest=manifest.digest)
-        sys.stdin.read()
+        pipe.send([server.url, server.token, manifest.digest])
+        pipe.recv()
         server.close()
+    pipe.send(used())
 
 
 def download(url, token, digest, into):
+    """A Download; returns seconds and what it used."""
     os.mkdir(into)
     began = time.perf_counter()
     source = Source(url, token)
     Download(digest, lambda: source, into, 600.0, threading.Event()).run()
-    say(seconds=time.perf_counter() - began)
+    return time.perf_counter() - began, used()
 
 
-class Program:
-    """A process of a repeat; `said` is what it has said."""
-
-    def __init__(self, *words):
-        self.said = {}
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, *map(str, words)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def hear(self, what):
-        """Waits until it has said `what`; returns that."""
-        while what not in self.said:
-            line = self._process.stdout.readline()
-            if not line:
-                raise SystemExit(f"a program ended without {what}")
-            self.said.update(json.loads(line))
-        return self.said[what]
-
-    def end(self):
-        """Lets it end; returns all that it said."""
-        self._process.stdin.close()
-        self.hear("cpu")
-        self._process.wait()
-        return self.said
+def used():
+    """Processor seconds and largest megabytes of this process."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e3
 
 
 def repeat(source, work):
     """Seconds, processor seconds of both sides and megabytes of the larger, of both kinds."""
-    for server in ("serve", "publish"):
-        serving = Program(server, source.parent)
-        if server == "serve":
-            asking = Program("copy", f"{serving.hear('url')}/{source.name}", work / "copy")
-        else:
-            told = [serving.hear(what) for what in ("url", "token", "digest")]
-            asking = Program("download", *told, work / "copy")
-        seconds = asking.hear("seconds")
-        said = [asking.end(), serving.end()]
-        yield seconds, sum(one["cpu"] for one in said), max(one["memory"] for one in said)
-        (shutil.rmtree if (work / "copy").is_dir() else os.unlink)(work / "copy")
+    out = work / "copy"
+    for server, client in ((serve, copy), (publish, download)):
+        with beside(server, str(source.parent)) as pipe:
+            told = pipe.recv()
+            told[0] += f"/{source.name}" if client is copy else ""
+            seconds, ours = apart(client, *told, str(out))
+            pipe.send("end")
+            theirs = pipe.recv()
+        yield seconds, ours[0] + theirs[0], max(ours[1], theirs[1])
+        (shutil.rmtree if out.is_dir() else os.unlink)(out)
 
 
 def measure(megabytes, repeats, folder):
@@ -151,24 +120,14 @@ def measure(megabytes, repeats, folder):
         for _ in range(repeats):
             (plain, cpu, _), (checked, all_cpu, memory) = repeat(source, pathlib.Path(work))
             ratios.append(checked / plain)
-            print(
-                f"| {plain:.2f} | {checked:.2f} | {ratios[-1]:.2f} "
-                f"| {cpu:.1f} | {all_cpu:.1f} | {memory:.0f} |",
-                flush=True,
-            )
+            cells = [*map("{:.2f}".format, (plain, checked, ratios[-1])), f"{cpu:.1f}"]
+            print(row(*cells, f"{all_cpu:.1f}", f"{memory:.0f}"), flush=True)
     print(f"\nratio: median {statistics.median(ratios):.2f}, most {max(ratios):.2f}")
 
 
 def main():
-    roles = {"serve": serve, "copy": copy, "publish": publish, "download": download}
-    if sys.argv[1:2] and sys.argv[1] in roles:
-        roles[sys.argv[1]](*sys.argv[2:])
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        say(cpu=used.ru_utime + used.ru_stime, memory=used.ru_maxrss / 1e3)
-        return
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--work", default="/dev/shm", help="a folder on a fast disk, or in memory")

@@ -1,7 +1,7 @@
 """What has to be seen on a GPU: the CPU's numbers, and what memory and pace become.
 
-    python benchmarks/gpu.py --write FOLDER                      # with TensorFlow, anywhere
-    python benchmarks/gpu.py --folder FOLDER --json gpu.json     # on the machine with the GPU
+    python -m benchmarks.gpu --write FOLDER                      # with TensorFlow, anywhere
+    python -m benchmarks.gpu --folder FOLDER --json gpu.json     # on the machine with the GPU
 
 1. model         a converted model's losses and weights after further steps against the CPU's; its
                  pace with rows from files and with rows in memory, and the share of it in steps
@@ -19,14 +19,10 @@ import argparse
 import importlib
 import itertools
 import json
-import os
 import platform
-import subprocess
-import sys
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks import results
+from benchmarks.harness.apart import apart
 
 PARTS = ("model", "distributed", "sequences", "static_tables", "raw_ids")
 SECONDS = 120  # of a part on a GPU
@@ -38,7 +34,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--write", metavar="FOLDER", help="write the model and its rows, and end")
     parser.add_argument("--folder", help="where --write has put them")
-    parser.add_argument("--only", choices=PARTS, help="one part, in this process")
     parser.add_argument("--device", default="cuda", help="default: %(default)s")
     parser.add_argument("--short", action="store_true", help="little of everything")
     parser.add_argument("--json", metavar="FILE", help="the figures, for a program")
@@ -51,10 +46,6 @@ def main():
     device = torch.device(args.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         print("torch finds no GPU here: there is nothing to measure")
-        return
-    if args.only:
-        part = importlib.import_module(f"benchmarks.gpu_parts.{args.only}")
-        print(json.dumps(list(part.measure(device, args.folder, args.short))))
         return
     about = torch.cuda.get_device_name() if device.type == "cuda" else platform.machine()
     figures = {"device": about, "torch": torch.__version__, "parts": {}}
@@ -71,17 +62,18 @@ def main():
 
 def _of(name, args):
     """The rows of a part, or None and why there are none."""
-    command = [sys.executable, "-W", "ignore", __file__, "--only", name, "--device", args.device]
-    command += ["--folder", args.folder] if args.folder else []
-    command += ["--short"] if args.short else []
-    seconds = REHEARSAL if args.short else SECONDS
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return None, f"not done in {seconds} s"
-    if done.returncode:
-        return None, (done.stderr.strip().splitlines() or ["it ended without a word"])[-1]
-    return json.loads(done.stdout.splitlines()[-1]), None
+        return apart(part, name, args, seconds=REHEARSAL if args.short else SECONDS), None
+    except Exception as error:
+        return None, f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def part(name, args):
+    """The rows of a part, in this process."""
+    import torch
+
+    module = importlib.import_module(f"benchmarks.gpu_parts.{name}")
+    return list(module.measure(torch.device(args.device), args.folder, args.short))
 
 
 def _tables(rows):

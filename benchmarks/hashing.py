@@ -10,16 +10,13 @@ least of several tries; million values per second follow from them.
 
 import argparse
 import os
-import sys
 import time
 
 import numpy as np
 import pyarrow
 import torch
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from benchmarks.tables import head, versions
+from benchmarks.tables import head, row, versions
 from migrate import runtime
 from migrate.runtime import Strings
 
@@ -188,11 +185,8 @@ def main():
             if vectorised:
                 assert torch.equal(vectorised(), ours()), what
                 third = f"{microseconds(vectorised, args.seconds):.1f}"
-            print(
-                f"| {what} | {count:,} | {count / mine:.1f} | {mine:.1f} | {peer:.1f} "
-                f"| {peer / mine:.2f} | {third} |",
-                flush=True,
-            )
+            cells = [what, f"{count:,}", *map("{:.1f}".format, (count / mine, mine, peer))]
+            print(row(*cells, f"{peer / mine:.2f}", third), flush=True)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,8 @@ shared out row-wise; there is no EmbeddingBag.
 """
 
 import argparse
+import functools
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from datetime import timedelta
@@ -34,9 +33,6 @@ from datetime import timedelta
 import numpy as np
 import torch
 import torch.distributed as dist
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTensor
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
@@ -45,6 +41,9 @@ from torchrec.distributed.types import ShardingEnv, ShardingPlan
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
+from benchmarks.harness.apart import apart
+from benchmarks.harness.turns import ratios, turns
+from benchmarks.harness.usage import memory
 from benchmarks.tables import spread, table
 from migrate.id_tables import IdEmbeddings, IdTable, fill
 from migrate.torchrec.optimizers import Adagrad
@@ -146,25 +145,15 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--load", type=int, metavar="N")
-    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--store", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.load and args.store:
-        load(args.store, args.load)
-        return
     with tempfile.TemporaryDirectory() as folder:
         if args.load:
             write(folder, args.load)
-            sys.exit(subprocess.call([sys.executable, *sys.argv, "--store", folder]))
-        if args.processes == 1:
-            args.rank, args.store = 0, f"{folder}/store"
-        if args.rank is not None:
-            measure(args)
-            return
-        own = ["--store", f"{folder}/store", "--rank"]
-        command = [sys.executable, *sys.argv, *own]
-        every = [subprocess.Popen([*command, str(rank)]) for rank in range(args.processes)]
-        sys.exit(max(process.wait() for process in every))
+            cells = apart(load, folder, args.load)
+            columns = "ids | table, GB | most while loading, GB | ratio | CPU s | ids/s"
+            print(table(columns, [cells]))
+        else:
+            torch.multiprocessing.spawn(measure, (args, f"{folder}/store"), args.processes)
 
 
 def write(folder, count):
@@ -179,33 +168,30 @@ def write(folder, count):
                 draw.random((len(number), LOADED_DIM), np.float32).tofile(values)
 
 
+def gigabytes(mark):
+    return memory(mark) * 2**20 / 1e9
+
+
 def load(folder, count):
-    """Prints what a process takes to load them, beyond what it had before."""
+    """What a process takes to load them, beyond what it had before, as the cells of a row."""
     tables = IdEmbeddings([IdTable("user", LOADED_DIM, ["user"])])
     tables.optimizer(Adagrad, lr=RATE)
-    before, begun = memory("VmRSS"), time.process_time()
+    before, begun = gigabytes("VmRSS"), time.process_time()
     filled = fill(tables, "user", migrate.open_hash_tables(folder)["user"], step=1)
-    seconds, peak, after = time.process_time() - begun, memory("VmHWM") - before, memory("VmRSS")
+    seconds, peak = time.process_time() - begun, gigabytes("VmHWM") - before
     assert filled.rows == count and not any(filled.without.values())
-    own = after - before
+    own = gigabytes("VmRSS") - before
     cells = [f"{count:,}", f"{own:.2f}", f"{peak:.2f}", f"{peak / own:.2f}"]
-    cells += [f"{seconds:.0f}", f"{count / seconds:,.0f}"]
-    print(table("ids | table, GB | most while loading, GB | ratio | CPU s | ids/s", [cells]))
+    return [*cells, f"{seconds:.0f}", f"{count / seconds:,.0f}"]
 
 
-def memory(what):
-    """What /proc says of this process's memory, in GB."""
-    with open("/proc/self/status") as status:
-        (line,) = (line for line in status if line.startswith(what + ":"))
-    return int(line.split()[1]) * 1024 / 1e9
-
-
-def measure(args):
+def measure(rank, args, store):
+    """One process of the training; the first prints the table."""
     torch.set_num_threads(args.threads)
     dist.init_process_group(
         "gloo",
-        init_method=f"file://{args.store}",
-        rank=args.rank,
+        init_method=f"file://{store}",
+        rank=rank,
         world_size=args.processes,
         timeout=timedelta(minutes=5),
     )
@@ -220,21 +206,20 @@ def measure(args):
     lengths = torch.full((len(FEATURES) * args.batch,), PER_BAG)
     for case in CASES:
         steps = {name: make(args) for name, make in makers.items()}
-        draw = np.random.default_rng(args.rank)
-        speeds = {name: [] for name in makers}
-        for turn in range(1 + args.repeats):
-            raw, known = zip(*batches(case, args, draw))
-            for name, step in steps.items():
-                taken = seconds(step, raw if name == "id tables" else known, lengths)
-                if turn:
-                    speeds[name].append(len(lengths) * PER_BAG * args.processes / taken)
-        ratios = [
-            [one / other for one, other in zip(speeds["id tables"], speeds[name])]
-            for name in others
-        ]
+        draw = np.random.default_rng(rank)
+        drawn = [list(zip(*batches(case, args, draw))) for _ in range(1 + args.repeats)]
+
+        def speed(name, step, lots):
+            taken = seconds(step, next(lots)[name != "id tables"], lengths)
+            return len(lengths) * PER_BAG * args.processes / taken
+
+        sides = {
+            name: functools.partial(speed, name, step, iter(drawn)) for name, step in steps.items()
+        }
+        speeds = turns(sides, args.repeats, uncounted=1)
         said.append([case, *(spread(of, "{:,.0f}") for of in speeds.values())])
-        said[-1] += map(spread, ratios)
-    if args.rank == 0:
+        said[-1] += (spread(ratios(speeds["id tables"], speeds[name])) for name in others)
+    if rank == 0:
         print(table(columns, said), flush=True)
     dist.destroy_process_group()
 

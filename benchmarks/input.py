@@ -1,6 +1,6 @@
 """Reading files into training batches: migrate.data against what people use, in one run.
 
-    python -m benchmarks.input [--rows N] [--repeats N] [--batch N] [--dir DIR] [--gigabyte]
+    python -m benchmarks.input [--rows N] [--repeats N] [--batch N]
 
 The rows: 8 columns of lists of ids below 2**20, 8 ids per row, and a label; seeds fixed. "one" has
 one id in every list, "some" a Poisson number with mean 1. Each case reads all of its files into
@@ -15,20 +15,16 @@ its ids. The cases take turns; ratios are within a turn, median [least, most].
 
 Wall time is of everything with all threads; CPU time is that of the process, so that rows/s of CPU
 time is what one core does. Text is read by the byte: MB/s of CPU time, opening included.
---gigabyte also measures going to a place in 1 GB of files: open, load the state, the first batch.
 Peers that are not installed are left out; benchmarks/requirements.txt names them.
 """
 
 import argparse
-import collections
+import functools
 import importlib.metadata
 import itertools
 import os
 import pathlib
-import shutil
-import sys
 import tempfile
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +33,7 @@ import pyarrow.parquet as pq
 import torch
 from torchrec import KeyedJaggedTensor
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from benchmarks.harness.turns import ratios, turns
 from benchmarks.tables import head, row, spread, timed, versions
 from migrate.data import Column, Shuffle, open_data
 
@@ -214,13 +209,18 @@ def cases(files, batch):
 def compare(folder, args, lists):
     """The table of one kind of lists, as Markdown."""
     files = written(folder, args.rows, lists)
-    found, sums = collections.defaultdict(list), {}
-    for turn in range(args.repeats + 1):  # the first one compiles and fills caches
-        for name, (call, path) in cases(files, args.batch).items():
-            wall, cpu, (rows, total) = timed(call, path, args.batch)
-            assert sums.setdefault((path, rows), total) == total, name
-            if turn:
-                found[name].append((rows / wall / 1e6, rows / cpu / 1e6))
+    sums = {}
+
+    def measured(name, call, path):
+        wall, cpu, (rows, total) = timed(call, path, args.batch)
+        assert sums.setdefault((path, rows), total) == total, name
+        return rows / wall / 1e6, rows / cpu / 1e6
+
+    sides = {
+        name: functools.partial(measured, name, *case)
+        for name, case in cases(files, args.batch).items()
+    }
+    found = turns(sides, args.repeats, uncounted=1)
     by_rows = {rows: total for (_, rows), total in sums.items()}
     assert all(by_rows[rows] == total for (_, rows), total in sums.items())
     print(f"\nLists with {lists}:\n")
@@ -230,36 +230,11 @@ def compare(folder, args, lists):
     base = found["ours, Parquet"]
     for name, figures in found.items():
         columns = [spread(column, "{:.3f}") for column in zip(*figures)]
-        ratios = [spread(one[k] / other[k] for one, other in zip(base, figures)) for k in range(2)]
-        print(row(name, *columns, *ratios), flush=True)
+        shares = (spread(ratios(*clock)) for clock in zip(zip(*base), zip(*figures)))
+        print(row(name, *columns, *shares), flush=True)
     size, rows = files["tsv"].stat().st_size, args.rows // 2
     speeds = [millions * size / rows for _, millions in found["ours, text"]]
     print(f"\nText: {spread(speeds, '{:.0f}')} MB/s of CPU time.")
-
-
-def restoring(folder, args):
-    """Seconds to the first batch at places of 1 GB of files, for each format."""
-    print("\n" + head("1 GB of | place | open, s | state and first batch, s | CPU time of both, s"))
-    for kind in ("delta.parquet", "orc", "tsv"):
-        source = folder / f"one.{kind}"
-        copies = folder / f"gigabyte.{kind}"
-        copies.mkdir()
-        for number in range(-(-(10**9) // source.stat().st_size)):
-            shutil.copy(source, copies / f"{number:03}.{kind}")
-        data = open_data(copies, SCHEMA, args.batch, last="drop", shuffle=Shuffle())
-        for place in (0.1, 0.5, 0.9):
-            position = [0, [[1, args.batch, int(place * data.batches)]]]
-            state = {**data.state_dict(), "position": position}
-            began, cpu = time.perf_counter(), time.process_time()
-            again = open_data(copies, SCHEMA, args.batch, last="drop", shuffle=Shuffle())
-            opened = time.perf_counter()
-            again.load_state_dict(state)
-            next(iter(again))
-            ended = time.perf_counter()
-            again.close()
-            seconds = opened - began, ended - opened, time.process_time() - cpu
-            print(row(kind, place, *map("{:.2f}".format, seconds)), flush=True)
-        shutil.rmtree(copies)
 
 
 def main():
@@ -268,17 +243,13 @@ def main():
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--dir", type=pathlib.Path)
-    parser.add_argument("--gigabyte", action="store_true")
     args = parser.parse_args()
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     torch.set_num_threads(1)
     print(f"{versions(PACKAGES)}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
-    with tempfile.TemporaryDirectory(dir=args.dir) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         for lists in ("one", "some"):
             compare(pathlib.Path(folder), args, lists)
-        if args.gigabyte:
-            restoring(pathlib.Path(folder), args)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How often a right migration is called wrong, and a planted fault is missed.
 
-    python benchmarks/judgement.py --tf-python .venv-tf1/bin/python [--data ../shared/data]
+    python -m benchmarks.judgement --tf-python .venv-tf1/bin/python [--data ../shared/data]
 
 1. TensorFlow 1.15 trains a canned and a hand-written model, with and without BatchNorm, on each
    data set with each optimizer but one, in turn: `judgement_parts/write_jobs.py`.
@@ -18,10 +18,7 @@ import multiprocessing
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.judgement_parts.data import DATA_SETS, write_rows
 from benchmarks.judgement_parts.faults import FAULTS
@@ -33,7 +30,6 @@ from semisync.common.errors import SemisyncError
 from semisync.migration.run import migrate
 from semisync.migration.settings import STEP_ROWS, STEPS, Settings
 
-PARTS = pathlib.Path(__file__).with_name("judgement_parts")
 OPTIMIZERS = ["sgd", "momentum", "adagrad", "adam", "lazyadam", "rmsprop", "ftrl", "proximal"]
 
 
@@ -42,7 +38,7 @@ def written(data, optimizers, folder, source, python):
     to = folder / data.name.replace(" ", "-").replace(",", "")
     write_rows(data, source, to)
     subprocess.run(
-        [python, str(PARTS / "write_jobs.py"), str(to), *optimizers],
+        [python, "-m", "benchmarks.judgement_parts.write_jobs", str(to), *optimizers],
         check=True,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},

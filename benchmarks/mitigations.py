@@ -1,6 +1,6 @@
 """What lessens the cost of late gradients: one process, gradients as late as a cluster's.
 
-    OMP_NUM_THREADS=1 python benchmarks/mitigations.py OUT.jsonl [--blocks DATA/OPTIMIZER/M ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.mitigations OUT.jsonl [--blocks DATA/OPTIMIZER/M ...]
         [--modes MODE ...] [--seeds N] [--trials N] [--report]
 
 Each run becomes a line of OUT.jsonl, and is left out where the file has it, so that this can be
@@ -18,10 +18,8 @@ and what pace the simulated cluster has.
 
 import argparse
 import os
-import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from benchmarks.harness.kept import lines
 from benchmarks.mitigations_parts import data, report, search
 from benchmarks.mitigations_parts.methods import modes
 from benchmarks.mitigations_parts.runs import Runs
@@ -52,7 +50,7 @@ def main():
         if not os.path.isfile(path):
             parser.error("{} is not there: leave {} out of --blocks".format(path, block))
         train(args.out, block, args.modes, args.seeds, args.trials)
-    print(report.markdown(list(report.read(args.out))))
+    print(report.markdown(list(lines(args.out))))
     print(report.paces((8, 16, 32), (0.5, 0.75, 1.0)))
 
 

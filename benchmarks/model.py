@@ -22,20 +22,24 @@ import numpy as np
 import pyarrow
 import torch
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from benchmarks import tables
+from benchmarks.harness.side import Side
+from benchmarks.harness.turns import ratios, turns
 from benchmarks.model_parts.batches import batch_of
+from benchmarks.tables import head, row, spread, table, timed, versions
 from migrate.graph.metagraph import read_graph
 from migrate.model.load import load_model
 from migrate.runtime.serving.memory import keep_freed_memory
 
-SIDE = os.path.join(os.path.dirname(__file__), "model_parts", "tensorflow_side.py")
+SIDE = "benchmarks.model_parts.tensorflow_side"
 MODELS = ("wide_and_deep", "deepfm", "sequence")
 PACKAGES = ("torch", "torchrec", "numpy", "pyarrow", "numba")
 THREADS = 2
 SECONDS = 2.0  # of one repeat of one side
 TOLERANCE = 2e-5
+COLUMNS = (
+    "model | rows a batch | torch, rows/s | TensorFlow, rows/s | torch / TensorFlow "
+    "| TensorFlow's CPU time / torch's"
+)
 
 
 def as_inputs(batch):
@@ -46,27 +50,6 @@ def as_inputs(batch):
         else torch.from_numpy(value)
         for name, value in batch.items()
     }
-
-
-class Session:
-    """TensorFlow's side, in a process of its own."""
-
-    def __init__(self, python, folder, model, rows):
-        command = [python, "-W", "ignore", SIDE, "score", folder, model, str(rows)]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.said = self._process.stdout.readline().strip()
-
-    def run(self, times):
-        """(wall, CPU) seconds of so many batches."""
-        self._process.stdin.write(f"{times}\n")
-        self._process.stdin.flush()
-        return tuple(map(float, self._process.stdout.readline().split()))
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
 
 
 class Module:
@@ -82,48 +65,39 @@ class Module:
         with torch.inference_mode():
             self.logits = self._module(self._batch).numpy()
 
-    def run(self, times):
-        """As `Session.run`."""
-        wall, cpu = time.perf_counter(), time.process_time()
+    def ask(self, times):
+        """(wall, CPU) seconds of so many batches."""
         with torch.inference_mode():
-            for _ in range(times):
-                self._module(self._batch)
-        return time.perf_counter() - wall, time.process_time() - cpu
+            return timed(lambda: [self._module(self._batch) for _ in range(times)])[:2]
 
 
 def compared(python, folder, model, rows, repeats):
-    """{side: [(wall, CPU) seconds a batch]}, and torch's side."""
-    ours, theirs = Module(folder, model, rows), Session(python, folder, model, rows)
+    """{side: [(wall, CPU) seconds a batch]}, torch's side, and what TensorFlow's said."""
+    ours, theirs = (
+        Module(folder, model, rows),
+        Side(SIDE, "score", folder, model, rows, python=python),
+    )
     expected = np.load(os.path.join(folder, model + ".npy"))
     difference = np.abs(ours.logits.reshape(-1) - expected.reshape(-1)).max()
     assert difference <= TOLERANCE, (model, difference)
+
+    def measured(side, times):
+        return lambda: tuple(one / times for one in side.ask(times))
+
     sides = {"torch": ours, "tensorflow": theirs}
-    times = {name: max(1, int(SECONDS / (side.run(2)[0] / 2))) for name, side in sides.items()}
-    found = {name: [] for name in sides}
-    for _ in range(repeats):
-        for name, side in sides.items():
-            found[name].append(tuple(one / times[name] for one in side.run(times[name])))
-    theirs.close()
+    times = {name: max(1, int(SECONDS / (side.ask(2)[0] / 2))) for name, side in sides.items()}
+    found = turns({name: measured(side, times[name]) for name, side in sides.items()}, repeats)
+    theirs.end()
     return found, ours, theirs.said
 
 
-def row(model, rows, found):
-    """A row of the table."""
+def cells(model, rows, found):
+    """Those of a row of the table."""
     walls = {name: [wall for wall, _ in times] for name, times in found.items()}
     cpus = {name: statistics.median(cpu for _, cpu in times) for name, times in found.items()}
-    speeds = {
-        name: "{:,.0f} ({:,.0f} to {:,.0f})".format(
-            *(rows / one for one in (statistics.median(wall), max(wall), min(wall)))
-        )
-        for name, wall in walls.items()
-    }
-    ratios = [one / other for one, other in zip(walls["tensorflow"], walls["torch"])]
-    middle = statistics.median(ratios)
-    return (
-        f"| {model} | {rows:,} | {speeds['torch']} | {speeds['tensorflow']} "
-        f"| {middle:.2f} ({min(ratios):.2f} to {max(ratios):.2f}) "
-        f"| {cpus['tensorflow'] / cpus['torch']:.2f} |"
-    )
+    speeds = (spread((rows / one for one in wall), "{:,.0f}") for wall in walls.values())
+    ratio = spread(ratios(walls["tensorflow"], walls["torch"]))
+    return [model, f"{rows:,}", *speeds, ratio, f"{cpus['tensorflow'] / cpus['torch']:.2f}"]
 
 
 def main():
@@ -138,20 +112,14 @@ def main():
     keep_freed_memory()
     converted = []
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([args.tf_python, "-W", "ignore", SIDE, "write", folder], check=True)
-        print(tables.versions(PACKAGES) + "\n")
-        print(
-            tables.head(
-                "model | rows a batch | torch, rows/s | TensorFlow, rows/s | torch / TensorFlow "
-                "| TensorFlow's CPU time / torch's"
-            )
-        )
+        subprocess.run([args.tf_python, "-W", "ignore", "-m", SIDE, "write", folder], check=True)
+        print(versions(PACKAGES) + "\n\n" + head(COLUMNS))
         for model in args.models:
             for rows in args.rows:
                 found, ours, said = compared(args.tf_python, folder, model, rows, args.repeats)
-                print(row(model, rows, found), flush=True)
+                print(row(*cells(model, rows, found)), flush=True)
             converted.append([model, f"{ours.nodes:,}", f"{ours.converted:.1f}"])
-    print(f"\n{said}\n\n" + tables.table("model | nodes | conversion, CPU s", converted))
+    print(f"\n{said}\n\n" + table("model | nodes | conversion, CPU s", converted))
 
 
 if __name__ == "__main__":

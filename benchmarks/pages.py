@@ -15,8 +15,6 @@ import pathlib
 import re
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-
 from benchmarks import results
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]

@@ -14,16 +14,15 @@ import argparse
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import parity
+from benchmarks.harness.apart import apart
+from benchmarks.harness.usage import memory
 from benchmarks.tables import head, row, spread, versions
 
 PATIENCE = 20.0  # seconds; a slower peer is not tried on more rows
@@ -156,38 +155,37 @@ def write_parquet(path, rows):
             writer.write_table(pyarrow.table(dict(zip("yab", columns)), schema))
 
 
+def compared_in_blocks(path, names, by_user=False):
+    """What `semisync parity` does with data beyond memory."""
+    from parity.histogram.beyond_memory import compare_blocks
+    from parity.histogram.counts import Kind
+    from parity.io.blocks import blocks
+
+    return compare_blocks(blocks(path, names), Kind(), 5e-4, by_user)
+
+
+def counted(path):
+    """(CPU seconds, peak MiB, the bound) of a comparison in one thread."""
+    import pyarrow
+
+    from parity.io.readers import ColumnNames
+
+    pyarrow.set_cpu_count(1)
+    start = time.process_time()
+    comparison = compared_in_blocks(path, ColumnNames("y", "a", "b"))
+    return time.process_time() - start, memory("VmHWM"), comparison.bound
+
+
 def from_parquet(rows, repeats):
     """A Markdown row of the comparison, end to end in processes of its own."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "scores.parquet")
         write_parquet(path, rows)
-        command = [sys.executable, os.path.abspath(__file__), "--count", path]
-        runs = [
-            subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
-            for _ in range(repeats)
-        ]
-    took = [float(seconds) for seconds, _, _ in runs]
-    middle, peak = statistics.median(took), max(float(peak) for _, peak, _ in runs)
-    pace = f"{rows / middle / 1e6:.1f}"
-    return row(f"{rows:,}", spread(took, "{:.3g}"), pace, f"{peak:.0f}", runs[0][2])
-
-
-def count_in_histograms(path):
-    """What `semisync parity` does with data beyond memory; prints seconds, peak MB, the bound."""
-    import pyarrow
-
-    from parity.histogram.beyond_memory import compare_blocks
-    from parity.histogram.counts import Kind
-    from parity.io.blocks import blocks
-    from parity.io.readers import ColumnNames
-
-    pyarrow.set_cpu_count(1)
-    start = time.process_time()
-    comparison = compare_blocks(blocks(path, ColumnNames("y", "a", "b")), Kind(), margin=5e-4)
-    seconds = time.process_time() - start
-    with open("/proc/self/status") as status:  # getrusage's peak includes the parent's
-        peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
-    print(f"{seconds} {peak} {comparison.bound:.1e}")
+        took, peaks, bounds = zip(*(apart(counted, path) for _ in range(repeats)))
+    pace = rows / statistics.median(took) / 1e6
+    return row(
+        f"{rows:,}", spread(took, "{:.3g}"), f"{pace:.1f}", f"{max(peaks):.0f}", f"{bounds[0]:.1e}"
+    )
 
 
 def main():
@@ -196,12 +194,8 @@ def main():
     parser.add_argument("--rows", type=int, nargs="*", default=[10**6, 10**7, 10**8])
     parser.add_argument("--parquet", type=int, nargs="*", default=[10**7, 10**8])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--count", help=argparse.SUPPRESS)
     args = parser.parse_args()
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
-    if args.count:
-        count_in_histograms(args.count)
-        return
     print(f"Python {platform.python_version()}, {versions(PACKAGES)}\n")
     print(head("what | rows | implementation | s, median [least, most] | x parity"))
     missing = []

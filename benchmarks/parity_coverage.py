@@ -21,15 +21,12 @@ A share s from N samples is given with its Monte Carlo standard error, sqrt(s (1
 import argparse
 import itertools
 import math
-import os
 import platform
 import sys
 from statistics import NormalDist
 from typing import Dict, Iterator, List, NamedTuple, Optional
 
 import numpy as np
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from benchmarks.parity_coverage_parts import advice, heavy, mistakes, requirements, runs
 from benchmarks.parity_coverage_parts.shares import share

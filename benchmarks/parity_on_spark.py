@@ -1,6 +1,6 @@
 """Parity on Spark against one machine, and against Spark's own evaluator, on the same Parquet.
 
-    python -m benchmarks.parity_on_spark [--rows N ...] [--without CASE ...] [--master MASTER]
+    python -m benchmarks.parity_on_spark [--rows N ...] [--without CASE ...]
 
 2 % positive rows, two models' float32 probabilities, 20 rows per user. Each case reads the files
 and compares: the difference of both AUCs with its error, by users in the second line of a size, and
@@ -11,9 +11,7 @@ other load lengthens. The session has started, and has compared once. Markdown t
 """
 
 import argparse
-import os
 import pathlib
-import sys
 import tempfile
 import time
 
@@ -22,10 +20,9 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import parity
-from benchmarks.parity import scores
+from benchmarks.parity import compared_in_blocks, scores
+from benchmarks.tables import head, row
 from parity.spark.session import start
 
 _PIECE = 2_500_000
@@ -50,13 +47,10 @@ def in_memory(folder, grouped):
 
 
 def beyond_memory(folder, grouped):
-    from parity.histogram.beyond_memory import compare_blocks
-    from parity.histogram.counts import Kind
-    from parity.io.blocks import blocks
     from parity.io.readers import ColumnNames
 
     names = ColumnNames(*COLUMNS, group="user" if grouped else None)
-    return compare_blocks(blocks(str(folder), names), Kind(), 5e-4, grouped)
+    return compared_in_blocks(str(folder), names, grouped)
 
 
 def on_spark(session):
@@ -101,11 +95,10 @@ def timed(case, folder, grouped):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
-    parser.add_argument("--master", default="local-cluster[2,1,2048]")
     parser.add_argument("--without", nargs="+", default=[], help="a column, or 'by user'")
     args = parser.parse_args()
     session = start(
-        args.master,
+        "local-cluster[2,1,2048]",
         ui_enabled="false",
         sql_shuffle_partitions="16",
         executor_memory="2g",
@@ -120,8 +113,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         write(pathlib.Path(name), 10_000)
         cases["`parity.spark`"](pathlib.Path(name), True)
-    print("| rows | interval | " + " | ".join(f"{name}, s" for name in cases) + " | delta off by |")
-    print("|" + "---|" * (len(cases) + 3))
+    print(head(["rows", "interval", *(f"{name}, s" for name in cases), "delta off by"]))
     for rows in args.rows:
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
@@ -149,7 +141,7 @@ def report(rows, grouped, cases, done):
     on_cluster = done["`parity.spark`"][1]
     assert abs(on_cluster.standard_error - exact.standard_error) < 1e-12
     users = "by user" if grouped else "of rows"
-    print(f"| {rows:,} | {users} | {' | '.join(seconds)} | {', '.join(errors)} |", flush=True)
+    print(row(f"{rows:,}", users, *seconds, ", ".join(errors)), flush=True)
 
 
 if __name__ == "__main__":

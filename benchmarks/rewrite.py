@@ -1,6 +1,6 @@
 """Time of `semisync rewrite` for a large graph, compared with TensorFlow's own import and export.
 
-    python benchmarks/rewrite.py [--nodes N] [--repeats N] [--graph NAME]
+    python -m benchmarks.rewrite [--nodes N] [--repeats N] [--graph NAME]
 
 The MetaGraphs: "chain", one long model; "tables", as many embedding tables as fit, on 4 parameter
 servers, trained by gradient descent; "batch_norms", a stack of convolutions with fused BatchNorms
@@ -13,16 +13,13 @@ Markdown table: median [least, most] in seconds; the ratio is taken within a rep
 """
 
 import argparse
+import functools
 import gc
-import os
 import platform
-import sys
-import time
-
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import graph_rewrite
-from benchmarks.tables import head, row, spread
+from benchmarks.harness.turns import ratios, turns
+from benchmarks.tables import head, row, spread, timed
 from semisync.common.compat import tf
 
 LAYER_OPS = 125  # at least, per layer, with its gradients and its part of Adam
@@ -112,11 +109,7 @@ if tf.__version__.startswith("1."):
 def seconds(function, *args):
     """Seconds of a call, without garbage collection for earlier ones."""
     gc.collect()
-    start = time.perf_counter()
-    result = function(*args)
-    passed = time.perf_counter() - start
-    del result  # which is slow, and not counted
-    return passed
+    return timed(function, *args)[0]
 
 
 def through_tensorflow(meta):
@@ -144,9 +137,10 @@ def main():
             (graph_rewrite.semi_synchronize, meta, 4),
             (through_tensorflow, meta),
         ]
-        times = [[seconds(*job) for job in jobs] for _ in range(args.repeats)]
-        ratios = spread(rewrite / peer for _, rewrite, peer in times)
-        print(row(name, len(meta.graph_def.node), *map(spread, zip(*times)), ratios))
+        sides = {job[0]: functools.partial(seconds, *job) for job in jobs}
+        found, rewritten, peer = turns(sides, args.repeats).values()
+        cells = map(spread, (found, rewritten, peer, ratios(rewritten, peer)))
+        print(row(name, len(meta.graph_def.node), *cells))
 
 
 if __name__ == "__main__":

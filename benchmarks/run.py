@@ -30,8 +30,6 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from benchmarks import results
 from benchmarks.commands import BENCHMARKS, TF1, TFRA
 from benchmarks.core_speed import core_milliseconds
@@ -118,7 +116,7 @@ def listed(benchmark, words, places):
 def command(benchmark, words):
     """How to repeat it by hand."""
     shown = words.format(tf1=TF1, tfra=TFRA, data="interactions.parquet", to="out")
-    return f"python benchmarks/{benchmark.script}.py {shown}".strip()
+    return f"python -m benchmarks.{benchmark.script} {shown}".strip()
 
 
 def measured(benchmark, words, places, core):
@@ -130,7 +128,7 @@ def measured(benchmark, words, places, core):
     arguments = shlex.split(words.format(**places))
     machine, began = results.machine(core), time.time()
     done = subprocess.run(
-        [python, "-W", "ignore", f"benchmarks/{benchmark.script}.py", *arguments],
+        [python, "-W", "ignore", "-m", f"benchmarks.{benchmark.script}", *arguments],
         cwd=str(ROOT),
         env=environment,
         stdout=subprocess.PIPE,

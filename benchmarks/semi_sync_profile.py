@@ -1,6 +1,6 @@
 """Where a batch spends its time: TensorFlow's own trace of a worker's runs, and the chief's runs.
 
-    python benchmarks/semi_sync_profile.py [--case NAME] [--python PATH]
+    python -m benchmarks.semi_sync_profile [--case NAME] [--python PATH]
 
 A parameter server and one worker, which is the chief, too; 50 runs of its train op are traced for
 each mode. Prints Markdown tables: the ops of a batch by process and part, what their kernels took,
@@ -16,9 +16,6 @@ import os
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
-from benchmarks.core_speed import core_milliseconds
 from benchmarks.semi_sync_parts.cases import CASES
 from benchmarks.tables import head, row
 from semisync.cluster.local import LocalCluster
@@ -35,19 +32,18 @@ def main():
     parser.add_argument("--case", choices=CASES, default="uniform", metavar="NAME")
     parser.add_argument("--python", default=sys.executable, metavar="PATH")
     options = parser.parse_args()
-    print(f"One core sorts 4 million float64 in {core_milliseconds():.0f} ms.\n")
     profiles = {mode: _profile(options, mode) for mode in MODES}
     print(head("mode | process | part | ops | us per batch"))
     for mode, profile in profiles.items():
         for process, part, ops, micros in profile["parts"]:
-            print(f"| {mode} | {process} | {part} | {ops:.0f} | {micros:.0f} |")
+            print(row(mode, process, part, f"{ops:.0f}", f"{micros:.0f}"))
     print("\n" + head("mode | messages per batch, worker to PS | PS to worker"))
     for mode, profile in profiles.items():
         print(row(mode, *profile["messages"]))
     print("\n" + head("mode | the chief's run | per global step | its thread, ms of CPU each"))
     for mode, profile in profiles.items():
         for name, count, milliseconds in profile["chief"]:
-            print(f"| {mode} | {name} | {count:.2f} | {milliseconds:.2f} |")
+            print(row(mode, name, f"{count:.2f}", f"{milliseconds:.2f}"))
 
 
 def _profile(options, mode):

@@ -33,12 +33,10 @@ import math
 import os
 import statistics
 import subprocess
-import sys
 
 import torch
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from benchmarks.harness.kept import Kept
 from benchmarks.sequences_parts import authors, ours
 from benchmarks.sequences_parts.data import NAMES, PUBLISHED, Histories
 from benchmarks.sequences_parts.speed import WAYS, moved, speeds
@@ -50,28 +48,8 @@ OF_PEERS, OF_AUTHORS = (
     tuple(f"{whose} {tower}" for tower in ours.TOWERS) for whose in ("rectools'", "the authors'")
 )
 MODELS = (*ours.TOWERS, *OF_PEERS, *OF_AUTHORS)
+KEY = ("set", "model", "rate", "dropout", "seed", "reference")
 MEASURED = ("HR@5", "NDCG@5", "HR@10", "NDCG@10")
-
-
-class Kept:
-    """Runs by (set, model, rate, dropout, seed), in a file if there is one."""
-
-    def __init__(self, path):
-        self._path, self.runs = path, {}
-        if path and os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                for line in file:
-                    *key, run = json.loads(line)
-                    self.runs[tuple(key)] = run
-
-    def run(self, key, make):
-        """The run of a key, made if it is not there."""
-        if key not in self.runs:
-            self.runs[key] = make()
-            if self._path:
-                with open(self._path, "a", encoding="utf-8") as file:
-                    file.write(json.dumps([*key, self.runs[key]]) + "\n")
-        return self.runs[key]
 
 
 class Models:
@@ -98,15 +76,9 @@ class Models:
         return [self._run(name, model, setting, seed) for seed in range(self._args.seeds)]
 
     def _run(self, name, model, setting, seed):
-        key = (
-            name,
-            model,
-            setting.rate,
-            setting.dropout,
-            seed,
-            *["reference"] * self._args.reference,
-        )
-        return self._kept.run(key, lambda: self._made(name, model, setting, seed))
+        about = {"set": name, "model": model, "rate": setting.rate, "dropout": setting.dropout}
+        about.update(seed=seed, reference=self._args.reference)
+        return self._kept.line(about, lambda: self._made(name, model, setting, seed))
 
     def _made(self, name, model, setting, seed):
         args, tower = self._args, model.split()[-1]
@@ -166,7 +138,7 @@ def print_quality(found):
             epochs = statistics.fmean(run["epochs"] for run in runs)
             trained = statistics.median(run["items_trained"] / run["seconds"] for run in runs)
             ranked = statistics.median(run["items_ranked"] / run["ranking_seconds"] for run in runs)
-            print(f"| {name} | {model} | {epochs:.0f} | {trained:,.0f} | {ranked:,.0f} |")
+            print(row(name, model, f"{epochs:.0f}", f"{trained:,.0f}", f"{ranked:,.0f}"))
 
 
 def main():
@@ -200,7 +172,7 @@ def main():
     parser.add_argument("--device", default="cpu", help="default: %(default)s")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
-    kept = Kept(args.kept)
+    kept = Kept(args.kept, KEY)
     lengths = args.lengths or args.sets
     needed = {*lengths, *args.sets, *([args.choose] if args.choose else ())}
     data = {name: Histories(args.data, name) for name in needed}

@@ -22,6 +22,7 @@ of its log, twice, and scores 200,000 others, which `parity` compares.
 
 import argparse
 import copy
+import functools
 import io
 import os
 import pathlib
@@ -34,10 +35,9 @@ import time
 import torch
 import torchrec
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import parity
-from benchmarks.tables import head, row
+from benchmarks.harness.turns import ratios, turns
+from benchmarks.tables import head, row, timed
 from migrate import runtime
 from migrate.model.load import load_model
 from tests.model.features import as_input, features
@@ -142,19 +142,13 @@ def difference(found, own):
     return max(float(((a - b).abs() / b.abs().clamp(min=1)).max()) for a, b in pairs)
 
 
-def seconds(way, batch, repeats):
-    """Seconds per batch, the median of the repeats."""
+def seconds(way, batch):
+    """Seconds per batch."""
     started, times = time.perf_counter(), 0
     while time.perf_counter() - started < SECONDS / 4:
         Served.run(way, batch)
         times += 4
-    found = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        for _ in range(times):
-            Served.run(way, batch)
-        found.append((time.perf_counter() - started) / times)
-    return statistics.median(found)
+    return timed(lambda: [Served.run(way, batch) for _ in range(times)])[0] / times
 
 
 def cell(served, name, repeats):
@@ -165,13 +159,14 @@ def cell(served, name, repeats):
             way = WAYS[name](served, folder)
             found = [Served.run(way, batch) for batch in served.batches]
             apart = max(map(difference, found, served.own))
-            turns = [
-                seconds(way, served.batches[0], 1) / seconds(served.part, served.batches[0], 1)
-                for _ in range(repeats)
-            ]
+            sides = {
+                side: functools.partial(seconds, side, served.batches[0])
+                for side in (way, served.part)
+            }
+            times = ratios(*turns(sides, repeats).values())
     except Exception as error:
         return "no: " + (str(error).strip().splitlines() or [type(error).__name__])[0][:24]
-    return f"{statistics.median(turns):.2f}, {apart:.0e}"
+    return f"{statistics.median(times):.2f}, {apart:.0e}"
 
 
 def trained(written, passes=2, rows=100_000, size=500):
@@ -210,10 +205,8 @@ def print_auc(written):
         scores = Served.run(WAYS[name](served, ""), given)[0].float().numpy()
         found = parity.compare(labels, own, scores)
         low, high = found.interval
-        print(
-            f"| {name} | {parity.auc(labels, scores):.5f} | {-found.delta:.1e} "
-            f"| {-high:.1e} to {-low:.1e} | {found.verdict.name.lower()} |"
-        )
+        cells = [name, f"{parity.auc(labels, scores):.5f}", f"{-found.delta:.1e}"]
+        print(row(*cells, f"{-high:.1e} to {-low:.1e}", found.verdict.name.lower()))
 
 
 def main():

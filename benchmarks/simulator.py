@@ -1,8 +1,8 @@
 """The simulator against the measured cluster, and its own speed.
 
-    python benchmarks/simulator.py MEASURED.json [--json FILE] [--workers N]
+    python -m benchmarks.simulator MEASURED.json [--workers N]
 
-MEASURED.json is what `python benchmarks/semi_sync.py --json` wrote. A case's workers, pauses and
+MEASURED.json is what `python -m benchmarks.semi_sync --json` wrote. A case's workers, pauses and
 processors are those of the benchmark; the processor time of a batch is what was measured: of the
 workers, of the chief beside its own batches, and of the parameter servers. The pace is predicted
 from these. Then 10,000 workers (--workers) train 1,000 global steps, on one core.
@@ -12,16 +12,13 @@ import argparse
 import itertools
 import json
 import os
-import sys
-import time
+import statistics
 
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 from benchmarks.semi_sync_parts.cases import CASES, STALENESS_BOUND, pauses
-from benchmarks.tables import head
-from semisync.common.files import write_text
+from benchmarks.semi_sync_parts.table import values
+from benchmarks.tables import head, row, timed
 from semisync.simulate import (
     Async,
     Cluster,
@@ -48,50 +45,44 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("measured", metavar="MEASURED.json")
-    parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--workers", type=int, default=10000, metavar="N")
     args = parser.parse_args()
     with open(args.measured) as file:
         measured = json.load(file)
-    figures = {"cases": compare(measured), "speed": speed(args.workers)}
-    if args.json:
-        write_text(args.json, json.dumps(figures, indent=1) + "\n")
+    compare(measured)
+    speed(args.workers)
 
 
 def compare(measured):
-    """Prints and returns measured and simulated batches/s and mean staleness."""
+    """Prints measured and simulated batches/s and mean staleness."""
     print(head("case | mode | batches/s | simulated | ratio | mean staleness | simulated"))
-    found = []
     for case in measured["cases"]:
-        for name, of_mode in case["modes"].items():
-            result = of_case(case, name, len(os.sched_getaffinity(0)))
-            pace = of_mode["batches_per_second"]
-            row = {
-                "case": case["name"],
-                "mode": name,
-                "measured": pace,
-                "simulated": result.batches_per_second,
-                "ratio": result.batches_per_second / pace,
-                "staleness": [of_mode["staleness_mean"], result.mean_staleness],
-            }
-            found.append(row)
-            print(
-                "| {case} | {mode} | {measured:.1f} | {simulated:.1f} | {ratio:.2f} | {0:.2f} | "
-                "{1:.2f} |".format(*row["staleness"], **row)
-            )
-    return found
+        modes = {mode: _medians(case, mode) for mode in sorted(case["repeats"][0])}
+        for mode, figures in modes.items():
+            result = of_case(case, modes, mode, len(os.sched_getaffinity(0)))
+            pace, simulated = figures["batches_per_second"], result.batches_per_second
+            cells = [case["name"], mode, f"{pace:.1f}", f"{simulated:.1f}"]
+            ages = figures["staleness_mean"], result.mean_staleness
+            print(row(*cells, f"{simulated / pace:.2f}", *map("{:.2f}".format, ages)))
 
 
-def of_case(case, mode, cores):
+def _medians(case, mode):
+    """Those of each figure that all repeats have."""
+    names = case["repeats"][0][mode]
+    found = {name: values(case, mode, name) for name in names}
+    return {name: statistics.median(one) for name, one in found.items() if one}
+
+
+def of_case(case, measured, mode, cores):
     """The `Result` of a case of benchmarks/semi_sync.py in one mode, on so many cores."""
-    cluster, of_mode = case["cluster"], case["modes"][mode]
+    cluster, of_mode = case["cluster"], measured[mode]
     size, workers = cluster["batches_per_step"], cluster["workers"]
     ps, others, chief = (
         of_mode[part + "_cpu_per_batch"] / 1000 for part in ("ps", "workers", "chief")
     )
     demand = others * workers / (workers - 1)
     chief = max(0.0, chief - demand / workers)
-    pull = PULL * case["modes"]["async"]["ps_cpu_per_batch"] / 1000
+    pull = PULL * measured["async"]["ps_cpu_per_batch"] / 1000
     apply = APPLY[mode] * (ps - pull)
     costs = Costs(
         pull=pull,
@@ -123,20 +114,13 @@ def _trace(name, task, demand):
 
 
 def speed(workers):
-    """Prints and returns the seconds that so many workers and 1,000 global steps take."""
+    """Prints the seconds that so many workers and 1,000 global steps take."""
     times = Times(spread=0.4, slow_share=0.05, slow_factor=5)
     cluster, size = Cluster(workers, max(1, workers // 50), times), max(1, workers // 10)
-    found = {}
     for name, mode in modes(size).items():
-        started = time.process_time()
-        result = simulate(cluster, mode, 1000 * size)
-        found[name] = {"seconds": time.process_time() - started, "events": result.events}
-        print(
-            "{:,} workers, M = {:,}, {}: {seconds:.1f} s, {events:,} events".format(
-                workers, size, name, **found[name]
-            )
-        )
-    return found
+        _, seconds, result = timed(simulate, cluster, mode, 1000 * size)
+        said = "{:,} workers, M = {:,}, {}: {:.1f} s, {:,} events"
+        print(said.format(workers, size, name, seconds, result.events))
 
 
 def modes(size):

@@ -7,8 +7,8 @@
 2. `check`, under the project's Python: loads each graph, runs it on the feeds and compares with
    TensorFlow's results, each with the tolerances and exceptions that its test states.
 
-    python benchmarks/tf2onnx_cases.py write FOLDER --checkout CHECKOUT
-    python benchmarks/tf2onnx_cases.py check FOLDER
+    python -m benchmarks.tf2onnx_cases write FOLDER --checkout CHECKOUT
+    python -m benchmarks.tf2onnx_cases check FOLDER
 
 A test passes if each of its graphs does. Refused: load_model or the module says what it does not
 know, as a BadInput. Wrong: any other result; crashed: any other end, a time-out included.
@@ -16,14 +16,15 @@ know, as a BadInput. Wrong: any other result; crashed: any other end, a time-out
 
 import argparse
 import collections
-import multiprocessing
 import os
 import pickle
 import sys
 import types
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from benchmarks.harness.apart import apart
+from benchmarks.tables import table
+from semisync.common.errors import BadInput
 
 MODULES = """backend cond cudnn cudnn_compatible_gru custom_rnncell gru grublock loops lstm
     lstmblock seq2seq stacked_lstm string_ops"""
@@ -116,34 +117,21 @@ def check(folder):
         if end != "passed":
             print(end, test, reason, sep="\t")
     counts = collections.Counter(end for end, _ in ends.values())
-    print("| tests | passed | refused | wrong | crashed |\n|---|---|---|---|---|")
-    print("|", len(ends), *(f"| {counts[end]}" for end in _ENDS), "|")
+    print(table(["tests", *_ENDS], [[len(ends), *(counts[end] for end in _ENDS)]]))
 
 
 def _in_time(path):
     """The end of one graph, in a process of its own."""
-    ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=_send, args=(path, theirs))
-    process.start()
-    theirs.close()
     try:
-        end = ours.recv() if ours.poll(SECONDS) else ("crashed", "no end in time")
+        return apart(_end, path, seconds=SECONDS, start="fork")
+    except TimeoutError:
+        return "crashed", "no end in time"
     except EOFError:
-        end = ("crashed", "the process died")
-    process.kill()
-    process.join()
-    return end
-
-
-def _send(path, pipe):
-    from semisync.common.errors import BadInput
-
-    try:
-        pipe.send(_end(path))
+        return "crashed", "the process died"
     except BadInput as error:
-        pipe.send(("refused", str(error).replace(path, "GRAPH").partition("\n")[0]))
-    except BaseException as error:
-        pipe.send(("crashed", f"{type(error).__name__}: {error}".partition("\n")[0]))
+        return "refused", str(error).replace(path, "GRAPH").partition("\n")[0]
+    except Exception as error:
+        return "crashed", f"{type(error).__name__}: {error}".partition("\n")[0]
 
 
 def _end(path):

@@ -1,7 +1,7 @@
 """Thirty days: a job of TensorFlow moves to TorchRec after fifteen; does its AUC stay?
 
     python -m benchmarks.thirty_days --out FOLDER [--python PATH] [--data PATH] [--seeds N]
-        [--tables declared|hash] [--quick] [--json FILE] [--plot FILE] [--report FOLDER]
+        [--tables declared|hash] [--quick] [--plot FILE]
 
 A DeepFM reads raw rows, day by day. Every row is scored before the model is trained on it; AUC is
 of these scores. The rows are those of ASSISTments 2017 (text that is hashed, ids, a list), and the
@@ -24,18 +24,14 @@ stdout.
 import argparse
 import collections
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pyarrow.parquet as pq
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
 import parity
 from benchmarks.thirty_days_parts import comparisons, stages, tables
 from benchmarks.thirty_days_parts.plan import FULL, QUICK
-from semisync.common.files import write_json
 
 
 def arguments():
@@ -47,9 +43,7 @@ def arguments():
     parser.add_argument("--data", help="interactions.parquet, for declared tables")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="four short days: no evidence")
-    parser.add_argument("--json", help="where to write all figures")
     parser.add_argument("--plot", help="where to draw the days, e.g. an .svg")
-    parser.add_argument("--report", metavar="FOLDER", help="for the reports of `semisync parity`")
     args = parser.parse_args()
     args.plan = (QUICK if args.quick else FULL)[args.tables]
     args.data = args.data or args.plan.log.DEFAULT
@@ -96,25 +90,6 @@ def semi_by_day(seeds):
     return {day: float(np.mean(aucs)) for day, aucs in found.items()}
 
 
-def write_reports(seeds, folder):
-    """The report of each seed by user, and one of all seeds' runs, as `semisync parity` has it."""
-    command = [sys.executable, "-m", "semisync.cli", "parity", "--key", "key", "--label", "label"]
-    command += ["--baseline-score", "score", "--day", "day", "--inconclusive", "warn"]
-
-    def report(name, *given):
-        out = os.path.join(folder, name)
-        done = subprocess.run([*command, *given, "--out", out], stdout=subprocess.PIPE)
-        print(done.stdout.decode().splitlines()[0], file=sys.stderr)
-
-    for seed in seeds:
-        sides = [seed.path("exact.parquet"), seed.path("torchrec.parquet")]
-        by_user = ["--group", "user", "--verified", seed.path("verified.json")]
-        report("seed-{}".format(seed.number), *sides, *by_user)
-    if len(seeds) > 1:
-        sides = [[seed.path(name + ".parquet") for seed in seeds] for name in ("exact", "torchrec")]
-        report("runs", "--baseline", *sides[0], "--candidate", *sides[1])
-
-
 def main():
     args = arguments()
     plan = args.plan
@@ -129,14 +104,10 @@ def main():
         said = "staleness of the local batches, {}: {:.2f} on average, {:.1%} beyond {}"
         print(said.format(stage, mean, beyond, plan.bound))
     print("\n" + tables.pooled(found) + "\n\n" + tables.by_day(found))
-    if args.json:
-        write_json(args.json, tables.as_json(found, plan, late))
     if args.plot:
         from benchmarks.thirty_days_parts import plot
 
         plot.draw(semi_by_day(seeds), found, comparisons.MARGIN, args.plot)
-    if args.report:
-        write_reports(seeds, args.report)
 
 
 if __name__ == "__main__":

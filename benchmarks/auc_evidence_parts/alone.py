@@ -6,7 +6,7 @@ The optimizer gets each global batch whole, as the union of its local batches, i
 `plan.batches`. With `delay` d, every global batch's gradients are computed from the parameters of d
 steps before: exactly d global steps stale, which shows what staleness alone costs.
 
-SPEC is a JSON object: `data`, `split`, `settings` (as for `job`) and `runs`, a list of {"seed",
+SPEC is a JSON object: `data`, `settings` (as for `job`) and `runs`, a list of {"seed",
 "learning_rate", "delay", "scores"}; "scores" is the path of the .npy file to write.
 """
 
@@ -37,8 +37,6 @@ class Alone:
         batches = plan.batches(rows, settings, run["seed"])
         whole = settings.local_batch * settings.batches_per_step
         self._batches = batches.reshape(-1, whole)
-        epochs = range(1, settings.epochs + 1)
-        self._ends = {len(self._batches) * epoch // settings.epochs for epoch in epochs}
         self._inputs = inputs = Inputs(answers)
         seed = plan.model_seed(run["seed"])
         self._logit = model.logits(inputs.fields, inputs.bags, answers.about, seed)
@@ -57,7 +55,7 @@ class Alone:
         self._apply = optimizer.apply_gradients(zip(late, [v for _, v in pairs]), step)
 
     def scores(self, session):
-        """Trains; yields the scores of the held-out rows, float32, at the end of each epoch."""
+        """Trains; returns the scores of the held-out rows, float32."""
         session.run(tf.global_variables_initializer())
         waiting = collections.deque()
         for number, rows in enumerate(self._batches, 1):
@@ -65,16 +63,8 @@ class Alone:
             last = number == len(self._batches)
             while len(waiting) > (0 if last else self._delay):
                 self._apply_one(session, waiting.popleft())
-            if number in self._ends:
-                inputs = self._inputs
-                yield model.score(
-                    session,
-                    self._logit,
-                    inputs.fields,
-                    inputs.bags,
-                    self._answers,
-                    self._held_out,
-                )
+        fed = self._inputs.fields, self._inputs.bags, self._answers, self._held_out
+        return model.score(session, self._logit, *fed)
 
     def _apply_one(self, session, gradients):
         feed = {}
@@ -83,11 +73,11 @@ class Alone:
         session.run(self._apply, feed)
 
 
-def train(run, settings, answers, split):
-    """Returns the scores at the end of each epoch, a list of float32 [rows]."""
-    rows, held_out = (data.rows_of(answers, days) for days in plan.SPLITS[split])
+def train(run, settings, answers):
+    """The scores of the held-out rows, float32 [rows]."""
+    rows, held_out = (data.rows_of(answers, days) for days in plan.SPLITS["test"])
     with tf.Graph().as_default(), tf.Session() as session:
-        return list(Alone(run, settings, answers, rows, held_out).scores(session))
+        return Alone(run, settings, answers, rows, held_out).scores(session)
 
 
 def main():
@@ -96,7 +86,7 @@ def main():
     settings = plan.Settings(**spec["settings"])
     answers = data.load(spec["data"])
     for run in spec["runs"]:
-        np.save(run["scores"], train(run, settings, answers, spec["split"])[-1])
+        np.save(run["scores"], train(run, settings, answers))
 
 
 if __name__ == "__main__":

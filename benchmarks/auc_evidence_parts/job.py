@@ -3,7 +3,7 @@
     python -m benchmarks.auc_evidence_parts.job SPEC
 
 SPEC is a JSON object. Besides LocalCluster's entries it holds `data` (the folder of
-`data.prepare`), `out`, `split` (of `plan.SPLITS`), `settings` (plan.Settings) and `runs`, a
+`data.prepare`), `out`, `settings` (plan.Settings) and `runs`, a
 list of {"name", "mode", "seed", "learning_rate"}. `training` describes the files of a run in
 OUT/NAME; the chief then adds scores.npy, float32, of the rows to score.
 
@@ -36,7 +36,7 @@ def main(training=Training, leave=leave_scores):
     task = spec["task"]
     settings = plan.Settings(**spec["settings"])
     answers = data.load(spec["data"])
-    train, held_out = (data.rows_of(answers, days) for days in plan.SPLITS[spec["split"]])
+    train, held_out = (data.rows_of(answers, days) for days in plan.SPLITS["test"])
     for run in spec["runs"]:
         out = os.path.join(spec["out"], run["name"])
         # One container per run keeps the runs' variables and queues apart on the PS.

@@ -1,16 +1,15 @@
 """DeepFM over single-valued fields and one bag, written like a TensorFlow 1.x recommendation job.
 
 Two tables, sparse gradients: all fields share one by offsets, the bag has its own. A row holds a
-linear weight and DIM factors; the bag is the mean of its rows and counts as one more field. The
-logit is the linear part, the factors' pairs and a tower of dense layers over everything.
+linear weight and DIM factors; the bag is the mean of its rows and counts as one more field.
 """
 
 import numpy as np
 
+from benchmarks.harness.deepfm import deep_fm
 from semisync.common.compat import tf
 
 DIM = 12  # factors of an id
-HIDDEN = (64, 32)  # units of the dense layers
 
 
 def logits(fields, bags, about, seed, normalise=None):
@@ -21,8 +20,7 @@ def logits(fields, bags, about, seed, normalise=None):
         bags: int [batch, BAG], as in `data`.
         about: the sizes, as in `data`.
         seed: of the initial values; equal seeds give equal values in every process.
-        normalise: (layer [batch, units], its name) -> the same shape, called for each hidden layer
-            before its ReLU; None: no normalisation.
+        normalise: as of `deep_fm`.
 
     Returns:
         float32 [batch].
@@ -33,12 +31,7 @@ def logits(fields, bags, about, seed, normalise=None):
     vectors = tf.nn.embedding_lookup(table, tf.cast(fields, tf.int64) + offsets)
     pooled = _mean_of_bag(_table("bag", about["bag"], seed + 1), tf.cast(bags, tf.int64))
     vectors = tf.concat([vectors, pooled[:, None]], 1)  # [batch, fields + 1, 1 + DIM]
-    linear = tf.reduce_sum(vectors[:, :, 0], 1)
-    factors = vectors[:, :, 1:]
-    squares = tf.reduce_sum(tf.square(factors), 1)
-    pairs = 0.5 * tf.reduce_sum(tf.square(tf.reduce_sum(factors, 1)) - squares, 1)
-    width = (len(sizes) + 1) * (1 + DIM)
-    return linear + pairs + _tower(tf.reshape(vectors, [-1, width]), width, seed + 2, normalise)
+    return deep_fm(vectors, seed + 2, normalise)
 
 
 def _table(name, rows, seed):
@@ -50,19 +43,6 @@ def _mean_of_bag(table, bags):
     there = tf.cast(bags > 0, tf.float32)[:, :, None]
     total = tf.reduce_sum(tf.nn.embedding_lookup(table, bags) * there, 1)
     return total / tf.maximum(tf.reduce_sum(there, 1), 1.0)
-
-
-def _tower(layer, width, seed, normalise):
-    for number, units in enumerate(HIDDEN + (1,)):
-        initial = tf.glorot_uniform_initializer(seed=seed + number)
-        kernel = tf.get_variable("tower%d_kernel" % number, [width, units], initializer=initial)
-        bias = tf.get_variable("tower%d_bias" % number, initializer=tf.zeros([units]))
-        layer = tf.matmul(layer, kernel) + bias
-        if number < len(HIDDEN):
-            layer = normalise(layer, "tower%d_norm" % number) if normalise else layer
-            layer = tf.nn.relu(layer)
-        width = units
-    return tf.reshape(layer, [-1])
 
 
 def loss(logit, labels):

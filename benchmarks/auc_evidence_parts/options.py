@@ -12,7 +12,6 @@ def declare(parser):
     add("--seeds", type=int, default=5)
     add("--python", default=sys.executable, help="interpreter of the cluster")
     add("--data", default=data.DEFAULT, help="interactions.parquet")
-    add("--json", help="where to write all figures")
     add("--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in the settings")
 
 

@@ -20,7 +20,7 @@ Settings = namedtuple(
 )
 
 # How these were picked. For Adam with a falling rate, learning_rate and epochs have the best
-# validation AUC of the exact global batch (`search`, seed 1). Three epochs: 0.003 0.7851,
+# validation AUC of the exact global batch (seed 1). Three epochs: 0.003 0.7851,
 # 0.004 0.7870, 0.006 0.7882, 0.009 0.7876; two: 0.006 0.7866; five, overfitted: 0.004 0.7854.
 # Adam itself was not picked that way: Adagrad (first accumulator 1e-6, rate 0.05, three epochs)
 # reached 0.7892, but lost 0.004 to 0.007 with gradients one step late (rate 0.07), where Adam loses

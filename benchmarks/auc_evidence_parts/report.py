@@ -35,23 +35,6 @@ def paces(results):
     return {mode: statistics.mean(values) for mode, values in found.items()}
 
 
-def auc_table(results):
-    """Markdown: a line per mode."""
-    columns = (
-        "mode | seeds | AUC, mean | sd of seeds | lowest, highest | minus sync, by seed: mean"
-        " | 95 % interval | sd | seeds for -+{} | verdict".format(spread.MARGIN)
-    )
-    rows = []
-    from_sync = differences(results)
-    for mode, seeds in by_seed(results).items():
-        values = list(seeds.values())
-        sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
-        cells = [mode, str(len(values)), "{:.5f}".format(statistics.mean(values)), sd]
-        cells.append("{:.5f}, {:.5f}".format(min(values), max(values)))
-        rows.append(cells + _difference_cells(from_sync.get(mode)))
-    return table(columns, rows)
-
-
 def summary_table(results, settings):
     """Markdown: a line per mode with its AUC, difference from sync, staleness and pace."""
     seeds = len({result["seed"] for result in results})
@@ -65,7 +48,7 @@ def summary_table(results, settings):
         values = list(aucs.values())
         sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
         cells = [mode, "{:.5f}".format(statistics.mean(values)), sd]
-        cells += _difference_cells(from_sync.get(mode))[:2]
+        cells += _difference_cells(from_sync.get(mode))
         of_mode = [result for result in results if result["mode"] == mode]
         cells.append("{:.5f}".format(statistics.mean(result["log_loss"] for result in of_mode)))
         runs = [result for result in of_mode if "staleness" in result]
@@ -89,38 +72,7 @@ def _staleness(mode, runs, settings):
 
 
 def _difference_cells(difference):
+    """The mean, and the interval if there is one."""
     if difference is None:
-        return [""] * 5
-    if difference.sd is None:
-        return ["{:+.5f}".format(difference.mean), "", "", "", difference.verdict]
-    return [
-        "{:+.5f}".format(difference.mean),
-        "{:+.5f} to {:+.5f}".format(difference.low, difference.high),
-        "{:.5f}".format(difference.sd),
-        str(difference.seeds_needed),
-        difference.verdict,
-    ]
-
-
-def staleness_table(results, settings):
-    """Markdown, over all seeds: pace, staleness in steps of `batches_per_step` batches, fates."""
-    columns = (
-        "mode | batches/s | seconds per run | staleness, global steps: mean | 0 | 1 | 2 | 3 | 4"
-        " | more | highest | batches without weight"
-    )
-    rows, modes = [], {}
-    for result in results:
-        if "staleness" in result:
-            modes.setdefault(result["mode"], []).append(result)
-    for mode, runs in modes.items():
-        batches, total = _staleness(mode, runs, settings)
-        shares = [0] * 6
-        for staleness, count in batches:
-            shares[min(5, int(staleness))] += count / total
-        stale = sum(run["fates"].get("stale", 0) for run in runs)
-        cells = [mode, "{:.1f}".format(paces(runs)[mode])]
-        cells.append("{:.0f}".format(statistics.mean(run["seconds"] for run in runs)))
-        cells.append("{:.2f}".format(sum(s * count for s, count in batches) / total))
-        cells += ["{:.1%}".format(share) for share in shares]
-        rows.append(cells + ["{:.1f}".format(max(batches)[0]), "{:.2%}".format(stale / total)])
-    return table(columns, rows)
+        return ["", ""]
+    return ["{:+.5f}".format(difference.mean), difference.interval]

@@ -63,24 +63,33 @@ class Experiment(NamedTuple):
         out: the folder below which the runs write.
         python: the interpreter of the processes.
         settings: `plan.Settings`.
-        split: a key of `plan.SPLITS`.
     """
 
     data: str
     out: str
     python: str
     settings: plan.Settings
-    split: str
 
     def quality(self, path):
         """{"auc", "log_loss"} of the probabilities in a file, on the held-out rows."""
-        answers = data.load(self.data)
-        labels = answers.labels[data.rows_of(answers, plan.SPLITS[self.split][1])]
-        scores = np.load(path)
+        scores, labels = np.load(path), self.labels()
         return {
             "auc": parity.auc(labels, scores),
             "log_loss": log_loss(labels, scores.astype(np.float64)),
         }
+
+    def labels(self):
+        """Of the held-out rows."""
+        answers = data.load(self.data)
+        return answers.labels[data.rows_of(answers, plan.SPLITS["test"][1])]
+
+
+def prepared(args, settings, folder):
+    """The Experiment of the options, below a folder."""
+    written = os.path.join(folder, "data")
+    os.makedirs(written)
+    data.prepare(args.data, written)
+    return Experiment(written, folder, os.path.abspath(args.python), settings)
 
 
 def cluster(experiment, seed, modes):
@@ -123,7 +132,6 @@ def train(experiment, runs, module, logs):
         processes.start_all(
             data=experiment.data,
             out=experiment.out,
-            split=experiment.split,
             settings=settings._asdict(),
             runs=runs,
         )
@@ -156,7 +164,7 @@ def alone(experiment, seed, delays):
     for delay in delays:
         path = os.path.join(experiment.out, "alone-{}-{}.npy".format(seed, delay))
         runs.append({"seed": seed, "learning_rate": rate, "delay": delay, "scores": path})
-    spec = {"data": experiment.data, "split": experiment.split, "runs": runs}
+    spec = {"data": experiment.data, "runs": runs}
     spec["settings"] = experiment.settings._asdict()
     module = "benchmarks.auc_evidence_parts.alone"
     with open(os.path.join(experiment.out, "alone-{}.log".format(seed)), "w+") as log:
@@ -175,11 +183,3 @@ def alone(experiment, seed, delays):
         dict(run, mode="delay {}".format(run["delay"]), **experiment.quality(run["scores"]))
         for run in runs
     ]
-
-
-def tensorflow_version(python):
-    """The versions of an interpreter's Python and TensorFlow."""
-    ask = "import platform, tensorflow as tf; print(platform.python_version(), tf.__version__)"
-    command = [python, "-c", ask]
-    versions = subprocess.check_output(command, env=environment(), stderr=subprocess.DEVNULL)
-    return dict(zip(("python", "tensorflow"), versions.decode().split()))

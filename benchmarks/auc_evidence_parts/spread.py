@@ -13,33 +13,20 @@ from scipy.stats import t
 
 CONFIDENCE = 0.95
 MARGIN = 5e-4  # of AUC, the target
-MOST = 10_000  # seeds to try for `seeds_needed`
 
 
 class Difference(NamedTuple):
-    """Mode minus sync, over `seeds` pairs; the spread is None for a single seed."""
+    """Mode minus sync, a mean over pairs; the spread is None for a single seed."""
 
-    seeds: int
     mean: float
-    sd: Optional[float]
-    low: Optional[float]
-    high: Optional[float]
-    seeds_needed: Optional[int]  # for an interval of -+MARGIN around the mean
+    sd: Optional[float] = None
+    low: Optional[float] = None
+    high: Optional[float] = None
 
     @property
-    def verdict(self):
-        if self.low is None or self.high is None:
-            return "one seed: no spread"
-        if self.low > -MARGIN and self.high < MARGIN:
-            return "within {}".format(MARGIN)
-        if self.low > MARGIN or self.high < -MARGIN:
-            return "further than {}".format(MARGIN)
-        return "not settled by {} seeds".format(self.seeds)
-
-
-def half_width(sd, seeds):
-    """The half-width of the interval of a mean of `seeds` values."""
-    return t.ppf((1 + CONFIDENCE) / 2, seeds - 1) * sd / math.sqrt(seeds)
+    def interval(self):
+        """As text."""
+        return "" if self.sd is None else "{:+.5f} to {:+.5f}".format(self.low, self.high)
 
 
 def paired(mode, sync):
@@ -47,10 +34,7 @@ def paired(mode, sync):
     differences = [mode[seed] - sync[seed] for seed in sorted(set(mode) & set(sync))]
     seeds, mean = len(differences), statistics.mean(differences)
     if seeds < 2:
-        return Difference(seeds=seeds, mean=mean, sd=None, low=None, high=None, seeds_needed=None)
+        return Difference(mean)
     sd = statistics.stdev(differences)
-    half = half_width(sd, seeds)
-    needed = next((n for n in range(2, MOST) if half_width(sd, n) <= MARGIN), None)
-    return Difference(
-        seeds=seeds, mean=mean, sd=sd, low=mean - half, high=mean + half, seeds_needed=needed
-    )
+    half = t.ppf((1 + CONFIDENCE) / 2, seeds - 1) * sd / math.sqrt(seeds)
+    return Difference(mean, sd, mean - half, mean + half)

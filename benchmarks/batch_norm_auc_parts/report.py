@@ -3,6 +3,7 @@
 Differences are paired by seed; their intervals are those of `auc_evidence_parts.spread`.
 """
 
+import collections
 import statistics
 
 import numpy as np
@@ -78,6 +79,17 @@ def modes_table(results):
             cells.append(_difference(*pair))
         rows.append(cells)
     return table(columns, rows)
+
+
+def lateness(results, mode):
+    """How late the batches of a mode were, over the seeds, in a sentence."""
+    ages, stale = collections.Counter(), 0
+    for run in (result for result in results if result["mode"] == mode):
+        ages.update(run["staleness"])
+        stale += run["fates"].get("stale", 0)
+    total = sum(ages.values())
+    mean = sum(age * count for age, count in ages.items()) / total
+    return "mean staleness {:.2f}, {:.2%} of the batches without weight".format(mean, stale / total)
 
 
 def _difference(values, others):

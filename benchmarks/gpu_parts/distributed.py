@@ -9,9 +9,8 @@ import time
 
 import torch.distributed as dist
 
-from benchmarks.gpu_parts.model import BATCH, compared, read, trained
+from benchmarks.gpu_parts.model import BATCH, compared, opened, read, trained
 from benchmarks.gpu_parts.timing import synchronize
-from benchmarks.training import opened
 from migrate.training import Checkpoints, distribute
 from migrate.training import state as states
 from migrate.training.metrics import Metrics

@@ -11,13 +11,37 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
+import migrate
 from benchmarks.gpu_parts.timing import synchronize
-from benchmarks.training import GRAPH, opened, write_data
 from migrate.training import open_columns, reading_of
+from migrate.training.converted_task import open_converted
 
 BATCH = 4096
+COLUMNS = [f"c{k}" for k in range(8)]
+GRAPH = """
+import sys
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()
+found = []
+for k in range(8):
+    ids = tf.placeholder(tf.int64, [None], name=f"c{k}")
+    found.append(tf.nn.embedding_lookup(tf.get_variable(f"t{k}", [int(sys.argv[2]), 16]), ids))
+net, click = tf.concat(found, 1), tf.placeholder(tf.float32, [None], name="click")
+for k, (i, o) in enumerate([(128, 256), (256, 128), (128, 1)]):
+    net = tf.matmul(net, tf.get_variable(f"w{k}", [i, o]))
+    net = tf.nn.relu(net) if o > 1 else net
+loss = tf.losses.sigmoid_cross_entropy(click, net[:, 0])
+step = tf.train.get_or_create_global_step()
+tf.train.AdagradOptimizer(0.05).minimize(loss, step)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    tf.train.Saver().save(session, sys.argv[1])
+"""
 
 
 def write(folder, table_rows=20_000, rows=200_000):
@@ -28,6 +52,19 @@ def write(folder, table_rows=20_000, rows=200_000):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     subprocess.run([*command, str(table_rows)], check=True, env=environment)
     write_data(folder, rows, table_rows)
+
+
+def write_data(folder, rows, table_rows):
+    """Parquet files of 8 id columns and a label."""
+    draw = np.random.default_rng(0)
+    for part in range(4):
+        table = {name: draw.integers(0, table_rows, rows // 4) for name in COLUMNS}
+        table["click"] = draw.integers(0, 2, rows // 4)
+        pq.write_table(pa.table(table), folder / f"{part}.parquet", row_group_size=50_000)
+
+
+def opened(prefix):
+    return open_converted(migrate.open_checkpoint(prefix))
 
 
 def read(folder, short):

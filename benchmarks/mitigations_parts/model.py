@@ -10,7 +10,8 @@ from typing import List, NamedTuple, Tuple
 import numba
 import numpy as np
 
-from benchmarks.auc_evidence_parts.model import DIM, HIDDEN
+from benchmarks.auc_evidence_parts.model import DIM
+from benchmarks.harness.deepfm import HIDDEN
 
 ROW = DIM + 1  # of the table: a linear weight and the factors
 

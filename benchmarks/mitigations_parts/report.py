@@ -6,7 +6,6 @@ the settings that diverged are counted.
 
 import collections
 import functools
-import json
 import math
 
 from benchmarks.auc_evidence_parts import spread
@@ -15,12 +14,6 @@ from benchmarks.tables import table
 
 REFERENCE = "sync"
 _SIMULATED = 400  # global steps, for the pace
-
-
-def read(path):
-    """Yields the runs in a file of JSON lines."""
-    with open(path) as file:
-        yield from map(json.loads, file)
 
 
 def markdown(lines):
@@ -144,9 +137,7 @@ def _difference(modes, mode, value):
     if difference is None:
         return ["", ""]
     mean = "{:+.5f}".format(difference.mean)
-    if difference.low is None:
-        return [mean, ""]
-    return [mean, "{:+.5f} to {:+.5f}".format(difference.low, difference.high)]
+    return [mean, difference.interval]
 
 
 def _diverged(seeds):

@@ -26,35 +26,35 @@ class Training:
         split: "test" or "validation".
         optimizer: "adam" or "adagrad"; its rate falls to 0 with Adam and stays with Adagrad, as in
             `benchmarks.auc_evidence_parts.plan`.
-        batches_per_step: M.
+        size: M.
         method: `methods.Method`.
         rate: the learning rate.
         seed: of the initial values, the order of the rows and the trace.
     """
 
-    def __init__(self, rows, data, split, optimizer, batches_per_step, method, rate, seed):
+    def __init__(self, rows, data, split, optimizer, size, method, rate, seed):
         self._rows, self._method, self._rate, self._seed = rows, method, rate, seed
         self._train, self._held_out = rows.splits[split]
         self._shape = model.shape_of(rows)
         self._alone = method.late == "async"
-        self._size = 1 if self._alone else batches_per_step
-        self._batches = self._order(LOCAL[data], batches_per_step)
+        self._size = 1 if self._alone else size
+        self._batches = self._order(LOCAL[data], size)
         self._steps = len(self._batches) // self._size
-        self._staleness = self._trace(batches_per_step)
+        self._staleness = self._trace(size)
         self._falls = optimizer == "adam"
-        size = self._shape.size
+        count = self._shape.size
         self._optimizer: Any
         if method.revision:
-            self._optimizer = AdaptiveRevision(size)
+            self._optimizer = AdaptiveRevision(count)
         else:
-            self._optimizer = Adam(size, method.beta1) if self._falls else Adagrad(size)
-        scope = slice(self._shape.tower if method.tower_only else 0, size)
+            self._optimizer = Adam(count, method.beta1) if self._falls else Adagrad(count)
+        scope = slice(self._shape.tower if method.tower_only else 0, count)
         self._scope = scope
         self._weights = model.initial(self._shape, 100 * seed)
         kept = _VERSIONS[self._alone]
         self._versions = np.tile(self._weights, (kept, 1))
-        self._change = np.zeros(size, np.float32)
-        self._into = np.zeros((1 if self._alone else BOUND + 1, size), np.float32)
+        self._change = np.zeros(count, np.float32)
+        self._into = np.zeros((1 if self._alone else BOUND + 1, count), np.float32)
         self._counts = np.zeros(rows.table, np.int32) if method.clip else None
 
     def _order(self, local, batches_per_step):

@@ -1,19 +1,20 @@
 """The TensorFlow side of benchmarks/model.py; runs under Python 3.7 with TensorFlow 1.15.
 
-python tensorflow_side.py write FOLDER           trains nothing: SavedModels of random values
-python tensorflow_side.py score FOLDER MODEL     a line "TIMES" on stdin: the batch is scored so
-                                                 often, "WALL CPU" seconds are answered
+write FOLDER                trains nothing: SavedModels of random values
+score FOLDER MODEL ROWS     asked for TIMES the batch is scored so often: (wall, CPU) seconds
 """
 
 import os
 import sys
-import time
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-from batches import FIELDS, LENGTH, NUMBERS, STRINGS, batch_of
+
+from benchmarks.harness.side import answer
+from benchmarks.model_parts.batches import FIELDS, LENGTH, NUMBERS, STRINGS, batch_of
+from benchmarks.tables import timed
 
 tf.logging.set_verbosity(tf.logging.ERROR)
 fc = tf.feature_column
@@ -111,7 +112,7 @@ def write(folder):
 
 
 def score(folder, model, rows):
-    """Answers on stdout; first with the versions, and the logits in FOLDER/MODEL.npy."""
+    """Answers, when the logits are in FOLDER/MODEL.npy."""
     with tf.Graph().as_default() as graph, session() as running:
         loaded = tf.saved_model.load(running, ["serve"], os.path.join(folder, model))
         signatures = loaded.signature_def
@@ -124,12 +125,12 @@ def score(folder, model, rows):
         call = running.make_callable(logits, [tensors[name] for name in sorted(batch)])
         given = [batch[name] for name in sorted(batch)]
         np.save(os.path.join(folder, model + ".npy"), call(*given))
-        print("tensorflow {}, {} nodes".format(tf.VERSION, len(graph.get_operations())), flush=True)
-        for line in sys.stdin:
-            wall, cpu = time.perf_counter(), time.process_time()
-            for _ in range(int(line)):
-                call(*given)
-            print(time.perf_counter() - wall, time.process_time() - cpu, flush=True)
+
+        def measured(times):
+            return timed(lambda: [call(*given) for _ in range(times)])[:2]
+
+        said = "tensorflow {}, {} nodes".format(tf.VERSION, len(graph.get_operations()))
+        answer(said, measured)
 
 
 if __name__ == "__main__":

@@ -4,5 +4,5 @@ Both sides:         cases, signals
 The cluster's processes (Python 3.7, TensorFlow):
                     process, training, model
 The orchestrator (no TensorFlow):
-                    conductor, usage, measures, summary, table, plot
+                    conductor, usage, measures, table, plot
 """

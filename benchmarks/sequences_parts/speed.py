@@ -3,13 +3,14 @@ alone, by ours and by fbgemm's jagged ops, on the lengths of a data set."""
 
 import importlib
 import statistics
-import time
 
 import numpy as np
 import torch
 
+from benchmarks.harness.turns import turns
 from benchmarks.sequences_parts.data import VALIDATION
 from benchmarks.sequences_parts.ours import TOWERS
+from benchmarks.tables import timed
 from migrate.sequences import Packed
 
 WAYS = ("packed", "padded to the batch's longest", "padded to the model's longest")
@@ -25,23 +26,34 @@ def lengthened(packed, longest):
     return Packed(items, offsets), places
 
 
+def _chosen(histories, setting, batches):
+    draw = np.random.default_rng(0)
+    drawn = histories.batches(VALIDATION, setting.length, setting.tokens, draw)
+    return [packed for _, (_, packed) in zip(range(batches), drawn)]
+
+
+def _medians(steps, repeats, *batches):
+    """{name: median CPU seconds of a step for each of the batches}, in turns."""
+
+    def all_of(step):
+        return lambda: timed(lambda: [step(*batch) for batch in zip(*batches)])[1]
+
+    found = turns({name: all_of(step) for name, step in steps.items()}, repeats, uncounted=1)
+    return {name: statistics.median(seconds) for name, seconds in found.items()}
+
+
 def moved(histories, setting, batches, repeats):
     """Seconds of a batch's way there and back, and its gradients', with a layer's four vectors of
     an item: (into our blocks, padded by fbgemm's jagged ops). The median of repeats in turns."""
     importlib.import_module("fbgemm_gpu")
-    draw = np.random.default_rng(0)
-    drawn = histories.batches(VALIDATION, setting.length, setting.tokens, draw)
-    chosen = [packed for _, (_, packed) in zip(range(batches), drawn)]
+    chosen = _chosen(histories, setting, batches)
     every = [torch.randn(len(one.items), 4 * setting.dim, requires_grad=True) for one in chosen]
-    seconds = {_in_blocks: [], _by_fbgemm: []}
-    for turn in range(repeats + 1):
-        for way, taken in seconds.items():
-            begun = time.process_time()
-            for packed, vectors in zip(chosen, every):
-                way(packed, vectors).sum().backward()
-            if turn:
-                taken.append((time.process_time() - begun) / batches)
-    return [statistics.median(taken) for taken in seconds.values()]
+
+    def there_and_back(way):
+        return lambda packed, vectors: way(packed, vectors).sum().backward()
+
+    steps = {way: there_and_back(way) for way in (_in_blocks, _by_fbgemm)}
+    return [taken / batches for taken in _medians(steps, repeats, chosen, every).values()]
 
 
 def _in_blocks(packed, vectors):
@@ -60,20 +72,15 @@ def speeds(histories, tower, setting, batches, repeats):
     made = TOWERS[tower](
         setting.dim, setting.heads, setting.layers, setting.length, dropout=setting.dropout
     )
-    draw = np.random.default_rng(0)
-    drawn = histories.batches(VALIDATION, setting.length, setting.tokens, draw)
-    chosen = [packed for _, (_, packed) in zip(range(batches), drawn)]
+    chosen = _chosen(histories, setting, batches)
     items = sum(len(packed.items) for packed in chosen)
     table = torch.nn.Embedding(histories.count, setting.dim)
-    seconds = {way: [] for way in WAYS}
-    for turn in range(repeats + 1):
-        for way in WAYS:
-            begun = time.process_time()
-            for packed in chosen:
-                _step(made, table, packed, way, setting.length)
-            if turn:
-                seconds[way].append(time.process_time() - begun)
-    return {way: items / statistics.median(taken) for way, taken in seconds.items()}
+
+    def step(way):
+        return lambda packed: _step(made, table, packed, way, setting.length)
+
+    taken = _medians({way: step(way) for way in WAYS}, repeats, chosen)
+    return {way: items / seconds for way, seconds in taken.items()}
 
 
 def _step(tower, table, packed, way, length):

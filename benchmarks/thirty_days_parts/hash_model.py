@@ -7,6 +7,7 @@ import functools
 
 from tensorflow_recommenders_addons import dynamic_embedding as de
 
+from benchmarks.harness.deepfm import deep_fm
 from benchmarks.thirty_days_parts import model
 from benchmarks.thirty_days_parts.clicks import FEATURES, GENRES, LISTS
 from benchmarks.thirty_days_parts.data import sparse
@@ -38,7 +39,8 @@ class Model:
         genres = tf.get_variable("table_genres", [GENRES + 1, WIDTH], initializer=initial)
         of_genres = self.lists["genres"]
         vectors.append(tf.nn.safe_embedding_lookup_sparse(genres, of_genres, combiner="mean"))
-        self.logits = model.deep_fm([tf.reshape(one, [-1, WIDTH]) for one in vectors], seed + 20)
+        stacked = tf.stack([tf.reshape(one, [-1, WIDTH]) for one in vectors], 1)
+        self.logits = tf.identity(deep_fm(stacked, seed + 21), name="logits")
         self.loss = tf.losses.sigmoid_cross_entropy(self.label, self.logits)
 
     def feed(self, columns, rows):

@@ -4,12 +4,12 @@ user is text that is hashed, before a sparse input that is averaged, the rest ar
 has a table of its own; a row holds a linear weight and DIM factors.
 """
 
+from benchmarks.harness.deepfm import deep_fm
 from benchmarks.thirty_days_parts.answers import FEATURES
 from benchmarks.thirty_days_parts.data import sparse
 from semisync.common.compat import tf
 
 DIM = 7  # so that a row has 8 numbers, with the linear weight
-HIDDEN = (64, 32)
 BUCKETS = 4096  # of user
 ROWS = {  # of the other tables
     "problem": 3200,
@@ -43,7 +43,7 @@ class Model:
                 self._table("before", ROWS["before"]), self.before, combiner="mean"
             )
         )
-        self.logits = deep_fm(vectors, self._seed)
+        self.logits = tf.identity(deep_fm(tf.stack(vectors, 1), self._seed + 1), name="logits")
         self.loss = tf.losses.sigmoid_cross_entropy(self.label, self.logits)
 
     def _looked_up(self, name):
@@ -65,23 +65,6 @@ class Model:
         feed[self.before] = tf.SparseTensorValue(*sparse(before), before.shape)
         feed.update({tensor: columns[name][rows] for name, tensor in self.ids.items()})
         return feed
-
-
-def deep_fm(vectors, seed):
-    """The logits [rows] of vectors [rows, 1 + DIM] of each feature."""
-    stacked = tf.stack(vectors, 1)  # [rows, features, 1 + DIM]
-    linear, factors = tf.reduce_sum(stacked[:, :, 0], 1), stacked[:, :, 1:]
-    squares = tf.reduce_sum(tf.square(factors), 1)
-    pairs = 0.5 * tf.reduce_sum(tf.square(tf.reduce_sum(factors, 1)) - squares, 1)
-    layer = tf.concat(vectors, 1)
-    for number, units in enumerate(HIDDEN + (1,)):
-        initial = tf.glorot_uniform_initializer(seed=seed + number + 1)
-        shape = [int(layer.shape[1]), units]
-        kernel = tf.get_variable("kernel_%d" % number, shape, initializer=initial)
-        bias = tf.get_variable("bias_%d" % number, initializer=tf.zeros([units]))
-        layer = tf.nn.bias_add(tf.matmul(layer, kernel), bias)
-        layer = tf.nn.relu(layer) if number < len(HIDDEN) else layer
-    return tf.identity(linear + pairs + layer[:, 0], name="logits")
 
 
 def optimizer(plan):

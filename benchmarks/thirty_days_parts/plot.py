@@ -1,5 +1,7 @@
 """The figure: AUC by day of all thirty days above, the differences by day below."""
 
+from benchmarks.harness.picture import picture
+
 
 def draw(semi, found, margin, path):
     """Plots comparisons to `path`, whose extension is the format.
@@ -7,39 +9,28 @@ def draw(semi, found, margin, path):
     Args:
         semi: {day: AUC} of the semi-synchronous job, means over the seeds, all days.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    matplotlib.rcParams["svg.hashsalt"] = "semisync"
-    figure, (above, below) = plt.subplots(
-        2, sharex=True, figsize=(8, 5), height_ratios=(3, 2), layout="constrained"
-    )
-    torchrec = found[0].auc_by_day("candidate")
-    above.plot(list(semi), list(semi.values()), "o-", color="0.6", label="TensorFlow, semi-sync")
-    exact = found[0].auc_by_day("baseline")
-    above.plot(list(exact), list(exact.values()), "o-", color="C0", label="TensorFlow, exact")
-    above.plot(list(torchrec), list(torchrec.values()), "x", color="C1", label="TorchRec")
-    above.axvline(min(torchrec) - 0.5, color="0.8", linewidth=1)
-    above.set_ylabel("AUC of rows not yet trained on")
-    above.legend(frameon=False, loc="lower right")
-    below.axhspan(-margin, margin, color="0.92")
-    marks = {
-        "torchrec": ("x-", "C1"),
-        "semi-sync": ("o-", "0.6"),
-        "whole": ("s-", "C2"),
-        "control": (".:", "C3"),
-    }
-    for one in found:
-        mark, color = marks[one.name]
-        deltas = one.mean_by_day()
-        name = one.name if one.signed else one.name + ", absolute"
-        below.plot(list(deltas), list(deltas.values()), mark, color=color, label=name)
-    below.set_ylabel("difference")
-    below.set_xlabel("day")
-    below.legend(frameon=False, ncols=len(found))
-    for axes in (above, below):
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None)
-    plt.close(figure)
+    shape = {"sharex": True, "figsize": (8, 5), "height_ratios": (3, 2)}
+    with picture(path, 2, **shape) as (above, below):
+        torchrec = found[0].auc_by_day("candidate")
+        exact = found[0].auc_by_day("baseline")
+        above.plot(*zip(*semi.items()), "o-", color="0.6", label="TensorFlow, semi-sync")
+        above.plot(*zip(*exact.items()), "o-", color="C0", label="TensorFlow, exact")
+        above.plot(*zip(*torchrec.items()), "x", color="C1", label="TorchRec")
+        above.axvline(min(torchrec) - 0.5, color="0.8", linewidth=1)
+        above.set_ylabel("AUC of rows not yet trained on")
+        above.legend(frameon=False, loc="lower right")
+        below.axhspan(-margin, margin, color="0.92")
+        marks = {
+            "torchrec": ("x-", "C1"),
+            "semi-sync": ("o-", "0.6"),
+            "whole": ("s-", "C2"),
+            "control": (".:", "C3"),
+        }
+        for one in found:
+            mark, color = marks[one.name]
+            deltas = one.mean_by_day()
+            name = one.name if one.signed else one.name + ", absolute"
+            below.plot(*zip(*deltas.items()), mark, color=color, label=name)
+        below.set_ylabel("difference")
+        below.set_xlabel("day")
+        below.legend(frameon=False, ncols=len(found))

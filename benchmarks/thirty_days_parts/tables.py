@@ -1,7 +1,6 @@
-"""The result as Markdown tables and as JSON values."""
+"""The result as Markdown tables."""
 
 from benchmarks.tables import table
-from benchmarks.thirty_days_parts.comparisons import MARGIN
 
 NAMES = {
     "torchrec": "TorchRec - TensorFlow, the same global batches",
@@ -42,8 +41,7 @@ def _over_seeds(one):
     if not one.signed:
         return "{:.5f} (absolute)".format(sum(map(abs, one.deltas)) / len(one.deltas)), "", ""
     over, slope = one.over_seeds(), "{:+.1e} -+ {:.0e}".format(*one.slope())
-    interval = "" if over.sd is None else "{:+.5f} to {:+.5f}".format(over.low, over.high)
-    return "{:+.5f}".format(over.mean), interval, slope
+    return "{:+.5f}".format(over.mean), over.interval, slope
 
 
 def by_day(found):
@@ -57,27 +55,3 @@ def by_day(found):
         cells += ["{:+.5f}".format(one[day]) for one in deltas]
         lines.append(cells)
     return table(columns, lines)
-
-
-def as_json(found, plan, staleness):
-    """All figures."""
-    return {
-        "schema": "semisync.thirty_days/1",
-        "plan": plan._asdict(),
-        "margin": MARGIN,
-        "staleness": staleness,
-        "comparisons": {
-            one.name: {
-                "baseline": one.baseline,
-                "candidate": one.candidate,
-                "delta": one.deltas,
-                "verdict": one.verdicts,
-                "by_day": {
-                    part.name: [days.days[at].delta for days in one.days]
-                    for at, part in enumerate(one.days[0].days)
-                },
-                "slope": one.slope(),
-            }
-            for one in found
-        },
-    }

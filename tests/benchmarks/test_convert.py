@@ -1,25 +1,16 @@
-"""The benchmark of conversion runs, and its JSON has the shape that is promised."""
+"""The benchmark of conversion runs, and has a row for each way."""
 
-import json
-import pathlib
 import sys
 
 import pytest
 
 from tests.support.programs import output_of
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
 
 @pytest.mark.long
-def test_each_way_is_measured(tmp_path):
-    report = tmp_path / "report.json"
-    command = [sys.executable, str(ROOT / "benchmarks" / "convert.py"), "--mb", "2"]
-    command += ["--repeats", "1", "--sources", "mod", "--ways", "cp", "verified"]
-    command += ["--dir", str(tmp_path), "--json", str(report)]
-    printed = output_of(*command, PYTHONPATH=str(ROOT))
-    (measured,) = json.loads(report.read_text())["mod"]
-    assert set(measured) == {"cp", "verified"}
-    assert all(one["seconds"] > 0 for one in measured.values())
-    assert "| mod | verified |" in printed
-    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+def test_each_way_is_measured():
+    command = [sys.executable, "-m", "benchmarks.convert", "--mb", "2"]
+    command += ["--repeats", "1", "--sources", "mod", "--ways", "verified"]
+    rows = [line.strip("| ").split(" | ") for line in output_of(*command).splitlines()[4:]]
+    assert [row[:2] for row in rows] == [["mod", "cp"], ["mod", "verified"]]
+    assert all(float(row[2].split()[0]) > 0 for row in rows)

@@ -9,7 +9,7 @@ from tests.support.programs import output_of
 
 def gpu(interpreters, *arguments):
     """The output of the script."""
-    return output_of(interpreters / "python", "-W", "ignore", "benchmarks/gpu.py", *arguments)
+    return output_of(interpreters / "python", "-W", "ignore", "-m", "benchmarks.gpu", *arguments)
 
 
 @pytest.mark.long

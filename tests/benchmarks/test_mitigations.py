@@ -5,6 +5,7 @@ import pytest
 
 from benchmarks.auc_evidence_parts import alone, plan
 from benchmarks.auc_evidence_parts.data import Answers
+from benchmarks.harness import kept
 from benchmarks.mitigations_parts import data, methods, report, runs, search, training
 from benchmarks.mitigations_parts.model import ROW, scores
 from semisync.common.compat import tf
@@ -34,7 +35,7 @@ def of_tensorflow(answers, optimizer, delay):
             session.run(initialise)
             initial = session.run({v.op.name: v for v in tf.trainable_variables()})
         with tf.Session() as session:  # a new one: it draws the same initial values
-            return initial, list(job.scores(session))[-1]
+            return initial, job.scores(session)
 
 
 def on_vectors(answers, optimizer, delay, initial):
@@ -73,7 +74,7 @@ def test_settings_that_diverge_lose_the_search_and_are_reported(tmp_path):
     wild = methods.Mode("wild", methods.Method(), ("curvature", [1e9, 0.01]))
     _, strength = search.settings(runs.Runs(path, "sparrow", rows, "adagrad", 8), wild, 4)
     assert strength == 0.01
-    lines = list(report.read(path))
+    lines = list(kept.lines(path))
     assert [line["auc"] is None for line in lines] == [True] * 6 + [False] * 2
     assert "| wild | 4, 3 diverged | " in report.markdown(lines)
     lost = [dict(line, split="test") for line in lines[:1]]

@@ -16,7 +16,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def printed():
-    command = [sys.executable, "benchmarks/semi_sync_profile.py", "--python", fastest_tensorflow()]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.semi_sync_profile",
+        "--python",
+        fastest_tensorflow(),
+    ]
     return output_of(*command, PYTHONPATH=str(ROOT))
 
 

@@ -1,0 +1,13 @@
+"""What the benchmarks share.
+
+    apart     a call in an interpreter of its own
+    deepfm    the model of the jobs whose AUC is compared
+    kept      runs in a file, which are not carried out twice
+    picture   figures by matplotlib
+    side      a program under another Python that is asked for figures, line by line
+    turns     sides that are measured one after the other, again and again
+    usage     seconds, processor time and memory
+
+Beside this folder: `tables` is how figures are shown, `core_speed` how fast this machine is; `run`
+runs what `commands` lists, `results` keeps what it prints, and `pages` puts it into the pages.
+"""

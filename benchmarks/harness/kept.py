@@ -1,0 +1,37 @@
+"""Runs that are kept in a file of JSON lines, so that what was carried out is not repeated."""
+
+import json
+import os
+
+
+class Kept:
+    """Runs by their keys.
+
+    Args:
+        path: the file, which may be there; None: nothing is kept.
+        names: what of a line tells it from others.
+    """
+
+    def __init__(self, path, names):
+        self._path, self._names, self._lines = path, names, {}
+        for line in lines(path) if path and os.path.exists(path) else ():
+            self._lines[self._key(line)] = line
+
+    def _key(self, line):
+        return tuple(line[name] for name in self._names)
+
+    def line(self, about, carry_out):
+        """The line of a run, with what `carry_out` gives beside what it is `about`."""
+        key = self._key(about)
+        if key not in self._lines:
+            self._lines[key] = {**about, **carry_out()}
+            if self._path:
+                with open(self._path, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(self._lines[key]) + "\n")
+        return self._lines[key]
+
+
+def lines(path):
+    """Yields the lines of a file."""
+    with open(path, encoding="utf-8") as file:
+        yield from map(json.loads, file)

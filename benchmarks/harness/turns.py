@@ -1,0 +1,21 @@
+"""Sides that are measured in turns, so that what else the machine does meets them alike."""
+
+
+def turns(sides, repeats, uncounted=0):
+    """{name: what its call gave in each turn} of {name: function}.
+
+    Every other turn has the sides in the opposite order; those that are `uncounted` come first,
+    compile and fill caches.
+    """
+    found = {name: [] for name in sides}
+    for turn in range(uncounted + repeats):
+        for name in list(sides)[:: (-1) ** turn]:
+            figure = sides[name]()
+            if turn >= uncounted:
+                found[name].append(figure)
+    return found
+
+
+def ratios(above, below):
+    """Those within each turn."""
+    return [one / other for one, other in zip(above, below)]
