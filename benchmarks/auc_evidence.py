@@ -17,7 +17,6 @@ a fifth of the batches pause five times as long, and one worker twice as long as
     low-beta1       semi-sync, and Adam with the beta1 that benchmarks/mitigations.py picks
     sync-low-beta1  the exact global batch with that
     staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.125, 0.25, 0.5 or 1
-    paced-start     semi-sync with paced=PacedSteps(first=a fifth of the steps)
     delay D         one process, no cluster: the global batch's gradients, all of them D global
                     steps old. Delay 0 is what sync must equal; the others show what staleness
                     alone costs
@@ -64,7 +63,7 @@ def carry_out(experiment, seeds, modes, delays):
     results = []
     for seed in seeds:
         turned = [modes[(at + seed) % len(modes)] for at in range(len(modes))]
-        of_seed = list(runs.cluster(experiment, seed, turned)) if turned else []
+        of_seed = list(runs.of_seed(experiment, seed, turned)) if turned else []
         of_seed += runs.alone(experiment, seed, delays) if delays else []
         for result in of_seed:
             line = "seed {seed} {mode}: AUC {auc:.5f}".format(**result)

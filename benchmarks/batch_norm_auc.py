@@ -1,7 +1,7 @@
 """The AUC with BatchNorm's moving statistics shared or moved by every worker, by seeds.
 
     python -m benchmarks.batch_norm_auc [--scenario slow|hang] [--seeds N]
-        [--modes MODE ...] [--rate constant|falling] [--momentum M] [--python PATH] [--data PATH]
+        [--modes MODE ...] [--momentum M] [--python PATH] [--data PATH]
         [--set NAME=VALUE ...] [--json FILE]
 
 The model and the cluster of `auc_evidence`, with a BatchNorm in each hidden layer; each worker
@@ -61,7 +61,6 @@ def arguments():
     options.declare(parser)
     parser.add_argument("--json", help="where to write the runs")
     parser.add_argument("--modes", nargs="*", choices=list(MODES))
-    parser.add_argument("--rate", choices=("constant", "falling"), default="constant")
     parser.add_argument("--momentum", type=float, help="default: the scenario's")
     args = parser.parse_args()
     scenario = SCENARIOS[args.scenario]
@@ -101,7 +100,6 @@ def specification(experiment, args, mode, seed):
         "mode": way,
         "seed": seed,
         "learning_rate": experiment.settings.learning_rate,
-        "rate": args.rate,
         "momentum": args.momentum,
         "batch_norm": batch_norm,
         "hangs": SCENARIOS[args.scenario].hangs,
@@ -128,7 +126,7 @@ def main():
         results = carry_out(runs.prepared(args, args.settings, folder), args)
     if args.json:
         write_json(args.json, {"results": results})
-    for name in ("scenario", "settings", "rate", "momentum"):
+    for name in ("scenario", "settings", "momentum"):
         print("{}: {}".format(name, getattr(args, name)))
     print("\nModes, each with its own statistics:\n\n" + norm_report.modes_table(results))
     for mode in dict.fromkeys(result["mode"] for result in results):

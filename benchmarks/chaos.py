@@ -5,7 +5,7 @@
 Two parameter servers and six workers, each started by `semisync launch --zookeeper` in a network
 namespace of its own, under three ZooKeeper servers. Processes and launchers are killed (kill -9)
 and stopped, ZooKeeper loses its leader, links are pulled out, the disk of the checkpoints fills:
-chaos_parts/faults.py. Without root the links that fail are those to ZooKeeper alone, and no disk.
+chaos_parts/faults.py. It needs root.
 
 It ends with 1 where a wait hangs, two lead at one instant, a stale leader writes, a batch is torn,
 the training stands still for more than 10 s at a worker's loss or 60 s at the chief's, or the AUC
@@ -31,14 +31,13 @@ from benchmarks.tables import table
 UNDISTURBED = 600  # global steps, after which the regressions only fluctuate
 
 
-def run(folder, python, faults, seed, with_links, steps=0, pause=0.05, said=print):
+def run(folder, python, faults, seed, steps=0, pause=0.05, said=print):
     """Injects faults into a job and checks everything.
 
     Args:
         folder: an empty pathlib directory.
         python: an interpreter with TensorFlow, kazoo and psutil.
         faults: their number; 0: an undisturbed job. Ctrl-C ends them early.
-        with_links: True: every process has a machine, with a link, of its own.
         steps: how many global steps it trains at least.
         said: called with what happened, a sentence each.
 
@@ -49,7 +48,7 @@ def run(folder, python, faults, seed, with_links, steps=0, pause=0.05, said=prin
         Stuck: something hung.
         AssertionError, BadInput: something was lost or torn, or there were two leaders.
     """
-    with Cluster(folder, python, with_links, seed, pause) as cluster:
+    with Cluster(folder, python, seed, pause) as cluster:
         cluster.launch_all()
         done = Faults(cluster, seed)
         cluster.until("the start", lambda: cluster.steps.look() > STEPS, done.tick)
@@ -100,6 +99,8 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="default: any")
     parser.add_argument("--python", default=sys.executable, help="has TensorFlow, kazoo and psutil")
     args = parser.parse_args()
+    if not are_allowed():
+        parser.error("it needs root, for network namespaces and a disk of its own")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the namespaces would stay
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, too
     print("seed {}, load {:.1f}\n".format(args.seed, os.getloadavg()[0]), flush=True)
@@ -112,7 +113,6 @@ def main():
                     os.path.abspath(args.python),
                     faults,
                     args.seed + len(found),
-                    with_links=are_allowed(),
                     steps=UNDISTURBED,
                     said=lambda sentence: print(sentence, file=sys.stderr, flush=True),
                 )

@@ -96,13 +96,7 @@ BENCHMARKS = (
         "{to}/pace_tf1.figures",
         "{to}/pace_tf1.figures --workers 100",
     ),
-    Benchmark(
-        "demo",
-        "demo_modes",
-        ("repeated", "modes"),
-        "--repeats 3 --figure docs/modes.svg",
-        "--repeats 1",
-    ),
+    Benchmark("demo", "demo_modes", ("modes",), "--figure docs/modes.svg"),
     Benchmark("demo_search", "demo_search", ("rates",), "", "--rates 0.006 --seeds 1"),
     Benchmark(
         "auc",
@@ -113,12 +107,7 @@ BENCHMARKS = (
         takes="hours",
     ),
     Benchmark(
-        "auc_mitigated",
-        "auc_evidence",
-        _AUC,
-        _MITIGATED,
-        _MITIGATED + " --quick",
-        takes="hours",
+        "auc_mitigated", "auc_evidence", _AUC, _MITIGATED, _MITIGATED + " --quick", takes="hours"
     ),
     _frontier(
         "frontier",

@@ -1,66 +1,19 @@
-"""The demo's modes, repeated: the pace of semi-sync and the AUC of all against exact sync.
+"""One `semisync demo`: the table of its modes.
 
-    python -m benchmarks.demo_modes [--repeats N] [--data FILE ...] [--json FILE] [--figure SVG]
+    python -m benchmarks.demo_modes [--tf-python PYTHON] [--figure SVG]
 
-Each repeat is one `semisync demo`, so its modes run one after another on the same machine.
-Prints the speed of one core (`core_speed`) and Markdown tables: median [smallest, largest] of the
-repeats, and the modes in the first of them, whose figure --figure keeps.
+Its modes run one after another on the same machine. --figure keeps the demo's own figure of them.
 """
 
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from benchmarks.core_speed import ROWS, core_milliseconds
-from benchmarks.tables import head, row, spread, table
-
-RATIOS = {"x async": "async", "x native-sync": "native-sync", "x sync": "sync"}
-OTHERS = (
-    "async",
-    "native-sync",
-    "semi-sync",
-    "balanced",
-)  # whose AUC is compared with that of sync
-
-
-def run_demo(data, tf_python, folder):
-    """One demo; returns its report.json."""
-    command = [sys.executable, "-m", "semisync.cli", "demo", "--out", folder]
-    command += ["--tf-python", tf_python]
-    command += ["--data", data] if data else []
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    with open(os.path.join(folder, "report.json")) as report:
-        return json.load(report)
-
-
-def repeated(name, reports):
-    """One line of the table, and the raw figures behind it."""
-    pace = [
-        {mode: figures["batches_per_second"] for mode, figures in report["modes"].items()}
-        for report in reports
-    ]
-    raw = {ratio: [p["semi-sync"] / p[peer] for p in pace] for ratio, peer in RATIOS.items()}
-    raw["semi-sync batches/s"] = [p["semi-sync"] for p in pace]
-    for mode in OTHERS:
-        minus = [report["modes"][mode]["minus_sync"]["delta"] for report in reports]
-        raw[f"AUC of {mode} minus sync"] = minus
-    raw["|dAUC|"] = [abs(report["parity"]["delta"]) for report in reports]
-    raw["seconds"] = [report["seconds"] for report in reports]
-    cells = [
-        name,
-        spread(raw["semi-sync batches/s"], "{:.1f}"),
-        *(spread(raw[ratio]) for ratio in RATIOS),
-        *(spread(raw[f"AUC of {mode} minus sync"], "{:.4f}") for mode in OTHERS),
-        "{:.1e}".format(max(raw["|dAUC|"])),
-        spread(raw["seconds"], "{:.0f}"),
-    ]
-    return row(*cells), raw
-
+from benchmarks.tables import table
 
 TITLES = {
     "async": "asynchronous",
@@ -91,35 +44,19 @@ def modes_table(report):
 
 
 def main():
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--data", nargs="*", default=[], help="besides the generated log")
     parser.add_argument("--tf-python", default=sys.executable)
-    parser.add_argument("--json", help="where to write the raw figures")
-    parser.add_argument("--figure", help="where to keep the figure of the first demo, an SVG")
+    parser.add_argument("--figure", help="where to keep the demo's figure, an SVG")
     args = parser.parse_args()
-    speed = f"one core sorts {ROWS:,} float64 in {core_milliseconds():.0f} ms"
-    print(f"{platform.platform()}, {os.cpu_count()} CPUs; {speed}; repeats: {args.repeats}\n")
-    heads = ["data", "semi-sync batches/s", *RATIOS, *(f"{mode} minus sync" for mode in OTHERS)]
-    heads += ["largest dAUC of the conversion", "seconds"]
-    print(head(heads))
-    results, first = {}, None
-    for data in [None, *args.data]:
-        with tempfile.TemporaryDirectory() as folder:
-            out = os.path.join(folder, "demo")
-            reports = []
-            for _ in range(args.repeats):
-                reports.append(run_demo(data, args.tf_python, out))
-                if args.figure and not first:
-                    shutil.copyfile(os.path.join(out, "modes.svg"), args.figure)
-                first = first or reports[0]
-        name = reports[0]["data"]["name"]
-        line, results[name] = repeated(name, reports)
-        print(line, flush=True)
-    print("\n" + modes_table(first))
-    if args.json:
-        with open(args.json, "w") as file:
-            json.dump(results, file, indent=1)
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "demo")
+        command = [sys.executable, "-m", "semisync.cli", "demo", "--out", out]
+        subprocess.run([*command, "--tf-python", args.tf_python], check=True, stdout=sys.stderr)
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as report:
+            print(modes_table(json.load(report)))
+        if args.figure:
+            shutil.copyfile(os.path.join(out, "modes.svg"), args.figure)
 
 
 if __name__ == "__main__":

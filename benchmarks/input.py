@@ -10,17 +10,15 @@ its ids. The cases take turns; ratios are within a turn, median [least, most].
     ours        open_data with its defaults; shuffled: with Shuffle(), two windows or more
     to_pylist   pyarrow's batches to Python lists, flattened into a KeyedJaggedTensor
     dataset     a torch Dataset of rows with a DataLoader of no workers, the same collation
-    stateful    the same under torchdata's StatefulDataLoader
     tf.data     TFRecords, batched, parsed by tf.io.parse_example, AUTOTUNE, prefetch
 
 Wall time is of everything with all threads; CPU time is that of the process, so that rows/s of CPU
 time is what one core does. Text is read by the byte: MB/s of CPU time, opening included.
-Peers that are not installed are left out; benchmarks/requirements.txt names them.
+Without TensorFlow there is no tf.data.
 """
 
 import argparse
 import functools
-import importlib.metadata
 import itertools
 import os
 import pathlib
@@ -42,7 +40,7 @@ SCHEMA = [*(Column(name, "ids") for name in FEATURES), Column("click", "label")]
 GROUP = 200_000  # rows of a row group
 STRIPE = 4 << 20  # bytes by pyarrow's estimate, which are about as many rows
 DELTA = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in FEATURES}
-PACKAGES = ("pyarrow", "torch", "torchrec", "numpy", "numba", "tensorflow", "torchdata")
+PACKAGES = ("pyarrow", "torch", "torchrec", "numpy", "numba", "tensorflow")
 SLOW = 25  # the slow peers read one row in so many
 
 
@@ -159,13 +157,6 @@ def dataset(path, batch):
     return summed(loader)
 
 
-def stateful(path, batch):
-    """(rows, sum of the ids)."""
-    from torchdata.stateful_dataloader import StatefulDataLoader
-
-    return summed(StatefulDataLoader(RowDataset(path), batch, collate_fn=collated))
-
-
 def tf_data(path, batch):
     """(rows, sum of the ids)."""
     import tensorflow as tf
@@ -196,13 +187,8 @@ def cases(files, batch):
         "ours, text": (ours, "tsv"),
         "to_pylist, Parquet": (to_pylist, "few.parquet"),
         "dataset, Parquet": (dataset, "few.parquet"),
-        "stateful, Parquet": (stateful, "few.parquet"),
         "tf.data, TFRecord": (tf_data, "tfrecord"),
     }
-    try:
-        importlib.metadata.version("torchdata")
-    except importlib.metadata.PackageNotFoundError:
-        del found["stateful, Parquet"]
     return {name: (call, files[kind]) for name, (call, kind) in found.items() if kind in files}
 
 

@@ -48,7 +48,6 @@ PACKAGES = [
     "fbgemm-gpu",
     "fbgemm-gpu-cpu",
     "torchmetrics",
-    "torchdata",
     "tensorflow",
     "tensorflow-recommenders-addons",
     "scikit-learn",

@@ -16,13 +16,12 @@ import os
 import sys
 import tempfile
 
+from benchmarks.harness.cluster import train
 from benchmarks.semi_sync_parts.cases import CASES
 from benchmarks.tables import head, row
-from semisync.cluster.local import LocalCluster
 
 MODES = ("async", "semi-sync", "auto", "sync")
 MODULE = "benchmarks.semi_sync_parts.profiled"
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def main():
@@ -49,11 +48,8 @@ def main():
 def _profile(options, mode):
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "profile.json")
-        with LocalCluster(
-            options.python, MODULE, ps=1, workers=1, logs=folder, cwd=ROOT
-        ) as cluster:
-            cluster.start_all(case=options.case, mode=mode, out=out)
-            cluster.wait(timeout=300)
+        more = {"case": options.case, "mode": mode, "out": out}
+        train(MODULE, options.python, 1, 1, folder, 300, **more)
         with open(out) as file:
             return json.load(file)
 

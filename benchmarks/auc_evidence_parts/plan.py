@@ -15,7 +15,7 @@ from semisync.common.compat import tf
 Settings = namedtuple(
     "Settings",
     "learning_rate async_rate local_batch batches_per_step epochs most_steps workers ps bound"
-    " pause pause_in slow_share slow_factor slow_worker optimizer beta1 low_beta1 paced_first"
+    " pause pause_in slow_share slow_factor slow_worker optimizer beta1 low_beta1"
     " backups prefetch",
 )
 
@@ -44,7 +44,6 @@ CHOSEN = Settings(
     optimizer="adam",  # or "adagrad"
     beta1=0.9,  # of Adam
     low_beta1=0.7,  # of the modes with a lower one, picked by benchmarks/mitigations.py
-    paced_first=0.2,  # of the steps, of the mode with a synchronous start
     backups=4,  # batches more than a global batch has, of the mode that drops the last ones
     prefetch=0,  # batches that a worker reads ahead while it trains
 )

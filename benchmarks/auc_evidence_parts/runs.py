@@ -1,6 +1,6 @@
 """Carries out runs in separate processes, and collects their results.
 
-cluster   the modes of one seed, one after another, on one cluster
+of_seed   the modes of one seed, one after another, on one cluster
 alone     the exact global batch, one process for all its runs (`alone`)
 """
 
@@ -15,9 +15,9 @@ from sklearn.metrics import log_loss
 
 import parity
 from benchmarks.auc_evidence_parts import data, plan
-from semisync.cluster.local import LocalCluster, environment
+from benchmarks.harness import cluster
+from semisync.cluster.local import environment
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 900.0  # seconds per run, far more than one needs
 
 
@@ -31,7 +31,6 @@ class Mode(NamedTuple):
     way: str
     learning_rate: str = "learning_rate"
     beta1: str = "beta1"
-    paced_first: Optional[str] = None
     backups: Optional[str] = None
     mean_staleness: Optional[float] = None
 
@@ -51,7 +50,6 @@ OTHERS = {
     "staleness-0.25": Mode("semi-sync", mean_staleness=0.25),
     "staleness-0.5": Mode("semi-sync", mean_staleness=0.5),
     "staleness-1": Mode("semi-sync", mean_staleness=1.0),
-    "paced-start": Mode("semi-sync", paced_first="paced_first"),
 }
 
 
@@ -92,13 +90,13 @@ def prepared(args, settings, folder):
     return Experiment(written, folder, os.path.abspath(args.python), settings)
 
 
-def cluster(experiment, seed, modes):
+def of_seed(experiment, seed, modes):
     """Trains one seed in each of `modes`, keys of MODES or OTHERS; yields each run's figures."""
     runs = []
     for name in modes:
         mode = {**MODES, **OTHERS}[name]
         run = {"name": "{}-{}".format(name, seed), "mode": mode.way, "seed": seed}
-        for number in ("learning_rate", "beta1", "paced_first", "backups"):
+        for number in ("learning_rate", "beta1", "backups"):
             setting = getattr(mode, number)
             run[number] = setting and getattr(experiment.settings, setting)
         runs.append(dict(run, mean_staleness=mode.mean_staleness))
@@ -120,22 +118,18 @@ def train(experiment, runs, module, logs):
     for folder in [logs] + [run["name"] for run in runs]:
         os.makedirs(os.path.join(experiment.out, folder))
     settings = experiment.settings
-    processes = LocalCluster(
-        experiment.python,
+    cluster.train(
         module,
-        ps=settings.ps,
-        workers=settings.workers,
-        logs=os.path.join(experiment.out, logs),
-        cwd=ROOT,
+        experiment.python,
+        settings.ps,
+        settings.workers,
+        os.path.join(experiment.out, logs),
+        TIMEOUT * len(runs),
+        data=experiment.data,
+        out=experiment.out,
+        settings=settings._asdict(),
+        runs=runs,
     )
-    with processes:
-        processes.start_all(
-            data=experiment.data,
-            out=experiment.out,
-            settings=settings._asdict(),
-            runs=runs,
-        )
-        processes.wait(TIMEOUT * len(runs))
 
 
 def measured(experiment, folder):
@@ -167,18 +161,10 @@ def alone(experiment, seed, delays):
     spec = {"data": experiment.data, "runs": runs}
     spec["settings"] = experiment.settings._asdict()
     module = "benchmarks.auc_evidence_parts.alone"
-    with open(os.path.join(experiment.out, "alone-{}.log".format(seed)), "w+") as log:
-        done = subprocess.run(
-            [experiment.python, "-m", module, json.dumps(spec)],
-            cwd=ROOT,
-            env=environment(),
-            stdout=log,
-            stderr=log,
-            timeout=TIMEOUT * len(runs),
-        )
-        if done.returncode:
-            log.seek(0)
-            raise RuntimeError("{} failed: {}".format(module, log.read()[-2000:]))
+    command = [experiment.python, "-W", "ignore", "-m", module, json.dumps(spec)]
+    subprocess.run(
+        command, cwd=cluster.ROOT, env=environment(), timeout=TIMEOUT * len(runs), check=True
+    )
     return [
         dict(run, mode="delay {}".format(run["delay"]), **experiment.quality(run["scores"]))
         for run in runs

@@ -134,8 +134,6 @@ class Training:
             self._optimizer = tf.train.SyncReplicasOptimizer(self._optimizer, per_step, tokens)
         elif self._mode in LEDGER:
             more = {"paced": self._mode == "sync"}
-            if run.get("paced_first"):
-                more["paced"] = semisync.PacedSteps(first=int(run["paced_first"] * steps))
             if run.get("mean_staleness"):
                 more["in_flight"] = semisync.MeanStaleness(run["mean_staleness"])
             self._optimizer = self._wrapped(self._optimizer, settings, **more)

@@ -2,7 +2,7 @@
 
 1. A worker reads one part of the training rows, partitioned by skill, like a log that is kept by
    key.
-2. The rate is constant, as in continuous training, unless the run says "falling".
+2. The rate is constant, as in continuous training.
 3. The BatchNorms' updates wait for the batch's pause, as its gradients do: a late batch's
    statistics arrive late. Mode "semi-sync" or "sync" with `batch_norm` "aggregate" removes the
    updates from the graph, and the chief moves the statistics.
@@ -33,10 +33,7 @@ TIMEOUT = 600.0  # seconds that a worker hangs at most
 
 
 class NormTraining(Training):
-    """As Training, but `run` also has "batch_norm", "momentum", "hangs" (a bool), and "rate".
-
-    The rate is "constant" or "falling".
-    """
+    """As Training, but `run` also has "batch_norm", "momentum" and "hangs" (a bool)."""
 
     def __init__(self, run, settings, answers, rows, task, out):
         self._run, self._norms = run, norm.Norms(training=True)
@@ -50,8 +47,6 @@ class NormTraining(Training):
         return model.logits(inputs.fields, inputs.bags, answers.about, seed, self._norms)
 
     def _plain_optimizer(self, run, settings, steps):
-        if run["rate"] == "falling":
-            return super()._plain_optimizer(run, settings, steps)
         return tf.train.AdamOptimizer(run["learning_rate"])
 
     def _wrapped(self, optimizer, settings, **more):

@@ -1,8 +1,6 @@
 """Two parameter servers, six workers and three ZooKeeper servers, each on a machine of its own.
 
-Every process of the job has a launcher (`launcher`), and the launcher a command (`job`). Without
-network namespaces all of it is on this machine, and a launcher reaches ZooKeeper through a process
-that can be stopped (`proxy`).
+Every process of the job has a launcher (`launcher`), and the launcher a command (`job`).
 """
 
 import collections
@@ -10,13 +8,12 @@ import contextlib
 import json
 import os
 import pathlib
-import signal
 import subprocess
 import time
 
 import psutil
 
-from benchmarks.chaos_parts import job, proxy
+from benchmarks.chaos_parts import job
 from benchmarks.chaos_parts.network import machines
 from semisync.cluster.local import environment
 from semisync.cluster.zookeeper.leader import boot_clock
@@ -45,20 +42,17 @@ class Cluster:
     Args:
         folder: a pathlib directory that this one may write to.
         python: an interpreter with TensorFlow, for the launchers and their commands.
-        with_links: True where every process is to have a machine, with a link, of its own.
         seed: of the data.
         pause: seconds between two batches of a worker.
 
     Attributes:
         steps: the `Steps` of the training.
-        has_disk: whether the checkpoints have a disk of their own, which can be filled.
     """
 
-    def __init__(self, folder, python, with_links, seed, pause):
+    def __init__(self, folder, python, seed, pause):
         self.out, self.audit = folder, str(folder / job.AUDIT)
-        self.has_links, self.steps = with_links, Steps(self.audit)
+        self.steps = Steps(self.audit)
         self._python, self.launchers = python, {}
-        self._proxies, self._proxied = {}, {}  # where there are no links
         self.disk = folder / "checkpoints"
         self._spec = {
             "out": str(folder),
@@ -69,21 +63,19 @@ class Cluster:
         }
         with contextlib.ExitStack() as ends:
             count = len(PLACES) + SERVERS
-            made = machines(count, LINK if with_links else 0, seen=True)
-            self._machines = ends.enter_context(made)
-            self.has_disk = self._mounted(ends)
+            self._machines = ends.enter_context(machines(count, LINK))
+            self._mount(ends)
             self.servers = self._servers()
             ends.callback(self.servers.stop)
             ends.callback(self._kill_all)
             self._ends = ends.pop_all()
 
-    def _mounted(self, ends):
+    def _mount(self, ends):
+        """Gives the checkpoints a disk of their own, which can be filled."""
         self.disk.mkdir()
         mount = ["mount", "-t", "tmpfs", "-o", "size={}m".format(DISK), "chaos", str(self.disk)]
-        if subprocess.run(mount, stderr=subprocess.DEVNULL).returncode:
-            return False
+        subprocess.run(mount, check=True)
         ends.callback(subprocess.run, ["umount", "-l", str(self.disk)])
-        return True
 
     def _servers(self):
         folder = self.out / "zookeeper"
@@ -101,7 +93,7 @@ class Cluster:
         role, _, index = place.partition("-")
         command = [*self._machine(place).prefix, self._python, "-m"]
         command += ["benchmarks.chaos_parts.launcher", str(self.reign(place))]
-        command += ["--zookeeper", self._hosts(place) + CHROOT, "--job", JOB, "--role", role]
+        command += ["--zookeeper", self.servers.hosts + CHROOT, "--job", JOB, "--role", role]
         command += ["--index", index, "--ps", str(PS), "--workers", str(WORKERS)]
         command += ["--session-timeout", str(SESSION), "--restarts", "100000"]
         command += ["--deadline", "120", "--", self._python, "-m", job.__name__]
@@ -122,24 +114,9 @@ class Cluster:
     def _machine(self, place):
         return self._machines[PLACES.index(place)]
 
-    def _hosts(self, place):
-        """The way from a place to ZooKeeper."""
-        if self.has_links:
-            return self.servers.hosts
-        if place not in self._proxies:
-            command = [self._python, "-m", proxy.__name__, self.servers.hosts]
-            started = self._proxies[place] = subprocess.Popen(
-                command, env=_environment(), stdout=subprocess.PIPE, universal_newlines=True
-            )
-            self._proxied[place] = started.stdout.readline().strip()
-        return self._proxied[place]
-
     def plug(self, place, is_in):
-        """Pulls a place's link out, or puts it in; without links the one to ZooKeeper alone."""
-        if self.has_links:
-            self._machine(place).plug(is_in)
-        else:
-            self._proxies[place].send_signal(signal.SIGCONT if is_in else signal.SIGSTOP)
+        """Pulls a place's link out, or puts it in."""
+        self._machine(place).plug(is_in)
 
     def plug_server(self, number, is_in):
         """The same with a ZooKeeper server."""
@@ -214,7 +191,7 @@ class Cluster:
             raise Stuck("launchers ended with {}\n{}".format(codes, self.story()))
 
     def _kill_all(self):
-        for process in (*self.launchers.values(), *self._proxies.values()):
+        for process in self.launchers.values():
             process.kill()
             process.wait()
 

@@ -86,12 +86,6 @@ class Faults:
         self._cluster, self._random = cluster, random.Random(seed)
         self._due = {}  # whom a fault has hit -> (when it ends, how)
         self.seen = []
-        self._kinds = [kind for kind in KINDS if self._can(kind)]
-
-    def _can(self, kind):
-        if kind.act == "cut_server":
-            return self._cluster.has_links
-        return kind.act != "fill" or self._cluster.has_disk
 
     def tick(self):
         """Ends what is due; call it often."""
@@ -147,7 +141,7 @@ class Faults:
         """A kind, and whom it hits, who has none already."""
         while True:
             self.tick()
-            kind = self._random.choices(self._kinds, [kind.weight for kind in self._kinds])[0]
+            kind = self._random.choices(KINDS, [kind.weight for kind in KINDS])[0]
             whom = self._random.choice(kind.whom or [self._cluster.leader()])
             if whom is not None and whom not in self._due and self._is_there(whom):
                 return kind, whom

@@ -1,6 +1,7 @@
 """What the benchmarks share.
 
     apart     a call in an interpreter of its own
+    cluster   a TensorFlow cluster whose processes run a module
     deepfm    the model of the jobs whose AUC is compared
     kept      runs in a file, which are not carried out twice
     picture   figures by matplotlib

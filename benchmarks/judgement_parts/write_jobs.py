@@ -1,6 +1,8 @@
 """Trains models with TensorFlow 1.15 on one data set, one for each optimizer, kind and BatchNorm.
 
-    python -m benchmarks.judgement_parts.write_jobs FOLDER OPTIMIZER ...       reads FOLDER/rows.npz, see data.py
+    python -m benchmarks.judgement_parts.write_jobs FOLDER OPTIMIZER ...
+
+Reads FOLDER/rows.npz, see data.py.
 
 Writes FOLDER/OPTIMIZER-KIND[-norm]/model.ckpt with its MetaGraph, which is that of the training
 alone. canned: DNNLinearCombinedClassifier, trained by `Estimator.train`; hand-written: partitioned

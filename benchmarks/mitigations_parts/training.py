@@ -55,7 +55,7 @@ class Training:
         self._versions = np.tile(self._weights, (kept, 1))
         self._change = np.zeros(count, np.float32)
         self._into = np.zeros((1 if self._alone else BOUND + 1, count), np.float32)
-        self._counts = np.zeros(rows.table, np.int32) if method.clip else None
+        self._counts = None
 
     def _order(self, local, batches_per_step):
         random = np.random.RandomState(self._seed)
@@ -119,18 +119,14 @@ class Training:
         chosen = self._batches[step * self._size : (step + 1) * self._size]
         counted = np.ones(1, bool) if self._alone else staleness <= BOUND
         self._into[:] = 0
-        if self._counts is not None:
-            self._counts[:] = 0
-        loss = model.gradients(
-            self._shape,
-            self._rows,
-            chosen[counted],
-            self._versions,
-            (step - staleness[counted]) % kept,
-            np.zeros(1, np.int64) if self._alone else staleness[counted],
-            self._into,
-            self._counts,
-        )
+        loss = 0.0
+        for late in np.unique(staleness[counted]):
+            into = self._into[0 if self._alone else late]
+            read = self._versions[(step - late) % kept]
+            together = chosen[staleness == late]
+            loss += model.gradients(self._shape, self._rows, together, read, into)
+        if self._method.clip:
+            self._counts = model.counts(self._rows, chosen[counted].reshape(-1))
         rate = self._rate_at(step)
         before = self._weights.copy() if self._method.look_ahead else None
         if self._method.revision:
@@ -138,7 +134,7 @@ class Training:
         else:
             self._optimizer.apply(self._weights, self._gradient(step, staleness), rate)
         self._publish(step, before)
-        return loss
+        return loss / max(1, counted.sum())
 
     def _rate_at(self, step):
         rate = self._rate * (1 - step / self._steps if self._falls else 1.0)

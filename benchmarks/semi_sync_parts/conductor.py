@@ -12,13 +12,12 @@ import collections
 import os
 import time
 
-from semisync.cluster.local import LocalCluster
+from benchmarks.harness.cluster import cluster_of
 from semisync.common.errors import SemisyncError
 
 from . import signals, usage
 
 MODULE = "benchmarks.semi_sync_parts.process"
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATIENCE = 600.0  # seconds per step, besides the window
 LEAD = 0.3  # seconds from announcing the window to its start
 
@@ -42,7 +41,7 @@ def run_repeat(python, case, modes, seconds, folder, say=lambda text: None):
     for mode in modes:
         os.mkdir(os.path.join(folder, mode))
     ps = case.ps * len(modes)
-    with LocalCluster(python, MODULE, ps, case.workers, folder, ROOT) as cluster:
+    with cluster_of(MODULE, python, ps, case.workers, folder) as cluster:
         cluster.start_all(case=case.name, modes=list(modes), out=folder)
         conductor = Conductor(cluster, case, seconds, folder, say)
         course = conductor.conduct(modes)

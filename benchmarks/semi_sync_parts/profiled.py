@@ -9,17 +9,16 @@ The spec (see `LocalCluster`) holds `case` and `mode`, names, and `out`, the fil
 
 import collections
 import json
-import sys
 import threading
 import time
 
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 from semisync.demo.tensorflow.modes import wrap
 from semisync.demo.tensorflow.session import plain_session
 
 from .cases import CASES, STALENESS_BOUND
-from .model import loss, placed
+from .model import loss
 
 WARM, RUNS = 20, 50
 # The file of semisync that builds an op says what it is for.
@@ -35,21 +34,14 @@ PARTS = {
 
 
 def main():
-    spec = json.loads(sys.argv[1])
-    end_with_parent(spec["parent"])
-    tf.disable_v2_behavior()
-    cluster = tf.train.ClusterSpec(spec["cluster"])
-    config = tf.ConfigProto(intra_op_parallelism_threads=1) if spec["job"] == "worker" else None
-    server = tf.train.Server(cluster, job_name=spec["job"], task_index=0, config=config)
-    if spec["job"] == "ps":
-        server.join()
+    spec, server, place = join_cluster(tf.logging.WARN)
     with open(spec["out"], "w") as file:
-        json.dump(_profile(server, cluster, CASES[spec["case"]], spec["mode"]), file)
+        json.dump(_profile(server, place, CASES[spec["case"]], spec["mode"]), file)
 
 
-def _profile(server, cluster, case, mode):
+def _profile(server, place, case, mode):
     chief = _ChiefRuns()
-    with tf.Graph().as_default() as graph, tf.device(placed(cluster, 0, 0, 1)):
+    with tf.Graph().as_default() as graph, tf.device(place):
         step = tf.train.get_or_create_global_step()
         optimizer, make_hooks = wrap(
             mode, tf.train.AdagradOptimizer(0.05), case.batches_per_step, 1, STALENESS_BOUND, True

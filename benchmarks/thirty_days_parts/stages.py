@@ -26,12 +26,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.harness import cluster
 from benchmarks.thirty_days_parts import data
 from benchmarks.thirty_days_parts.plan import Plan
 from semisync import audit
-from semisync.cluster.local import LocalCluster
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TIMEOUT = 3600.0  # seconds per stage, far more than one needs
 PROCESSES = 2  # of TorchRec
 
@@ -91,18 +90,20 @@ def trained(seed, stage, first, paced):
         with open(os.path.join(out, "checkpoint"), "w") as file:
             file.write('model_checkpoint_path: "{}"\n'.format(before))
     plan = seed.plan
-    with LocalCluster(
-        seed.python, "benchmarks.thirty_days_parts.job", plan.ps, plan.workers, out, ROOT
-    ) as cluster:
-        cluster.start_all(
-            plan=plan._asdict(),
-            seed=seed.number,
-            rows=seed.path("rows"),
-            out=out,
-            days=[since, plan.days],
-            paced=paced,
-        )
-        cluster.wait(TIMEOUT)
+    cluster.train(
+        "benchmarks.thirty_days_parts.job",
+        seed.python,
+        plan.ps,
+        plan.workers,
+        out,
+        TIMEOUT,
+        plan=plan._asdict(),
+        seed=seed.number,
+        rows=seed.path("rows"),
+        out=out,
+        days=[since, plan.days],
+        paced=paced,
+    )
 
 
 def _is_done(seed, stage, day):
@@ -194,7 +195,7 @@ def _semisync(seed, *arguments):
     """What a command printed; RuntimeError with its last words where it fails."""
     done = subprocess.run(
         [sys.executable, "-m", "semisync.cli", *arguments],
-        cwd=ROOT,
+        cwd=cluster.ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

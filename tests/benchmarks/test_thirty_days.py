@@ -61,7 +61,7 @@ def test_what_is_done_is_not_repeated(found, plan, monkeypatch):
     def none(*_, **__):
         raise AssertionError("a stage that is done began again")
 
-    monkeypatch.setattr(stages, "LocalCluster", none)
+    monkeypatch.setattr(stages.cluster, "train", none)
     monkeypatch.setattr(stages, "_semisync", none)
     out = found / "out"
     stages.carry_out(stages.Seed(1, plan, str(out / "seed-1"), str(out / "data"), "none"))
