@@ -1,6 +1,6 @@
 """What lessens the cost of late gradients: one process, gradients as late as a cluster's.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.mitigations OUT.jsonl [--blocks DATA/OPTIMIZER/M ...]
+    python -m benchmarks.mitigations OUT.jsonl [--blocks DATA/OPTIMIZER/M ...]
         [--modes MODE ...] [--seeds N] [--trials N] [--report]
 
 Each run becomes a line of OUT.jsonl, and is left out where the file has it, so that this can be
@@ -18,6 +18,8 @@ and what pace the simulated cluster has.
 
 import argparse
 import os
+
+import torch
 
 from benchmarks.harness.kept import lines
 from benchmarks.mitigations_parts import data, report, search
@@ -45,6 +47,7 @@ def main():
     parser.add_argument("--trials", type=int, choices=(0, 3, 4, 5), default=5, help="for each mode")
     parser.add_argument("--report", action="store_true", help="carry out nothing")
     args = parser.parse_args()
+    torch.set_num_threads(1)
     for block in [] if args.report else args.blocks:
         path = data.FILES[block.partition("/")[0]]
         if not os.path.isfile(path):

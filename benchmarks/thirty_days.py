@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import parity
+from benchmarks.harness.seeds import MARGIN
 from benchmarks.thirty_days_parts import comparisons, stages, tables
 from benchmarks.thirty_days_parts.plan import FULL, QUICK
 
@@ -107,7 +108,7 @@ def main():
     if args.plot:
         from benchmarks.thirty_days_parts import plot
 
-        plot.draw(semi_by_day(seeds), found, comparisons.MARGIN, args.plot)
+        plot.draw(semi_by_day(seeds), found, MARGIN, args.plot)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ frontier_plot    a point per mode: its pace to the right, its AUC minus sync's u
 import statistics
 
 from benchmarks.auc_evidence_parts.report import by_seed, differences, paces
-from benchmarks.auc_evidence_parts.spread import MARGIN
 from benchmarks.harness.picture import picture
+from benchmarks.harness.seeds import MARGIN
 
 ENDS = ("sync", "async", "async-tuned")  # of the frontier
 PEERS = ("native-sync", "backups")
@@ -48,7 +48,7 @@ def frontier_plot(results, path):
             marker, text, place = "o", mode, (6, (-14, 8, 20, 8)[number % 4])
             if y < floor:
                 marker, text, place = "v", "{}, {:+.4f}".format(mode, y), (6, 6)
-            elif found and found.sd is not None:
+            elif found and found.low is not None:
                 axes.plot([x, x], [found.low, found.high], color=color, linewidth=1.2)
             at = (x, max(y, 0.97 * floor))
             axes.plot(*at, marker, color=color)

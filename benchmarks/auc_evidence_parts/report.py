@@ -2,7 +2,7 @@
 
 import statistics
 
-from benchmarks.auc_evidence_parts import spread
+from benchmarks.harness.seeds import paired
 from benchmarks.tables import table
 
 REFERENCE = "sync"
@@ -17,13 +17,13 @@ def by_seed(results):
 
 
 def differences(results):
-    """Dict of mode -> spread.Difference, for every mode except sync."""
+    """Dict of mode -> seeds.Difference, for every mode except sync."""
     aucs = by_seed(results)
     sync = aucs.get(REFERENCE, {})
     pairs = {
         mode: seeds for mode, seeds in aucs.items() if mode != REFERENCE and set(seeds) & set(sync)
     }
-    return {mode: spread.paired(seeds, sync) for mode, seeds in pairs.items()}
+    return {mode: paired(seeds, sync) for mode, seeds in pairs.items()}
 
 
 def paces(results):
@@ -48,7 +48,7 @@ def summary_table(results, settings):
         values = list(aucs.values())
         sd = "{:.5f}".format(statistics.stdev(values)) if len(values) > 1 else ""
         cells = [mode, "{:.5f}".format(statistics.mean(values)), sd]
-        cells += _difference_cells(from_sync.get(mode))
+        cells += from_sync[mode].cells if mode in from_sync else ["", ""]
         of_mode = [result for result in results if result["mode"] == mode]
         cells.append("{:.5f}".format(statistics.mean(result["log_loss"] for result in of_mode)))
         runs = [result for result in of_mode if "staleness" in result]
@@ -69,10 +69,3 @@ def _staleness(mode, runs, settings):
         for staleness, count in run["staleness"].items()
     ]
     return batches, sum(count for _, count in batches)
-
-
-def _difference_cells(difference):
-    """The mean, and the interval if there is one."""
-    if difference is None:
-        return ["", ""]
-    return ["{:+.5f}".format(difference.mean), difference.interval]

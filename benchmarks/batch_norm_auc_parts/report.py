@@ -1,6 +1,6 @@
 """The tables: a model's scores with other statistics, and the modes' scores.
 
-Differences are paired by seed; their intervals are those of `auc_evidence_parts.spread`.
+Differences are paired by seed; their intervals are those of `harness.seeds`.
 """
 
 import collections
@@ -9,7 +9,7 @@ import statistics
 import numpy as np
 
 import parity
-from benchmarks.auc_evidence_parts import spread
+from benchmarks.harness.seeds import paired
 from benchmarks.tables import table
 
 OWN = "own"  # the statistics that the others are compared with
@@ -93,10 +93,7 @@ def lateness(results, mode):
 
 
 def _difference(values, others):
-    difference = spread.paired(values, others)
-    if difference.sd is None:
-        return "{:+.5f}".format(difference.mean)
-    return "{:+.5f}, {:+.5f} to {:+.5f}".format(difference.mean, difference.low, difference.high)
+    return ", ".join(filter(None, paired(values, others).cells))
 
 
 def _range(values, form):

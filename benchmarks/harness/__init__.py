@@ -5,6 +5,7 @@
     deepfm    the model of the jobs whose AUC is compared
     kept      runs in a file, which are not carried out twice
     picture   figures by matplotlib
+    seeds     differences between modes, seed by seed
     side      a program under another Python that is asked for figures, line by line
     turns     sides that are measured one after the other, again and again
     usage     seconds, processor time and memory

@@ -8,7 +8,7 @@ import collections
 import functools
 import math
 
-from benchmarks.auc_evidence_parts import spread
+from benchmarks.harness.seeds import paired
 from benchmarks.mitigations_parts import lateness, search
 from benchmarks.tables import table
 
@@ -128,16 +128,13 @@ def _paired(modes, mode, value):
     if _diverged(modes[mode]) or _diverged(modes[REFERENCE]):
         return None
     pair = [{seed: value(line) for seed, line in modes[name].items()} for name in (mode, REFERENCE)]
-    return spread.paired(*pair) if set(pair[0]) & set(pair[1]) else None
+    return paired(*pair) if set(pair[0]) & set(pair[1]) else None
 
 
 def _difference(modes, mode, value):
     """[mean, interval] of mode minus sync as text."""
     difference = _paired(modes, mode, value)
-    if difference is None:
-        return ["", ""]
-    mean = "{:+.5f}".format(difference.mean)
-    return [mean, difference.interval]
+    return ["", ""] if difference is None else difference.cells
 
 
 def _diverged(seeds):

@@ -15,9 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import parity
-from benchmarks.auc_evidence_parts import spread
-
-MARGIN = 5e-4
+from benchmarks.harness.seeds import MARGIN, paired
 
 
 class Found(NamedTuple):
@@ -63,8 +61,8 @@ class Found(NamedTuple):
         return float(slope), float(np.sqrt(covariance[0, 0]))
 
     def over_seeds(self) -> Any:
-        """The mean difference with its 95 % interval: spread.Difference."""
-        return spread.paired(dict(enumerate(self.candidate)), dict(enumerate(self.baseline)))
+        """The mean difference with its 95 % interval: seeds.Difference."""
+        return paired(dict(enumerate(self.candidate)), dict(enumerate(self.baseline)))
 
 
 class Rows(NamedTuple):

@@ -40,8 +40,7 @@ def _over_seeds(one):
     """The cells of the mean, of its interval and of the slope."""
     if not one.signed:
         return "{:.5f} (absolute)".format(sum(map(abs, one.deltas)) / len(one.deltas)), "", ""
-    over, slope = one.over_seeds(), "{:+.1e} -+ {:.0e}".format(*one.slope())
-    return "{:+.5f}".format(over.mean), over.interval, slope
+    return [*one.over_seeds().cells, "{:+.1e} -+ {:.0e}".format(*one.slope())]
 
 
 def by_day(found):
