@@ -1,1 +1,0 @@
-"""What `benchmarks.thirty_days` consists of."""
