@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> int:
-    from migrate.launcher.memory import keep_freed
+    from migrate.runtime.serving.memory import keep_freed_memory
     from migrate.sequences.training.run import train
     from migrate.sequences.training.settings import read_settings
     from migrate.training.checkpoints import refuse_existing
@@ -138,7 +138,7 @@ def _train(args: argparse.Namespace) -> int:
         return launch(_arguments(args), args.nproc, args.max_restarts)
     quieten()
     use_threads(args.threads)
-    keep_freed()
+    keep_freed_memory()
     with joined(args.deadline, args.device) as device:
         if rank() == 0:
             _tell_order(settings.data, args.data)

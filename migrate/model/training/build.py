@@ -33,6 +33,7 @@ from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.rules import Rule, one_rule, rule_of
 from migrate.model.training.stored_slots import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
+from migrate.runtime.serving.memory import keep_freed_memory
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import of_edge
 from semisync.common.walks import reachable
@@ -67,7 +68,8 @@ def build_training(
 ) -> Training:
     """The module and the optimizer that train on where TensorFlow stopped.
 
-    The module is in training mode: BatchNorm moves its statistics, dropout drops.
+    The module is in training mode: BatchNorm moves its statistics, dropout drops. The process keeps
+    the memory that a step frees (`migrate.runtime.keep_freed_memory`).
 
     Args:
         checkpoint, meta: as in `load_model`.
@@ -102,6 +104,7 @@ def build_training(
     """
     from migrate.model.training.custom_gradients import refuse_custom_gradients
 
+    keep_freed_memory()
     checkpoint = opened(checkpoint)
     found = read_meta_graph(checkpoint, meta, inputs, assets)
     recipe = read_recipe(found.graph, train_op)

@@ -11,15 +11,17 @@ import sys
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of <malloc.h>
 _LARGEST = 1 << 30  # the largest tensor that is kept
+_LARGEST_OF_ALL = 32 << 20  # which every glibc takes
 
 
 def keep_freed_memory() -> None:
-    """Has the process keep freed memory, for one that scores batch after batch.
+    """Has the process keep freed memory, for one that scores or trains batch after batch.
 
     On systems other than Linux it does nothing.
     """
     if sys.platform.startswith("linux"):
         mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
         if mallopt is not None:
-            mallopt(_MMAP_THRESHOLD, _LARGEST)
+            if not mallopt(_MMAP_THRESHOLD, _LARGEST):
+                mallopt(_MMAP_THRESHOLD, _LARGEST_OF_ALL)
             mallopt(_TRIM_THRESHOLD, 2**31 - 1)

@@ -1,6 +1,9 @@
 """What build_training and build_optimizer take over from a graph, and what they refuse."""
 
 import pathlib
+import platform
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -48,6 +51,25 @@ def test_the_loss_is_the_tensor_whose_gradients_are_applied(tmp_path):
     training = build_training(saved(tmp_path, momentum))
     assert training.loss == "loss:0"
     assert training.optimizer.param_groups[0]["optimizer"] == "Momentum"
+
+
+PAGES = """
+import resource, sys
+import numpy
+from migrate import build_training
+build_training(sys.argv[1])
+def faults():
+    for _ in range(5):
+        [numpy.ones(3 << 20) for _ in range(6)]  # of 6,144 pages each
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+print(-faults() + faults())
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's allocator is meant")
+def test_a_process_that_trains_keeps_the_memory_that_a_step_frees(tmp_path):
+    words = [sys.executable, "-W", "ignore", "-c", PAGES, saved(tmp_path, momentum)]
+    assert int(subprocess.run(words, capture_output=True, text=True, check=True).stdout) < 6144
 
 
 def test_a_step_that_is_collected_among_what_is_trained_is_a_counter(tmp_path):
