@@ -274,7 +274,7 @@ BENCHMARKS = (
         ("pace",),
         "--tf-python {tf1} --seconds .5 --repeats 3 --files",
         "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --files --models mmoe",
-        takes="4 minutes",
+        takes="5 minutes",
     ),
     Benchmark(
         "training_pace_parts",

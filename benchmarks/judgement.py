@@ -60,16 +60,16 @@ def judged(job, python):
 
 def planted(job, found, fault, python):
     """The report of the same training with a fault in torch; None: it has no place for it."""
-    right, there = behaviour.build_training, []
+    right, there = behaviour.Training, []
 
-    def build(*arguments, **named):
-        training = right(*arguments, **named)
+    def build(*arguments):
+        training = right(*arguments)
         there.append(FAULTS[fault](training))
         return training
 
     settings = found.settings
     reading = Reading(size=STEP_ROWS)
-    behaviour.build_training = build
+    behaviour.Training = build
     try:
         report = behaviour.compare_training(
             settings.checkpoint,
@@ -79,7 +79,7 @@ def planted(job, found, fault, python):
             STEPS,
         )
     finally:
-        behaviour.build_training = right
+        behaviour.Training = right
     return report if there[0] else None
 
 

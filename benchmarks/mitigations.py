@@ -4,8 +4,7 @@
         [--modes MODE ...] [--seeds N] [--trials N] [--report]
 
 Each run becomes a line of OUT.jsonl, and is left out where the file has it, so that this can be
-stopped and started at any time. A run takes about 25 s of processor time on ASSISTments, and 2 s
-on the small data set. A block is a data set, an optimizer and M; within it, each mode of
+stopped and started at any time. A block is a data set, an optimizer and M; within it, each mode of
 `mitigations_parts.methods` first gets five validation runs for its rate and its strength
 (`mitigations_parts.search`), then all modes train seed by seed on the test split. A seed gives all
 modes the same initial values, order of rows and, apart from those with another mean staleness and

@@ -17,12 +17,12 @@ def _changed(training: Training, name: str, change: Callable[[float], float]) ->
         if not part.param_groups[0].get(name):
             continue
         found = True
-        right = part.step_parameter
+        right = part.step_parameters
 
-        def step(parameter: Any, grad: Any, group: Any, right: Any = right) -> None:
-            right(parameter, grad, {**group, name: change(group[name])})
+        def step(pairs: Any, group: Any, right: Any = right) -> None:
+            right(pairs, {**group, name: change(group[name])})
 
-        part.step_parameter = step
+        part.step_parameters = step
     return found
 
 
