@@ -1,6 +1,6 @@
 """The `semisync` command: its subcommands, each importing only what it needs.
 
-A subcommand is a module with two functions:
+A subcommand is a module of semisync.commands with two functions:
 
     configure(parser)   declares its arguments, --json among them; imports nothing heavy
     run(args) -> int    does the work, gives its answer and returns the exit code
@@ -31,70 +31,39 @@ BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
 
 
 class Subcommand(NamedTuple):
-    """A subcommand: its module, its line in the list of commands, the extra that it needs, and the
-    oldest Python that the extra's packages support (torch 2.13 and torchrec 1.8: 3.10)."""
+    """A subcommand: its line in the list of commands, the extra that it needs, and the oldest
+    Python that the extra's packages support (torch 2.13 and torchrec 1.8: 3.10)."""
 
-    module: str
     help: str
     extra: str
     python: Tuple[int, int] = (3, 10)
 
 
 SUBCOMMANDS = {
-    "demo": Subcommand(
-        "semisync.demo.command", "train, convert and compare, in one go", "tf,torch,report"
-    ),
+    "demo": Subcommand("train, convert and compare, in one go", "tf,torch,report"),
     "migrate": Subcommand(
-        "semisync.migration.command",
-        "convert a model, compare it with TensorFlow's, and write one report",
-        "torch,report",
+        "convert a model, compare it with TensorFlow's, and write one report", "torch,report"
     ),
-    "rewrite": Subcommand(
-        "graph_rewrite.metagraph.command",
-        "make an exported training graph semi-synchronous",
-        "tf",
-        (3, 7),
-    ),
-    "simulate": Subcommand(
-        "semisync.simulate.command", "foresee a cluster's pace and staleness", "", (3, 7)
-    ),
-    "inspect": Subcommand("migrate.cli.inspect", "list what a TF checkpoint holds", "files"),
-    "convert": Subcommand(
-        "migrate.cli.convert", "turn a TF checkpoint into one for TorchRec", "torch"
-    ),
-    "train": Subcommand(
-        "migrate.training.command", "train on in torch where a TF job stopped", "torch"
-    ),
-    "sequence": Subcommand(
-        "migrate.sequences.command", "train a model of users' sequences, and write vectors", "torch"
-    ),
-    "verify": Subcommand(
-        "migrate.cli.verify", "compare what convert wrote with its checkpoint", "torch"
-    ),
-    "score": Subcommand(
-        "migrate.scoring.command", "run a model over a data set: key, label, score", "report"
-    ),
+    "rewrite": Subcommand("make an exported training graph semi-synchronous", "tf", (3, 7)),
+    "simulate": Subcommand("foresee a cluster's pace and staleness", "", (3, 7)),
+    "inspect": Subcommand("list what a TF checkpoint holds", "files"),
+    "convert": Subcommand("turn a TF checkpoint into one for TorchRec", "torch"),
+    "train": Subcommand("train on in torch where a TF job stopped", "torch"),
+    "sequence": Subcommand("train a model of users' sequences, and write vectors", "torch"),
+    "verify": Subcommand("compare what convert wrote with its checkpoint", "torch"),
+    "score": Subcommand("run a model over a data set: key, label, score", "report"),
     "launch": Subcommand(
-        "semisync.cluster.launch.command",
         "start a job's processes, on one machine or many, and end them with it",
         "zookeeper",
         (3, 7),
     ),
     "config": Subcommand(
-        "semisync.cluster.launch.config_command",
-        "change the configuration of a job while it runs, or show it",
-        "zookeeper",
-        (3, 7),
+        "change the configuration of a job while it runs, or show it", "zookeeper", (3, 7)
     ),
     "status": Subcommand(
-        "semisync.cluster.status.command",
-        "show who leads, who is missing, and how the training goes",
-        "zookeeper",
-        (3, 7),
+        "show who leads, who is missing, and how the training goes", "zookeeper", (3, 7)
     ),
-    "parity": Subcommand(
-        "semisync.proof", "compare the AUC of two models: equivalent or not?", "report"
-    ),
+    "parity": Subcommand("compare the AUC of two models: equivalent or not?", "report"),
 }
 
 _IN_TORCH = {"demo", "migrate", "convert", "train", "sequence", "verify", "score"}
@@ -177,11 +146,15 @@ class _PrintCompletion(argparse.Action):
         parser.exit()
 
 
+def module_of(name: str) -> Any:
+    """The module of one subcommand."""
+    return importlib.import_module(f"semisync.commands.{name}")
+
+
 def parser_of(name: str) -> argparse.ArgumentParser:
     """The parser of one subcommand."""
-    subcommand = SUBCOMMANDS[name]
-    parser = _Parser(prog=f"semisync {name}", description=subcommand.help)
-    importlib.import_module(subcommand.module).configure(parser)
+    parser = _Parser(prog=f"semisync {name}", description=SUBCOMMANDS[name].help)
+    module_of(name).configure(parser)
     return parser
 
 
@@ -193,7 +166,7 @@ def _whole_parser() -> argparse.ArgumentParser:
     for name, one in SUBCOMMANDS.items():
         if sys.version_info >= one.python:
             subparser = commands.add_parser(name, help=one.help, description=one.help)
-            importlib.import_module(one.module).configure(subparser)
+            module_of(name).configure(subparser)
     return parser
 
 
@@ -239,7 +212,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     if sys.version_info < subcommand.python:
         return _fail(name, SemisyncError(_too_old(subcommand.python)))
     try:
-        module = importlib.import_module(subcommand.module)
+        module = module_of(name)
         parser_of(name).parse_args(argv[1:], args)
         with answers.apart(args.json):
             code = module.run(args)

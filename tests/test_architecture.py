@@ -33,9 +33,9 @@ FLOORS = (
     (
         "semisync.__main__",
         "semisync.cli",
+        "semisync.commands",
         "semisync.demo",
         "semisync.migration",
-        "semisync.proof",
     ),
 )
 LARGEST_FOLDER = 20

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import List, Optional
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, List, Optional
+
+from parity.verified import SCHEMA
 
 _MAX_NAMED = 20  # differences that are named one by one
 
@@ -53,6 +55,10 @@ class Verification:
     def verified(self) -> bool:
         """Whether something was compared, and nothing differs."""
         return not self.differences and bool(self.tensors or self.source_agrees)
+
+    def to_json(self) -> Dict[str, Any]:
+        """What `semisync verify --json` prints; `parity --verified` takes it as evidence."""
+        return {"schema": SCHEMA, "verified": self.verified, **asdict(self)}
 
     def add(self, other: Verification) -> None:
         """Adds what was found in further rows.

@@ -108,16 +108,11 @@ class Parts:
         made_from = [identities.checkpoint, identities.converted, identities.version]
 
         def work() -> Dict[str, Any]:
-            from migrate.cli.verify import record
             from migrate.verification import verify
 
-            found = record(
-                verify(
-                    self._settings.checkpoint,
-                    self._settings.converted,
-                    assets=self._settings.assets,
-                )
-            )
+            settings = self._settings
+            compared = verify(settings.checkpoint, settings.converted, assets=settings.assets)
+            found = compared.to_json()
             write_text(self._settings.file(VERIFIED), json.dumps(found, indent=1) + "\n")
             return found
 

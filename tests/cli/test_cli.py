@@ -77,7 +77,7 @@ def test_a_missing_checkpoint_is_one_sentence(command, tmp_path, capsys):
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "semisync.proof", None)
+    monkeypatch.setitem(sys.modules, "semisync.commands.parity", None)
     monkeypatch.setattr("importlib.import_module", lambda name: __import__("kazoo_not_there"))
     assert main(["parity"]) == 3
     error = capsys.readouterr().err
@@ -117,7 +117,7 @@ def broken_library(*_):
 
 
 def test_a_library_that_does_not_load_is_named_with_its_reason(monkeypatch, capsys):
-    monkeypatch.setattr("migrate.cli.inspect.run", broken_library)
+    monkeypatch.setattr("semisync.commands.inspect.run", broken_library)
     assert main(["inspect", "model.ckpt"]) == 3
     assert capsys.readouterr().err == (
         "semisync inspect: Could not load this library: /site/fbgemm_gpu/fbgemm_gpu_py.so "

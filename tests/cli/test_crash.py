@@ -1,13 +1,12 @@
 """An unexpected error is not an answer: exit code 4, a sentence, and the traceback."""
 
-import importlib
 import sys
 
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from semisync.cli import SUBCOMMANDS, main
+from semisync.cli import SUBCOMMANDS, main, module_of
 
 ARGUMENTS = {
     "demo": ["--data", "given", "--tf-python", "absent"],
@@ -35,7 +34,7 @@ def boom(*_, **__):
 def test_a_crash_of_any_subcommand_ends_with_exit_code_4(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "given").write_bytes(b"")
-    monkeypatch.setattr(importlib.import_module(SUBCOMMANDS[name].module), "run", boom)
+    monkeypatch.setattr(module_of(name), "run", boom)
     assert main([name, *ARGUMENTS[name]]) == 4
     first, *rest = capsys.readouterr().err.splitlines()
     assert first == (
@@ -48,12 +47,13 @@ def test_a_crash_of_any_subcommand_ends_with_exit_code_4(name, tmp_path, monkeyp
 
 
 def test_a_crash_while_the_arguments_are_declared_or_imported_is_one_too(monkeypatch, capsys):
-    monkeypatch.setattr("semisync.proof.configure", boom)
+    monkeypatch.setattr("semisync.commands.parity.configure", boom)
     assert main(["parity"]) == 4
     assert "internal error while reading the arguments" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "semisync.proof", None)
+    monkeypatch.setitem(sys.modules, "semisync.commands.parity", None)
     assert main(["parity"]) == 4
-    assert "ModuleNotFoundError: import of semisync.proof halted" in capsys.readouterr().err
+    halted = "ModuleNotFoundError: import of semisync.commands.parity halted"
+    assert halted in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("columns", [["small", "large"], ["large", "small"]])

@@ -1,13 +1,12 @@
 """What every --help ends with, and the version."""
 
 import argparse
-import importlib
 import re
 import shlex
 
 import pytest
 
-from semisync.cli import SUBCOMMANDS, main
+from semisync.cli import SUBCOMMANDS, main, module_of
 from semisync.common import exit_codes
 from tests.support.require import ROOT
 
@@ -56,7 +55,7 @@ def test_every_subcommand_shows_examples_that_it_takes(name, capsys):
     examples = _EXAMPLE.findall(text.partition("\nexamples:\n")[2])
     assert len(examples) >= 2
     parser = argparse.ArgumentParser()
-    importlib.import_module(SUBCOMMANDS[name].module).configure(parser)
+    module_of(name).configure(parser)
     for example in examples:
         words = shlex.split(example.partition(" > ")[0].replace("\\\n", ""))
         assert words[:2] == ["semisync", name]

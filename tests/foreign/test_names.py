@@ -120,7 +120,7 @@ def test_errors_usage_and_crashes_are_lines_too(monkeypatch, capsys):
         def fail(_, error=error):
             raise error(f"\x1b[31m\n{FORGED}\n\u202e")
 
-        monkeypatch.setattr("migrate.cli.inspect.run", fail)
+        monkeypatch.setattr("semisync.commands.inspect.run", fail)
         assert main(["inspect", "m"]) in (3, 4)
         assert_ours(capsys.readouterr().err, "semisync inspect: ")
     with pytest.raises(SystemExit):

@@ -88,7 +88,7 @@ def test_too_little_memory_is_a_sentence_and_no_crash(monkeypatch, tmp_path, cap
         raise MemoryError("Unable to allocate 8.00 GiB")
 
     (tmp_path / "m").write_bytes(b"")
-    monkeypatch.setattr("migrate.cli.inspect.run", exhausted)
+    monkeypatch.setattr("semisync.commands.inspect.run", exhausted)
     assert main(["inspect", str(tmp_path / "m")]) == 3
     said = capsys.readouterr().err
     assert "takes more memory than this process may have (Unable to allocate 8.00 GiB)" in said

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import migrate
-from migrate.cli import convert
 from semisync import cli
+from semisync.commands import convert
 from tests.support.programs import ended, output_of
 
 

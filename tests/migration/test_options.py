@@ -4,12 +4,12 @@ import argparse
 import ast
 import re
 
-from semisync.migration import command
+from semisync.commands import migrate as command
 from tests.test_architecture import MODULES, imports_of
 
 # What `migrate` and `parity` hand out by their names, which no import statement tells.
 BEGINNINGS = (
-    "semisync.migration.command",
+    "semisync.commands.migrate",
     "migrate.planning.planner",
     "migrate.conversion.convert",
 )

@@ -15,13 +15,13 @@ from tensorboard.compat.proto import event_pb2
 import migrate
 from migrate.data import TextFormat
 from migrate.runtime.interface import Input
-from migrate.training.command import _arguments
 from migrate.training.converted_task import open_converted
 from migrate.training.distributed.shares import check_mean
 from migrate.training.reading import open_columns, reading_of
 from migrate.training.task import Batch
 from migrate.training.trainer import Settings, train
 from semisync.cli import main
+from semisync.commands.train import _arguments
 from semisync.common.errors import BadInput, UsageError
 from semisync.encoding.tfrecord import read_records
 from tests.model.training.graphs import X, Y, regression, saved
@@ -389,7 +389,7 @@ def test_a_loss_that_draws_at_random_may_be_a_mean_over_the_rows():
 def test_the_arguments_of_a_process_are_those_of_the_command(job, clicks, tmp_path):
     import argparse
 
-    from migrate.training.command import configure
+    from semisync.commands.train import configure
 
     parser = argparse.ArgumentParser()
     configure(parser)

@@ -103,14 +103,24 @@ def use_threads(number: Optional[int]) -> None:
     torch.set_num_threads(number or min(torch.get_num_threads(), share))
 
 
+def seed(number: int) -> None:
+    """Seeds torch's random numbers."""
+    torch.manual_seed(number)
+
+
+def is_joined() -> bool:
+    """Whether torch.distributed is initialised."""
+    return dist.is_initialized()
+
+
 def rank() -> int:
     """This process's number; 0 of one."""
-    return dist.get_rank() if dist.is_initialized() else 0
+    return dist.get_rank() if is_joined() else 0
 
 
 def ranks() -> int:
     """How many processes there are."""
-    return dist.get_world_size() if dist.is_initialized() else 1
+    return dist.get_world_size() if is_joined() else 1
 
 
 def from_first(value: object) -> object:

@@ -209,14 +209,12 @@ def _check_scores(args: argparse.Namespace) -> None:
 
 
 def _train(args: argparse.Namespace, device: Any) -> None:
-    import torch
-
     from migrate.data import Shuffle
     from migrate.data.paths import other_order
     from migrate.model.training.begun import begun_text
     from migrate.model.training.recipe import left_out_text
     from migrate.scoring.model import columns_of, naming_inputs
-    from migrate.training.distributed.processes import rank, ranks
+    from migrate.training.distributed.processes import is_joined, rank, ranks, seed
     from migrate.training.reading import open_columns
     from migrate.training.scores import Scores
     from migrate.training.trainer import Settings, train
@@ -226,7 +224,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
         raise UsageError(
             f"--batch-size {args.batch_size} cannot be divided among {ranks()} processes"
         )
-    torch.manual_seed(args.seed + rank())
+    seed(args.seed + rank())
     task, reading, last = _opened(args)
     shuffle = None if args.shuffle is None else Shuffle(seed=args.seed, buffer=args.shuffle)
     text = text_format(args.text)
@@ -238,7 +236,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
         say(order)
     if args.frozen is not None:
         _shrink(task, args.frozen)
-    if torch.distributed.is_initialized():
+    if is_joined():
         task = _shared_out(args, task, reading, last, device)
     else:
         task.module.to(device)  # the optimizer's state follows

@@ -11,10 +11,9 @@ import argparse
 import dataclasses
 from typing import Any, Dict, Optional, Sequence, Tuple
 
-from parity.cli import counting, on_spark, progress
-from parity.cli.arguments import configure
+from parity.cli import arguments, counting, on_spark, progress
 from parity.cli.checks import check, choose_files, column_and_table, column_names, data_sets
-from parity.cli.conclusion import EXIT, conclude, decided
+from parity.cli.conclusion import conclude, decided
 from parity.cli.models import check_models, facts_of_models
 from parity.io import standard_input
 from parity.report.schema import schema, schema_text
@@ -23,8 +22,6 @@ from parity.verified import Verified, read_record
 from semisync.answers import answer
 from semisync.common.files import check_writable
 
-__all__ = ["EXIT", "configure", "run"]
-
 # What an exact comparison of float64 scores takes at its peak and with its diagnosis, about.
 _BYTES_PER_ROW = 180
 _BYTES_PER_RUN = 25  # of a row, for each training run but the first of either side
@@ -32,6 +29,24 @@ _BYTES_PER_PART = 75  # of a row, for each day or slice
 _BYTES_PER_KEY = 180  # of a row of one file, which is looked up among the others
 _BYTES_PER_COLUMN = 25  # of a row, for groups and for weights
 _BYTES_PER_TEXT_BYTE = 10  # of memory, about
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments, and the readers of the models that they name: parity has none."""
+    arguments.configure(parser)
+    parser.set_defaults(check_model=_check_model, read_facts=_read_facts)
+
+
+def _check_model(path: str) -> None:
+    from migrate.facts.read import check_source
+
+    check_source(path)
+
+
+def _read_facts(path: str) -> Any:
+    from migrate import read_facts
+
+    return read_facts(path)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,8 +11,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any, Dict, List
 
-from migrate.training.command import add_device, add_processes, positive, quieten
 from semisync.answers import add_json, answer
+from semisync.commands.train import add_device, add_processes, positive, quieten
 from semisync.common.files import check_writable, write_text
 from semisync.common.terminal import say
 

@@ -6,7 +6,6 @@ With --forward and --steps: does its model do what TensorFlow's does?
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from typing import TYPE_CHECKING, Any, Dict, List, Tuple
 
 from migrate.behaviour import arguments
@@ -14,8 +13,6 @@ from semisync.answers import add_json, answer
 
 if TYPE_CHECKING:  # it imports torch, which --help does not need
     from migrate.verification import Verification
-
-SCHEMA = "semisync.verification/1"
 
 _EXAMPLES = """examples:
   semisync verify model.ckpt-1 converted
@@ -60,7 +57,7 @@ def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], List[str
         from migrate.verification import verify
 
         values = verify(args.prefix, args.out, args.sample, assets=args.asset)
-        found.append(("values", record(values), lines_of(values), values.verified))
+        found.append(("values", values.to_json(), lines_of(values), values.verified))
     if args.forward is not None:
         from migrate.behaviour.forward import ROWS, compare_forward
         from migrate.behaviour.text import forward_lines
@@ -103,8 +100,3 @@ def lines_of(result: Verification) -> List[str]:
     if result.unchecked:
         found += f"; not checked: {'; '.join(result.unchecked)}"
     return [*lines, found]
-
-
-def record(result: Verification) -> Dict[str, Any]:
-    """What --json prints; `semisync parity --verified` takes it as evidence."""
-    return {"schema": SCHEMA, "verified": result.verified, **dataclasses.asdict(result)}
