@@ -57,7 +57,12 @@ class Verification:
         return not self.differences and bool(self.tensors or self.source_agrees)
 
     def to_json(self) -> Dict[str, Any]:
-        """What `semisync verify --json` prints; `parity --verified` takes it as evidence."""
+        """The findings as `semisync verify --json` prints them.
+
+        Returns:
+            All attributes and `verified`, by name; `semisync parity --verified` takes it as
+            evidence.
+        """
         return {"schema": SCHEMA, "verified": self.verified, **asdict(self)}
 
     def add(self, other: Verification) -> None:
