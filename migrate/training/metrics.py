@@ -88,7 +88,7 @@ class Counts:
             wide = logits.astype(numpy.float64)
             losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))
             units = numpy.rint(numpy.minimum(losses, _LARGEST) * _UNITS).astype(numpy.int64)
-            whole, rest = units >> _UNIT_BITS, units & (int(_UNITS) - 1)  # whose sums fit
+            whole, rest = units >> _UNIT_BITS, units & ((1 << _UNIT_BITS) - 1)  # whose sums fit
             self._loss += (int(whole.sum()) << _UNIT_BITS) + int(rest.sum())
 
     def _merge(self, bins: numpy.ndarray, rows: numpy.ndarray) -> None:

@@ -168,7 +168,6 @@ def add_device(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trains; returns 0."""
-    from migrate.runtime.serving.memory import keep_freed_memory
     from migrate.training.checkpoints import refuse_existing
     from migrate.training.distributed.processes import (
         is_to_launch,
@@ -185,7 +184,6 @@ def run(args: argparse.Namespace) -> int:
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
     use_threads(args.threads)
-    keep_freed_memory()
     with joined(args.deadline, args.device) as device:
         try:
             _train(args, device)

@@ -125,7 +125,7 @@ def ranks() -> int:
 
 def from_first(value: object) -> object:
     """Rank 0's `value`, on all processes."""
-    if not dist.is_initialized():
+    if not is_joined():
         return value
     box = [value]
     dist.broadcast_object_list(box, src=0)
