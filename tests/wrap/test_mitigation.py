@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import semisync
 from semisync.chief.ledger import Ledger
+from semisync.commands import simulate as command
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
 from semisync.pacing import MeanStaleness, PacedSteps
-from semisync.simulate import Cluster, SemiSync, Times, command, simulate
+from semisync.simulate import Cluster, SemiSync, Times, simulate
 from semisync.transport.messages import DRAWN, STAGED
 from tests.wrap.test_ledger import apply_all, draw_and_stage, tell
 
