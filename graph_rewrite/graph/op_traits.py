@@ -25,7 +25,7 @@ from semisync.common.errors import BadInput
 from semisync.common.tensor_names import CONTROL, split
 from semisync.common.walks import along, in_order
 
-# What a variable's reference or handle may pass through on its way to the op that writes it.
+# Ops that may pass on a variable's reference or handle on its way to the op that writes it.
 _PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
 _WRITES_RESOURCE = re.compile(
     r"Resource(Apply|SparseApply|Scatter|StridedSliceAssign|CountUpTo)|Assign\w*VariableOp$"

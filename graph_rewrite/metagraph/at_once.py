@@ -1,4 +1,4 @@
-"""What every batch changes at once beside the training, even a batch that turns out too stale."""
+"""Variables that every batch changes at once beside the training, even a too stale batch."""
 
 from typing import Dict, Set
 
@@ -23,7 +23,7 @@ def changed_at_once(rewrite, options):
 
     Returns:
         Two lists of (names of variables, a sentence with a place for them): what the caller asked
-        for, and what to warn of.
+        for, and those to warn of.
     """
     training = rewrite.training
     updates = shared.updates(rewrite.meta, training.nodes) if training.written_by_batches else ()

@@ -42,8 +42,8 @@ class Report:
         moved: names of ops with a batch that the train op waits for, instead of the chief.
         at_once: names of the variables of which a warning says that every batch changes them.
         added: how many ops were added.
-        changes: sentences on what else was changed.
-        left: sentences on what was left alone, and why.
+        changes: sentences on the other changes.
+        left: sentences on the parts left alone, and why.
         warnings: sentences on what will not train as meant, unless something is done.
 
     Examples:

@@ -60,8 +60,8 @@ def semi_synchronize(
         train_op: name of the op by which training ends, or a list of several that are to train
             together; needed only where the graph can be trained in several ways.
         keep_devices: True leaves the exporting worker's task on the ops.
-        batch_norm: what becomes of moving statistics, see `semisync.GlobalBatchOptimizer`.
-        policy: of `semisync.GlobalBatchOptimizer`. What trains an "async" variable stays as it is:
+        batch_norm: how moving statistics are kept, see `semisync.GlobalBatchOptimizer`.
+        policy: of `semisync.GlobalBatchOptimizer`. The ops that train an "async" variable stay:
             each worker's own, run at once with every batch, even one that turns out too stale or
             not finite.
         shared_updates: of `semisync.GlobalBatchOptimizer`.

@@ -126,7 +126,7 @@ def _left(rewrite):
 
 
 def _warnings(rewrite):
-    """Sentences on what will not train as meant, unless something is done, a list."""
+    """Sentences on parts that will not train as meant, unless something is done, a list."""
     training, sentences = rewrite.training, []
     if placement.is_unplaced(rewrite.before) and not rewrite.placed:
         sentences.append(placement.UNPLACED)

@@ -17,7 +17,7 @@ from semisync.common.compat import tf
 
 
 class Statistics(NamedTuple):
-    """The `BatchNorm`s of a graph, by what becomes of their moving statistics.
+    """The `BatchNorm`s of a graph, by how their moving statistics are kept.
 
     Attributes:
         moved: those that the chief moves, as the training does in the exported graph.
@@ -36,7 +36,7 @@ class Statistics(NamedTuple):
 
     @property
     def aggregated(self):
-        """All that the chief moves, a list."""
+        """All whose statistics the chief moves, a list."""
         return self.moved + (self.unmoved if self.move else [])
 
 

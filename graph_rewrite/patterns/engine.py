@@ -1,6 +1,6 @@
 """How patterns match: each kind yields every way in which a tensor matches.
 
-The language itself, and what it means, is `graph_rewrite.patterns.language`.
+The language itself, with its semantics, is `graph_rewrite.patterns.language`.
 """
 
 from typing import Any, Dict, FrozenSet, NamedTuple, Optional, Tuple

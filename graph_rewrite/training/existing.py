@@ -56,7 +56,7 @@ class ExistingVariable:
 
 
 class ExistingStep:
-    """Stands for `semisync.wrapped.optimizer.WrappedOptimizer`, and for its `Hyperparameters`.
+    """Stands in for `semisync.wrapped.optimizer.WrappedOptimizer`, and for its `Hyperparameters`.
 
     Args:
         last: the ops by which the chief's step ends.

@@ -171,7 +171,7 @@ class _Finder:
         )
 
     def _before_scaled(self, taken):
-        """The input of the op that scales what an input takes; None where none does."""
+        """The input of the op that scales a given input; None where none does."""
         maker = self._nodes.maker(self._nodes[taken.node].input[taken.number])
         data = enumerate(self._nodes.makers(maker))
         numbers = [number for number, above in data if above in self._flow.reached]

@@ -69,11 +69,11 @@ class _Finder:
             if variable in self._changed and not initialises(self.nodes, node, variable):
                 self._writers.setdefault(variable, []).append(node.name)
         self._made_of: Dict[str, Set[str]] = {}
-        self._following: Dict[str, FrozenSet[str]] = {}  # variable -> what waits for its writers
+        self._following: Dict[str, FrozenSet[str]] = {}  # variable -> nodes after its writers
         self._behind: Dict[FrozenSet[str], Set[str]] = {}
 
     def late(self):
-        """(node, number of its input, what its read is to wait for) of every early read."""
+        """(node, number of its input, the nodes its read must wait for) of every early read."""
         written = itertools.chain.from_iterable(self._writers.values())
         after = self.nodes.descendants(written) - self._fed
         for node in [self.nodes[name] for name in self.nodes.ordered(after)]:
