@@ -18,7 +18,7 @@ _kept: List[TextIO] = []  # the standard output, while it is kept for a document
 
 
 def add_json(parser, what):
-    """Declares --json; `what` the document holds completes "print ... as JSON"."""
+    """Declares --json; `what` completes "print ... as JSON"."""
     text = "print {} as JSON, and all else to stderr".format(what)
     parser.add_argument("--json", action="store_true", help=text)
 

@@ -1,4 +1,4 @@
-"""What the arguments of `GlobalBatchOptimizer` must be; each mistake is one sentence."""
+"""Checks of the arguments of `GlobalBatchOptimizer`; each mistake is one sentence."""
 
 import inspect
 import numbers
@@ -167,7 +167,7 @@ def shared(variables, own, counted):
         own: the device of this process.
         counted: that of the global step.
     """
-    here = (_process(own), _process(""))  # where a session puts what has no place
+    here = (_process(own), _process(""))  # where a session puts ops without a device
     for variable in variables:
         if _process(variable.device) in here and _process(variable.device) != _process(counted):
             raise UsageError(
@@ -283,7 +283,7 @@ def staleness_policy(value):
 
 
 def variable_policy(policy):
-    """The function (gradient, variable) -> mode that `policy` stands for."""
+    """The function (gradient, variable) -> mode of a `policy`."""
     if policy is None:
         return lambda gradient, variable: "semi-sync"
     if callable(policy):

@@ -1,4 +1,4 @@
-"""The audit log: what the chief records of every ticket, and how to check it.
+"""The audit log: the chief's record of every ticket, and its check.
 
 One JSON object per line:
 

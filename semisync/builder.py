@@ -1,13 +1,13 @@
-"""Builds what one `GlobalBatchOptimizer` runs in one graph, the worker's part and the chief's.
+"""Builds the ops of one `GlobalBatchOptimizer` in one graph, the worker's part and the chief's.
 
-1. The payload: what each batch sends to each PS, under the ticket of the batch.
+1. The payload: the data that each batch sends to each PS, under the ticket of the batch.
 2. The chief's step: M payloads are taken and combined; the optimizer applies the result.
 3. The hyperparameters that go with each batch, which step 2 has turned up, join the payload.
-4. The handles: what the hook and the chief's thread run.
+4. The handles: the ops that the hook and the chief's thread run.
 5. The worker's train op.
 6. A note of how the plain job would train (`semisync.wrapped.plain_step`).
 
-Nothing but the last waits for what the caller has put before the train op, such as UPDATE_OPS,
+Nothing but the last waits for the caller's ops before the train op, such as UPDATE_OPS,
 which need a batch: the chief has none, nor have a worker's first and last messages.
 """
 
@@ -43,7 +43,7 @@ from semisync.wrapped.global_step import SoleCounter, count, step_to_count
 
 
 class _Plan(NamedTuple):
-    """Which gradients go which way, and what is counted."""
+    """The gradients by their way to the variables, and the counted variables."""
 
     modes: List[str]  # of each pair
     together: List[Any]  # the pairs that the chief applies
@@ -53,7 +53,7 @@ class _Plan(NamedTuple):
 
 
 class _Transport(NamedTuple):
-    """What passes between the processes: on the global step's PS, and `areas` on each PS."""
+    """The state shared by the processes: on the global step's PS, and `areas` on each PS."""
 
     mailbox: Mailbox
     job_state: JobState
@@ -73,7 +73,7 @@ class _ChiefStep(NamedTuple):
 
 
 def build(request):
-    """Returns what was `Built`."""
+    """Returns the `Built`."""
     options, plan = request.options, _plan(request)
     device = on_cpu(plan.counted.device)
     own_items = list(request.extras.items)
@@ -194,7 +194,7 @@ def _transport(request, plan, name, device):
 
 
 def _combined(aggregation, areas):
-    """{item of the payload: what M batches make of it}."""
+    """{item of the payload: its combination over M batches}."""
     combined: Dict[Any, Any] = {}
     for staging in areas:
         combined.update(aggregation.combine(staging))
@@ -226,7 +226,7 @@ def _chief_step(request, plan, combined, job_state):
 def _after(*applied):
     """Three ops, one after the other, once a global batch is applied.
 
-    For the first waits what the job has behind its train op (`semisync.wrapped.behind`), for the
+    The job's ops behind its train op (`semisync.wrapped.behind`) wait for the first, the
     second the clocks of siblings (`semisync.wrapped.turns`), for the third its own clock, and the
     fates of its batches.
     """

@@ -27,7 +27,7 @@ from semisync.common.sentences import words_of
 from semisync.common.terminal import say, say_traceback, shown
 from semisync.completion import SHELLS, completion
 
-BROKEN_PIPE = 141  # what a shell reports of a process that SIGPIPE ended
+BROKEN_PIPE = 141  # a shell's exit status of a process that SIGPIPE ended
 
 
 class Subcommand(NamedTuple):
@@ -101,7 +101,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(exit_codes.BAD_INPUT, shown(f"{self.prog}: {message}{self._meant()}") + "\n")
 
     def _required(self) -> str:
-        """The usage, with what must be given alone: the list of options has the others."""
+        """The usage, with the required arguments alone: the list of options has the others."""
         groups = [group for group in self._mutually_exclusive_groups if group.required]
         either = [action for group in groups for action in group._group_actions]
         needed = [one for one in self._actions if one.required or not one.option_strings]
@@ -112,7 +112,7 @@ class _Parser(argparse.ArgumentParser):
         return f"{self.prog} [options]{text[len(self.prog) :]}".replace("%", "%%")
 
     def _meant(self) -> str:
-        """The option or the command that is nearest to the first given one that there is not."""
+        """The known option or command nearest to the first unknown one."""
         choices = [choice for action in self._actions for choice in action.choices or ()]
         for word in self._given:
             name = word.partition("=")[0]
@@ -288,13 +288,13 @@ def _too_large(args: argparse.Namespace, error: MemoryError) -> str:
 
 
 def _files_of(args: argparse.Namespace) -> str:
-    """What was being read; `args` may be parsed in part."""
+    """The input that was being read; `args` may be parsed in part."""
     texts = [text for value in vars(args).values() for text in _texts(value)]
     return ", ".join(dict.fromkeys(filter(_is_file, texts))) or "the arguments"
 
 
 def _sentence(args: argparse.Namespace, error: Exception) -> str:
-    """What was being read, what happened, where to report it."""
+    """The input that was being read, the error, and where to report it."""
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return (
         f"internal error while reading {_files_of(args)}: {reason}; this is a defect of semisync "

@@ -1,7 +1,7 @@
-"""What a shell completes of a command: its words and options, and files where it takes some.
+"""Shell completion of a command: its words and options, and files where it takes some.
 
 shtab writes the shell's own script of an argparse parser, so that no Python starts at a press of
-the key. What an option takes is told by its metavar, which says the same in each command.
+the key. An option's kind of value is its metavar's, which says the same in each command.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def completion(parser, shell):
 
 
 def _actions(parser):
-    """Those of a parser and of its subcommands."""
+    """The completions of a parser and of its subcommands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

@@ -4,7 +4,7 @@ import enum
 
 
 class Fate(enum.IntEnum):
-    """What became of a batch: PENDING until decided, then one of the others, which is final.
+    """A batch's fate: PENDING until decided, then one of the others, which is final.
 
     Attributes:
         PENDING: not decided yet.

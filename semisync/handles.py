@@ -1,4 +1,4 @@
-"""What `apply_gradients` has built in one graph, as the hook and the chief's thread run it."""
+"""The ops that `apply_gradients` built in one graph, for the hook and the chief's thread."""
 
 from typing import Any, List, NamedTuple
 

@@ -6,12 +6,12 @@ Every worker, in one run of its train op:
 1. It holds a ticket, drawn at the end of the run before, and with it a token: the clock, which
    counts global batches, at that moment. It reads the parameters afterwards, so the token never
    understates the staleness.
-2. It computes its gradients. If the batch is too stale by now it sends nothing, and tells the chief
-   so. Otherwise it stages them on each PS, under the ticket.
+2. It computes its gradients. If the batch is too stale by now it sends nothing, and the chief is
+   notified. Otherwise it stages them on each PS, under the ticket.
 3. Once every PS has its part it draws the next ticket, and reads the next token.
-4. One message tells the chief both: ticket and token of this batch, which makes it count, and the
+4. One message gives the chief both: ticket and token of this batch, which makes it count, and the
    ticket that the worker holds now. A worker that dies before leaves nothing that anyone waits for.
-   (With in_flight it tells the chief before it draws; paced, it draws before its next run.)
+   (With in_flight it notifies the chief before it draws; paced, it draws before its next run.)
 
 The chief, in a thread beside its own training:
 5. It waits until as many messages have come as it lacks batches. Of every M batches it makes a
@@ -27,10 +27,10 @@ At the end each worker returns its ticket. The chief continues until all workers
 what is left as one smaller global batch (divided by its own number of batches), and saves.
 
 A global batch whose batches are all stale is applied like any other, with a mean of zero: Adam's
-moments decay, the step grows. What a PS holds is bounded: see `semisync.chief.ledger`.
+moments decay, the step grows. A PS's memory is bounded: see `semisync.chief.ledger`.
 
 Variables whose policy is "async" are not part of this: each worker applies its gradient to them at
-once, as the wrapped optimizer alone would, before it tells the chief.
+once, as the wrapped optimizer alone would, before it notifies the chief.
 """
 
 from typing import Any
@@ -59,16 +59,16 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         optimizer: any tf.compat.v1.train.Optimizer.
         batches_per_step: M, global batch / local batch. Need not be the number of workers.
         staleness: the staleness policy, see `semisync.staleness`. None counts every batch fully.
-        on_stale: what becomes of the slot of a batch of weight 0: "keep" leaves it empty (GBA),
+        on_stale: the slot of a batch of weight 0: "keep" leaves it empty (GBA),
             "drop" gives it to another batch.
-        on_nonfinite: what becomes of a batch with a NaN or an infinity in a gradient: "drop" gives
+        on_nonfinite: the fate of a batch with a NaN or an infinity in a gradient: "drop" gives
             its slot to another batch, and ends the training after 100 of them in a row; "stop" ends
             it at the first; "keep" counts it, and the model is NaN from then on. None: "keep" for
             an optimizer that scales the loss, which looks for them itself, else "drop".
         sparse_mean: "batches" divides an id's summed gradient by M, as the global batch does;
             "touches" by the number of batches that met the id (GBA); "sum" by nothing.
         policy: list of (regex, "semi-sync" | "async"): the first whose regex is found in a
-            variable's name says how it is trained. Or a function (gradient, variable) -> one of the
+            variable's name decides its mode. Or a function (gradient, variable) -> one of the
             two. None: every variable is "semi-sync".
         batch_norm: "aggregate" has BatchNorm's moving statistics share the fate of their batch and
             decay as with M local updates per global step; "aggregate-once" decays them as one step
@@ -91,14 +91,14 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         name: of the ops, and of the queues on the PS; the same in every process.
 
     Attributes:
-        fate: int64 tensor [2], made by minimize: what became of this worker's last batch
+        fate: int64 tensor [2], made by minimize: the fate of this worker's last batch
             (`semisync.Fate`) and its staleness; (PENDING, -1) until it is decided. Fetched together
-            with the train op it tells of the batch before.
+            with the train op it is that of the batch before.
         aggregated_gradients: the global batch's gradients as a list of (gradient, variable); the
-            chief's hook can fetch what is computed from them, see `GlobalBatchHook.observe`.
+            chief's hook can fetch tensors computed from them, see `GlobalBatchHook.observe`.
 
     Raises:
-        UsageError: an argument is not what it should be.
+        UsageError: an argument is invalid.
 
     Examples:
         >>> weight = tf.get_variable("weight", initializer=0.0)
@@ -151,7 +151,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
         self._averages = arguments.averages(variable_averages, variables_to_average)
         super().__init__(use_locking=False, name=name)
         self._in_graph = PerGraph(InGraph)
-        self._last: Any = None  # what was built last
+        self._last: Any = None  # the last built `Handles`
 
     @property
     def batches_per_step(self):
@@ -159,7 +159,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
 
     @property
     def handles(self):
-        """What was built in the default graph, else what was built last: `Handles`, or None."""
+        """The `Handles` of the default graph, else those built last, or None."""
         return self._built and self._built.handles
 
     @property
@@ -292,16 +292,16 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             is_chief: True in exactly one process, which applies the global batches.
             num_tokens: accepted, and not used, for jobs that pass it to SyncReplicasOptimizer.
             patience: seconds without a sign of life after which the chief gives up the batch of a
-                worker, and a worker gives up the chief, 4 or more; the log or the error says who is
+                worker, and a worker gives up the chief, 4 or more; the log or the error names the
                 missing. A worker that waits for input, or computes for long, gives signs of life.
-            audit: path of a file to which the chief appends what becomes of every ticket, see
+            audit: path of a file to which the chief appends the fate of every ticket, see
                 `semisync.audit`.
 
         Returns:
             A `GlobalBatchHook`, a tf.train.SessionRunHook.
 
         Raises:
-            UsageError: an argument is not what it should be, or `audit` cannot be written.
+            UsageError: an argument is invalid, or `audit` cannot be written.
         """
         return GlobalBatchHook(
             self._handles_here,

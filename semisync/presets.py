@@ -47,7 +47,7 @@ def wrap(optimizer, mode, global_batch, local_batch, **more):
         A `GlobalBatchOptimizer`.
 
     Raises:
-        UsageError: an argument is not what it should be.
+        UsageError: an argument is invalid.
 
     Examples:
         >>> opt = semisync.wrap(tf.train.AdamOptimizer(0.001), "semi-sync", 32768, 1024)

@@ -1,4 +1,4 @@
-"""What a graph is built from: options, gradients, and what else a batch sends; what results."""
+"""A build request: options, gradients, the batch's further payload; and its result."""
 
 from typing import Any, List, NamedTuple
 
@@ -13,7 +13,7 @@ from semisync.wrapped import behind, siblings, turns
 
 
 class Extras:
-    """What a batch sends besides gradients.
+    """A batch's payload besides gradients.
 
     Attributes:
         items: list of `StackedTensors`.
@@ -41,11 +41,11 @@ class Extras:
 
 
 class Request(NamedTuple):
-    """What to build for.
+    """The request to build a graph's part.
 
     Attributes:
         options: the `Options`.
-        optimizer: the `WrappedOptimizer`, or what stands for it.
+        optimizer: the `WrappedOptimizer`, or its stand-in.
         pairs: (gradient, variable) of all variables.
         extras: the `Extras`.
         add_updates: function (`Extras`) that adds BatchNorm's statistics and the shared updates.
@@ -63,7 +63,7 @@ class Request(NamedTuple):
 
 
 class Built(NamedTuple):
-    """What was built.
+    """The ops that were built.
 
     Attributes:
         train_op: of the worker.
@@ -79,7 +79,7 @@ class Built(NamedTuple):
 
 
 class InGraph:
-    """What one optimizer has in one graph: its `extras`, and what was `built`, None before."""
+    """One optimizer's state in one graph: its `extras`, and the `built`, None before."""
 
     def __init__(self):
         self.extras = Extras()
@@ -87,13 +87,13 @@ class InGraph:
         self._ready = False
 
     def make_ready(self):
-        """Has the chief alone do what is the chief's in the default graph, which is complete.
+        """Restricts the chief's ops to the chief in the default graph, which is complete.
 
         Returns:
             The `Turns` of the optimizer, or None.
 
         Raises:
-            UsageError: an op would write what is trained with every batch.
+            UsageError: an op would write a trained variable with every batch.
         """
         number = self.built.handles.number
         if not self._ready:

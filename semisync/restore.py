@@ -85,7 +85,7 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
     """The hook for an imported MetaGraph that `semisync rewrite` has made.
 
     Call it once the graph is imported and before any session of it is made. `hook.fate` is the
-    tensor that tells what became of this worker's last batch.
+    tensor: the fate of this worker's last batch.
 
     Args:
         is_chief, patience, audit: see `GlobalBatchOptimizer.make_session_run_hook`.
@@ -152,7 +152,7 @@ def _restore(graph, description, worker_device):
 
 
 def _identify(graph, state, constants):
-    """Gives this process a name of its own; returns it."""
+    """Gives this process its own name; returns it."""
     identity = uuid.uuid4().hex[:12]
     member = member_name(state.device, identity)
     value = tf.AttrValue(tensor=tf.make_tensor_proto(member, tf.string))
@@ -192,7 +192,7 @@ def _own_device():
 
 
 def _check_the_queues(queue, global_step):
-    """Raises UsageError if each worker would have queues of its own instead of the PS's."""
+    """Raises UsageError if each worker would have its own queues instead of the PS's."""
 
     def task(op):
         return re.sub("/(device|cpu|gpu):.*", "", op.device, flags=re.IGNORECASE)

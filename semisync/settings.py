@@ -1,4 +1,4 @@
-"""What every process of a job must agree on, and how a difference is worded.
+"""The settings that every process of a job must agree on, and the wording of a difference.
 
 The chief publishes its settings in the job state; a worker compares its own as soon as it holds a
 ticket. A staleness policy is compared by its weights, since a callable has no better identity.
@@ -21,7 +21,7 @@ class Settings(NamedTuple):
     Attributes:
         batches_per_step, on_stale, on_nonfinite, paced, in_flight: see `GlobalBatchOptimizer`.
         hyperparameters: {name: value} of the wrapped optimizer's own numbers.
-        payload: what each batch sends, a list of strings.
+        payload: the tensors that each batch sends, a list of strings.
     """
 
     batches_per_step: int

@@ -5,7 +5,7 @@ step at which its parameters were read): 0, 1, 2, ...; `semisync.chief.ledger` c
 policy maps it to a weight in [0, 1]. Any callable that maps a float32 tensor of stalenesses to a
 float32 tensor of weights of the same shape is a policy; None counts every batch fully. A weight of
 0 must be final: if a staleness has weight 0, so has every larger one, since a worker does not send
-what is too stale already.
+batches already too stale.
 
     Threshold(n)        1 up to n, then 0              GBA, arXiv 2205.11048
     Inverse()           1 / max(s, 1)                  Zhang et al., IJCAI 2016, arXiv 1511.05950
@@ -25,7 +25,7 @@ PROBES = list(range(17)) + [32, 64, 128, 1024]  # stalenesses at which policies 
 
 
 class _Math(NamedTuple):
-    """What a formula needs beside arithmetic; `counts` turns a condition into 1 and 0."""
+    """Functions that a formula needs beside arithmetic; `counts` turns a condition into 1 and 0."""
 
     maximum: Any
     exp: Any
@@ -199,7 +199,7 @@ def may_reject(staleness_policy):
 
 
 def fresh_steps(weights):
-    """In how many usual global steps a batch becomes no staler than what counts.
+    """The usual number of global steps in which a batch stays fresh enough to count.
 
     Args:
         weights: the staleness policy's at PROBES.

@@ -93,7 +93,7 @@ def updates(graph, nodes):
 def _debiased(nodes):
     """The names of the variables of averages that are corrected for their start at zero, a set.
 
-    The correction divides by what its batch counted, which is 0 where the chief counts.
+    The correction divides by its batch's own count, which is 0 where the chief counts.
     """
     ops = nodes.of_type({*SIGN, *ASSIGN}.__contains__)
     found = filter(None, (match(ZERO_DEBIASED, nodes, node.name) for node in ops))

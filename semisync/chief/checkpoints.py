@@ -137,7 +137,7 @@ class WholeSteps:
             self._steps[step] = _value(step)
 
     def run_begins(self):
-        """Forgets what was saved before a run."""
+        """Forgets the saves of before a run."""
         self._since_run.clear()
 
     def save_last_again(self, session):

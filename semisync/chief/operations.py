@@ -142,7 +142,7 @@ def _fed_by_the_chief(name):
 
 
 def build_open_ops(mailbox, job_state, areas, first_clock, forget, size):
-    """The `OpenOps`, which discard what an earlier run left on the PS.
+    """The `OpenOps`, which discard the leftovers of an earlier run on the PS.
 
     The claim comes first, and wakes an earlier chief that still runs, so that it ends. It must
     finish taking from staging before staging is cleared: it would wait for the payloads forever,

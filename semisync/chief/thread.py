@@ -2,7 +2,7 @@
 
 It waits on the parameter server until there are as many messages as the next global batch lacks
 batches. Tickets for that many batches are always out. A second thread wakes it every WAKE_EVERY
-seconds, to check what no message announces: whether it should stop, whether a worker is silent,
+seconds, to check for events without a message: whether it should stop, whether a worker is silent,
 whether the heartbeat is due.
 
 A global step costs it one run, which applies a global batch, issues tickets and takes the messages
@@ -34,11 +34,11 @@ HAND_OVER = 1.0  # seconds for an earlier chief to finish its global step
 PUBLISH_EVERY = 1.0  # seconds between two writes of the job state
 ENDURED = 100  # non-finite batches in a row; more if more are under way
 STALE_OF = 100  # the least number of batches, most of them too stale, before the chief warns
-STALLED = 30.0  # seconds without a global step after which the chief says who is missing
+STALLED = 30.0  # seconds without a global step after which the chief names the missing
 
 
 class Chief(threading.Thread):
-    """Applies global batches through one session until it is told to finish, or fails.
+    """Applies global batches through one session until `finish` is called, or it fails.
 
     Args:
         handles: the `Handles` of the session's graph.
@@ -88,7 +88,7 @@ class Chief(threading.Thread):
         )
 
     def open(self, settings, weights):
-        """Discards what an earlier run left on the PS.
+        """Discards the leftovers of an earlier run on the PS.
 
         Of the messages in the queue only JOINED and LEFT count: a worker may have joined before the
         chief began, and found the training over.

@@ -20,7 +20,7 @@ PRELOADED = ["semisync.common.compat"]  # before the first fork
 
 
 class Forked:
-    """What `LocalCluster` expects of a subprocess.Popen.
+    """The part of subprocess.Popen's interface that `LocalCluster` uses.
 
     Args:
         module: the module that it runs, as for `python -m`.
@@ -96,7 +96,7 @@ def _quiet(log):
 
 
 def _run(starter, module, spec, log, cwd):
-    """What `python -m MODULE SPEC` does, in this process, until the one that started it ends."""
+    """`python -m MODULE SPEC` in this process, until the one that started it ends."""
     os.setpgid(0, 0)
     threading.Thread(
         target=_end_with, args=(starter,), name="semisync-starter", daemon=True

@@ -21,7 +21,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def environment():
-    """That of a process with a TensorFlow of its own."""
+    """A process with its own TensorFlow."""
     found = dict(os.environ, **QUIET)
     # Importing TensorFlow 2.x sets it, and it would make 1.15 behave like 2.x.
     found.pop("TF2_BEHAVIOR", None)

@@ -10,7 +10,7 @@ LONGEST = 4096  # bytes
 
 
 def read_secret(path: Any) -> bytes:
-    """What the file holds, without spaces and line ends around it.
+    """The file's contents, without spaces and line ends around them.
 
     Raises:
         UsageError: it cannot be read, is longer than LONGEST, or others may read it too.

@@ -1,4 +1,4 @@
-"""Starting together and ending apart: what a parameter-server job needs besides its training.
+"""Starting together and ending apart: the needs of a parameter-server job besides its training.
 
 Starting: a worker that asks MonitoredTrainingSession for a session before the chief has initialised
 the variables sleeps `recovery_wait_secs` = 30 s before it tries again. Polling first avoids that.

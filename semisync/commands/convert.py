@@ -1,4 +1,4 @@
-"""`semisync convert PREFIX OUT`: plan, convert, and say what was written.
+"""`semisync convert PREFIX OUT`: plan, convert, and report the result.
 
 With --model the source of the model is made first, so that an op that is not known ends the work
 before it begins.

@@ -1,4 +1,4 @@
-"""`semisync inspect PATH [--json]`: what a TensorFlow checkpoint holds, and rows worth a look.
+"""`semisync inspect PATH [--json]`: the contents of a TensorFlow checkpoint, and rows worth a look.
 
 The listing comes from the index and the MetaGraph; norms and suspicious rows from reading all the
 data once, in a stream and verified, unless --index asks for the listing only. Of a directory that

@@ -218,7 +218,7 @@ def _with_zookeeper(args, order):
 
 
 def _placed(order):
-    """The order, whose place is one that the job has."""
+    """The order, whose place must be one of the job's."""
     if order.role is None:
         raise UsageError("--role is missing: ps, worker or chief")
     if order.ship or order.config:

@@ -88,7 +88,7 @@ def _add_inputs(group: "argparse._ArgumentGroup") -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Goes the whole way; returns the verdict's exit code."""
+    """Runs the whole migration; returns the verdict's exit code."""
     from semisync.common.errors import UsageError
 
     if args.steps < 0 or not args.timeout > 0:

@@ -22,7 +22,7 @@ from parity.verified import Verified, read_record
 from semisync.answers import answer
 from semisync.common.files import check_writable
 
-# What an exact comparison of float64 scores takes at its peak and with its diagnosis, about.
+# Peak bytes per row of an exact comparison of float64 scores and its diagnosis, about.
 _BYTES_PER_ROW = 180
 _BYTES_PER_RUN = 25  # of a row, for each training run but the first of either side
 _BYTES_PER_PART = 75  # of a row, for each day or slice

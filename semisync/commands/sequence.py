@@ -112,7 +112,7 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what the verb says; returns 0."""
+    """Runs the verb; returns 0."""
     if args.out is not None:
         check_writable(args.out)
     verbs = {"train": _train, "evaluate": _evaluate, "export": _export}
@@ -151,7 +151,7 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _arguments(args: argparse.Namespace) -> List[str]:
-    """Those of each process; one that is restarted goes on."""
+    """Each process's options; one that is restarted resumes."""
     every = [str(args.checkpoint_every), "--report-every", str(args.report_every)]
     given = ["sequence", "train", args.config, "--out", args.out, "--resume", "--data", *args.data]
     where = ["--device", args.device, "--deadline", str(args.deadline)]
@@ -213,7 +213,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _tell_order(columns: Columns, data: List[str]) -> None:
-    """Says that the files are in another order than named, where that is the order of time."""
+    """Warns that the files are in another order than named, where that is the order of time."""
     from migrate.data.paths import other_order
 
     written = columns.text is not None or columns.form == "lines"

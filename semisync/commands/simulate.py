@@ -1,4 +1,4 @@
-"""`semisync simulate`: what a cluster will do in each mode, before it is rented."""
+"""`semisync simulate`: a cluster's behaviour in each mode, before it is rented."""
 
 import argparse
 

@@ -161,7 +161,7 @@ def add_processes(group: Any) -> None:
 
 
 def add_device(group: Any) -> None:
-    """The option that says where a model computes."""
+    """The option for the device that a model computes on."""
     text = "cpu, or cuda, of several processes a GPU each (%(default)s)"
     group.add_argument("--device", metavar="NAME", default="cpu", help=text)
 
@@ -257,7 +257,7 @@ def _train(args: argparse.Namespace, device: Any) -> None:
 
 
 def _opened(args: argparse.Namespace) -> Tuple[Any, Any, str]:
-    """(the task of the checkpoint, what it reads of the files, what becomes of the last rows)"""
+    """(the task of the checkpoint, its input columns, the treatment of the last rows)"""
     from migrate.graph.interface import label_feed
     from migrate.model.load import read_meta_graph
     from migrate.model.named_inputs import with_computed
@@ -386,7 +386,7 @@ _REPEATED = ("asset", "input", "feed", "fill", "type")  # each as often as one l
 
 
 def _arguments(args: argparse.Namespace) -> List[str]:
-    """Those of each process; one that is restarted goes on."""
+    """Each process's options; one that is restarted resumes."""
     given = [args.prefix, "--resume", *["--json"] * args.json]
     for name, value in vars(args).items():
         option = "--" + name.replace("_", "-")
@@ -408,7 +408,7 @@ def positive(text: str) -> int:
 
 
 def quieten() -> None:
-    """Without what torch and torchrec say of their own workings, per process."""
+    """Without torch's and torchrec's messages on their own workings, per process."""
     for name in ("torch.fx._symbolic_trace", "torchrec"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore")

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], List[str], bool]]:
-    """What each comparison that was asked for found: its name, as JSON, as text, the verdict."""
+    """The result of each requested comparison: its name, as JSON, as text, the verdict."""
     found: List[Tuple[str, Dict[str, Any], List[str], bool]] = []
     behaves = args.forward is not None or args.steps is not None
     if not behaves or args.sample is not None:
@@ -80,7 +80,7 @@ def _found(args: argparse.Namespace) -> List[Tuple[str, Dict[str, Any], List[str
 
 
 def lines_of(result: Verification) -> List[str]:
-    """What was compared, and what differs."""
+    """The comparisons, and the differences."""
     lines = [*result.differences, *(f"note: {note}" for note in result.notes)]
     rows = f"{result.rows:,} rows of {result.tensors} tensors"
     if result.differing_rows:

@@ -1,1 +1,1 @@
-"""What all packages share: errors, exit codes, atomic files, the TensorFlow that is there."""
+"""Shared by all packages: errors, exit codes, atomic files, the TensorFlow that is there."""

@@ -5,11 +5,11 @@ from typing import Any
 
 
 class BackgroundCall(threading.Thread):
-    """A call in a thread of its own, which may never return.
+    """A call in its own thread, which may never return.
 
     Attributes:
-        result: what the function returned; None before.
-        error: what it raised; None before.
+        result: the function's return value; None before.
+        error: its exception; None before.
     """
 
     def __init__(self, function):

@@ -1,10 +1,10 @@
-"""How much may be made of what a stranger's file asks for."""
+"""A budget for the memory and time that a stranger's file may ask for."""
 
 from semisync.common.errors import BadInput
 
 
 class Budget:
-    """One amount for all that is made of one file: what is taken from it is told before it is made.
+    """One amount per file: each part is charged before it is made.
 
     A limit for each thing alone would let a file ask for thousands of them.
 

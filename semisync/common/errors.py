@@ -8,7 +8,7 @@
     ├── MissingExtra    an optional dependency is not installed
     └── Several         more than one of these, found at once
 
-Each message is one sentence that says what is wrong, where, what was expected and what to do.
+Each message is one sentence: the fault, its place, the expected value, and the remedy.
 The command line prints it without a traceback and ends with exit code 3. Any other exception is
 a defect, and ends with exit code 4.
 """
@@ -25,7 +25,7 @@ class BadInput(SemisyncError):
 
 
 class MissingColumn(BadInput):
-    """A data set lacks `column`; who knows what it is for can say how to name another."""
+    """A data set lacks `column`; a caller that knows its purpose can say how to name another."""
 
     column = None
 
@@ -45,7 +45,7 @@ class MissingValue(BadInput):
 
     @classmethod
     def of(cls, place, what, remedy):
-        """The error of a value that is `what`, such as "empty"."""
+        """The error for a value that is `what`, such as "empty"."""
         error = cls("{} is {}; every row needs a value: {}".format(place, what, remedy))
         error.place = place
         return error
@@ -68,7 +68,7 @@ class Several(SemisyncError):
 
 
 class Findings:
-    """What is wrong with an input, all of it, rather than the first thing alone.
+    """All faults of an input, rather than the first alone.
 
     Attributes:
         errors: those so far, each once.
@@ -84,7 +84,7 @@ class Findings:
         self.errors = []
 
     def note(self, error):
-        """Adds an error, or what is in one of several."""
+        """Adds an error, or the parts of a `Several`."""
         known = set(map(str, self.errors))
         self.errors += [one for one in getattr(error, "errors", [error]) if str(one) not in known]
 
@@ -97,7 +97,7 @@ class Findings:
             self.note(error)
 
     def end(self):
-        """Raises what was found: the error itself if it is one, else `Several`."""
+        """Raises the collected errors: the error itself if it is one, else `Several`."""
         if len(self.errors) == 1:
             raise self.errors[0]
         if self.errors:

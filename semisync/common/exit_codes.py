@@ -5,7 +5,7 @@ NOT_EQUIVALENT = 1
 INCONCLUSIVE = 2
 BAD_INPUT = 3
 INTERNAL_ERROR = 4
-INTERRUPTED = 130  # what a shell reports of a process that Ctrl-C ended
+INTERRUPTED = 130  # a shell's exit status of a process that Ctrl-C ended
 
 MEANINGS = {
     DONE: "done, or equivalent",

@@ -16,7 +16,7 @@ def extra(names: str, purpose: str) -> Iterator[None]:
 
     Args:
         names: of the extras, such as "report,torch".
-        purpose: what the package is for, "to ...".
+        purpose: the package's purpose, "to ...".
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""What libraries and processes write to stderr: held back while it is noise, read when it matters.
+"""Libraries' and processes' stderr: held back while it is noise, read when it matters.
 
 TensorFlow 2.x logs to stderr while it is loaded, whatever TF_CPP_MIN_LOG_LEVEL says, and would bury
 the one sentence of an error.
@@ -19,7 +19,7 @@ _TAIL = 1 << 16  # bytes of a log
 def suppress_tensorflow_log():
     """In the block nothing is written to file descriptor 2, and TensorFlow logs no warnings later.
 
-    Where the block fails, what it wrote is written after all. Where the user has set
+    Where the block fails, its output is written after all. Where the user has set
     TF_CPP_MIN_LOG_LEVEL, nothing is held back.
     """
     if _LEVEL in os.environ:

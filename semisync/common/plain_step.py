@@ -1,7 +1,7 @@
-"""What the graph of a wrapped job says of the plain job's step: one batch, applied at once.
+"""A wrapped graph's record of the plain job's step: one batch, applied at once.
 
-The training ops of such a graph take what the chief makes of M batches of all workers. To train on
-elsewhere, one has to know what they take in the plain job. So each `GlobalBatchOptimizer` puts a
+The training ops of such a graph take the chief's combination of M batches. To train on
+elsewhere, one has to know their inputs in the plain job. So each `GlobalBatchOptimizer` puts a
 `PlainStep` into the collection COLLECTION, as JSON: `semisync.wrapped.plain_step` writes it, and
 `migrate.graph.wrapped` follows it.
 """

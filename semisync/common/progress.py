@@ -1,4 +1,4 @@
-"""What a long piece of work says while it runs: one line that changes on a terminal, plain lines
+"""Progress of a long piece of work: one line that changes on a terminal, plain lines
 elsewhere.
 
     progress = Progress(sys.stdout)
@@ -29,7 +29,7 @@ class Progress:
         self._shown = ""
 
     def show(self, text):
-        """Shows what is going on, in place of what was shown before."""
+        """Shows the current progress, in place of the line shown before."""
         if text == self._shown:
             return
         self._write(_CLEAR + shown(text) if self.live else shown(text) + "\n")
@@ -45,7 +45,7 @@ class Progress:
         self.end("note: " + text)
 
     def close(self):
-        """Ends the line that is shown, so that what comes next has its own."""
+        """Ends the progress line, so that the next output has its own."""
         if self._shown and self.live:
             self._write("\n")
         self._shown = ""

@@ -1,4 +1,4 @@
-"""What many messages say in the same words."""
+"""Sentences shared by many messages."""
 
 from typing import Iterable
 
@@ -17,7 +17,7 @@ def some_of(names: Iterable[str], most: int = 6) -> str:
 
 
 def words_of(error: BaseException) -> str:
-    """What another library's exception says, on one line and not too long; its type where it says
+    """Another library's message, on one line and not too long; its type where it says
     nothing."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " ..."

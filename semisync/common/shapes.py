@@ -1,4 +1,4 @@
-"""Rows of a column in the shape of what takes them."""
+"""Rows of a column in the shape of their consumer."""
 
 import functools
 import operator

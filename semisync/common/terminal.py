@@ -9,7 +9,7 @@ its own. Therefore:
 2. A name that stands where a line begins is quoted unless it is one plain word (`quoted`).
 3. JSON stays JSON: what is not printable is escaped (`json_lines`).
 
-`print` is refused elsewhere by ruff. What a launched command prints is passed on as it is.
+`print` is refused elsewhere by ruff. A launched command's output is passed on as it is.
 """
 
 import json
@@ -56,7 +56,7 @@ def json_lines(value, **options):
 
 
 def live(text):
-    """Shows what is going on in place of what was shown before, if somebody watches."""
+    """Shows progress in place of the line shown before, on a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(_CLEAR + shown(text))
         sys.stderr.flush()

@@ -1,7 +1,7 @@
-"""What can be reached from where: along the edges of a graph, or of anything that has some.
+"""Reachability and order along the edges of a graph, or of anything that has some.
 
     reachable   all that follows, however many ways lead there
-    along       the one thing that follows, and what follows that
+    along       a chain of single successors
     Ends        where such ways end, of many starts
     in_order    all that comes before something, the first first
 
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> Iterator[T]:
-    """The starts, and what follows them and one another: each once, the nearest first.
+    """The starts and all their successors: each once, the nearest first.
 
     `following` is called lazily, so that a caller that has found enough may stop.
     """
@@ -46,7 +46,7 @@ def reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> Ite
 
 
 def along(start: T, following: Callable[[T], Optional[T]], where: str = "") -> Iterator[T]:
-    """`start`, what follows it, what follows that, until `following` gives None.
+    """`start`, its successor, the successor's own, until `following` gives None.
 
     Args:
         where: the file that the error names, if it is known.
@@ -70,10 +70,10 @@ def in_order(
     known: Container[T] = (),
     where: Optional[str] = None,
 ) -> Iterator[T]:
-    """The starts and all that `before` says comes before them: each once, and after those.
+    """The starts and all their predecessors by `before`: each once, and after those.
 
     Args:
-        known: what is left out, with what comes before it alone.
+        known: nodes to leave out, with the predecessors that they alone have.
         where: the file of a graph that must not be circular; None: of a circle one comes before
             what it needs.
 
@@ -97,7 +97,7 @@ def in_order(
 
 
 class Ends(Generic[T]):
-    """Where the ways of `along` end: each is walked once, whatever it is that starts on it."""
+    """The ends of the paths of `along`: each path is walked once, whatever starts on it."""
 
     def __init__(self, following: Callable[[T], Optional[T]], where: str = "") -> None:
         self._following, self._where = following, where

@@ -1,4 +1,4 @@
-"""What the demo's modes lose or gain in AUC against exact synchronous training, and what it means.
+"""The AUC that the demo's modes lose or gain against exact synchronous training, in words.
 
 The differences are paired on the same held-out rows (DeLong); their intervals cover which rows were
 held out, not the seed.
@@ -40,7 +40,7 @@ def difference(labels: np.ndarray, baseline: np.ndarray, candidate: np.ndarray) 
 
 
 def sentence(modes: Dict[str, Dict[str, Any]]) -> str:
-    """What the table shows, whichever mode wins.
+    """The table's finding, whichever mode wins.
 
     Args:
         modes: figures by mode, with `batches_per_second`, and `minus_sync` but for sync.

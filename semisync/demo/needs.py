@@ -1,4 +1,4 @@
-"""Checks what the demo needs before it begins, rather than minutes later."""
+"""Checks the demo's requirements before it begins, rather than minutes later."""
 
 import importlib.util
 import subprocess

@@ -1,4 +1,4 @@
-"""What the demo reports while it trains: a line per mode, and the table of all modes."""
+"""The demo's reports while it trains: a line per mode, and the table of all modes."""
 
 import pathlib
 from typing import Any, Dict, Optional, Sequence, TextIO

@@ -29,7 +29,7 @@ _SECTION = """<section class="parity">
 
 
 def of_migration(migration: Migration) -> Dict[str, Any]:
-    """What the JSON has of the migration; the comparison of the AUC stands beside the rest."""
+    """The migration's part of the JSON; the comparison of the AUC stands beside the rest."""
     record = migration_report.record(migration)
     return {"migration": record, "parity": record.pop("parity")}
 

@@ -34,7 +34,7 @@ _FILES = ("report.html", "report.json", "modes.svg", "held_out.parquet")
 
 
 class Told(NamedTuple):
-    """What report.json holds, and the verdict's exit code."""
+    """The contents of report.json, and the verdict's exit code."""
 
     record: Dict[str, Any]
     exit_code: int
@@ -158,7 +158,7 @@ def _train(
 
 
 def _cluster(tf_python: str, workers: int, out: pathlib.Path, source: str) -> LocalCluster:
-    """That of the processes, in the folder `source`."""
+    """The processes' source, in the folder `source`."""
     more = ("semisync.demo.tensorflow.process", PS, workers, out, source)
     return ForkedCluster(*more) if tf_python == sys.executable else LocalCluster(tf_python, *more)
 

@@ -65,7 +65,7 @@ def combine(first: int, second: int, length: int) -> int:
 
 @lru_cache(maxsize=None)
 def _zeros(power: int) -> List[int]:
-    """What 2**power zero bytes do to each of the 32 bits of a crc."""
+    """The effect of 2**power zero bytes on each of the 32 bits of a crc."""
     import google_crc32c
 
     if power == 0:  # the crc of a byte of zero, without the inversions at both ends

@@ -7,7 +7,7 @@ A key is, in "ordered code" (byte order equals value order):
     number          a byte that counts the value's bytes, then the value, big-endian
     string          bytes with 00 -> 00 ff and ff -> ff 00, then 00 01
     signed number   two's complement, big-endian, in the fewest bytes that leave room for the
-                    length, which the leading bits tell (n ones and a zero for n bytes)
+                    length, which the leading bits encode (n ones and a zero for n bytes)
 
 Source: tensorflow/core/lib/strings/ordered_code.cc and util/saved_tensor_slice_util.cc
 """

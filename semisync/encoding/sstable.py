@@ -52,7 +52,7 @@ class Table:
     """An open table. Every block is checked when it is read; one is held at a time.
 
     Raises:
-        BadInput: damage, or what costs more than any table that TensorFlow wrote.
+        BadInput: damage, or a cost above that of any table that TensorFlow wrote.
     """
 
     def __init__(self, path: str) -> None:

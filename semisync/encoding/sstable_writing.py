@@ -1,6 +1,6 @@
 """Writing LevelDB tables as TensorFlow writes a checkpoint's index, byte for byte.
 
-`semisync.encoding.sstable` reads them and has the layout. What is the writer's to choose:
+`semisync.encoding.sstable` reads them and has the layout. The writer's own choices:
 
 1. A data block ends after the entry with which it reaches 256 KiB; blocks are not compressed.
 2. Every 16th key of a data block is written whole, every key of the index block.
@@ -47,7 +47,7 @@ class TableWriter:
             self._flush()
 
     def finish(self) -> None:
-        """Writes what is left, and the footer."""
+        """Writes the last block, and the footer."""
         self._flush()
         metaindex = self._write(_Block(_RESTARTS).finished())
         if self._pending is not None:

@@ -80,7 +80,7 @@ def pieces_of(
 
 
 def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.ndarray:
-    """Where each record of a file of `size` bytes begins, int64; what they hold is not checked.
+    """Where each record of a file of `size` bytes begins, int64; their contents are not checked.
 
     Args:
         read_at: gives the bytes from a place on, at least the head of a record, fewer only at

@@ -8,7 +8,7 @@ A message is a run of fields; a field is a varint `number << 3 | wire type` and 
     2  varint length, then bytes    -> memoryview
     5  four bytes, little-endian    -> int
 
-Unknown fields are the caller's to skip. Every length is checked against what is left, so that a
+Unknown fields are the caller's to skip. Every length is checked against the bytes left, so that a
 damaged message ends in BadInput and never in a read beyond its end or a large allocation.
 Source: https://protobuf.dev/programming-guides/encoding
 """

@@ -11,7 +11,7 @@ Each part is the library function behind another command, and its result is a fi
     rows        those scores, row by row
     auc         is the difference in AUC within the margin?      semisync parity
 
-1. A part runs again only where what it is made from has changed: the checkpoint, the graph, the
+1. A part runs again only where its inputs have changed: the checkpoint, the graph, the
    data, model.py, the options that it reads, or the version of semisync.
 2. A part that cannot run (no TensorFlow in the interpreter, a graph without a training op) says
    why, and is tried again the next time.

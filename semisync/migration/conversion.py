@@ -1,4 +1,4 @@
-"""The converted model of a migration, and what it carries."""
+"""The converted model of a migration, and its parts."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ class Prepared(NamedTuple):
     Attributes:
         plan: of the values; None for a frozen graph.
         found: the graph as it is converted, a `migrate.graph.find.MetaGraph`.
-        outputs: {name: edge}, the one that scores.
+        outputs: {name: edge} of the scores.
         written: model.py, a `migrate.model.load.Written`.
     """
 
@@ -33,7 +33,7 @@ def prepare(settings: Settings, checkpoint: Any) -> Prepared:
     """Reads the graph of an open checkpoint, and writes the source of its model.
 
     Raises:
-        BadInput, UsageError: what cannot be converted.
+        BadInput, UsageError: the graph or the options cannot be converted.
     """
     import migrate
     from migrate.graph.find import frozen_file
@@ -59,15 +59,15 @@ def convert(
     progress: Callable[[int, int], None],
     prepared: Optional[Prepared] = None,
 ) -> Dict[str, Any]:
-    """Writes the values and model.py; returns what they carry.
+    """Writes the values and model.py; returns a record of the conversion.
 
     Args:
-        prepared: what `prepare` has of it, if that was done before.
+        prepared: the result of `prepare`, if it was called before.
         resume: continue the same conversion if it was interrupted.
         progress: called with the bytes done and the total.
 
     Raises:
-        BadInput, UsageError: what cannot be converted.
+        BadInput, UsageError: the graph or the options cannot be converted.
     """
     from migrate.open import open_model
     from migrate.targets.work_directory import partial_path
@@ -222,7 +222,7 @@ def model_inputs(settings: Settings) -> Mapping[str, Any]:
 
 
 def edited(settings: Settings, written: Any) -> bool:
-    """Whether model.py is another than what a conversion has `written`."""
+    """Whether model.py differs from the one that a conversion has `written`."""
     return source_hash(settings) not in (None, written.get("source", source_hash(settings)))
 
 

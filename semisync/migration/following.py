@@ -1,6 +1,6 @@
 """The commands that come after a migration, with the options that it was given, ready to run.
 
-NEW_ROWS, LIVE, KEY and VALUE stand for what is not known yet: rows that the model has not seen, the
+NEW_ROWS, LIVE, KEY and VALUE stand for values not known yet: rows that the model has not seen, the
 scores that TensorFlow's model gave where it serves, the column that names a row, the rate of a
 dropout that was off.
 """
@@ -16,14 +16,14 @@ from semisync.migration.verdict import State, Verdict
 
 
 class Next(NamedTuple):
-    """What can be done next, and the command that does it."""
+    """A possible next step, and the command that does it."""
 
     what: str
     command: str
 
 
 def following(args: argparse.Namespace, migration: Migration) -> List[Next]:
-    """Those of a model that was MIGRATED.
+    """The next steps of a model that was MIGRATED.
 
     Args:
         args: of `semisync migrate`.

@@ -1,6 +1,6 @@
 """A first look at graph, checkpoint and all rows of the data, before anything is converted or run.
 
-Every finding is told at once, each with the words to add to the command. Most are the errors that
+Findings are reported at once, each with the words to add to the command. Most are the errors that
 a later part would end with, raised by the same functions; see `migrate.behaviour.look`.
 """
 
@@ -14,14 +14,14 @@ from semisync.migration import scores
 from semisync.migration.conversion import Prepared, prepare, refuse_unknown_inputs
 from semisync.migration.settings import Settings
 
-_PACKAGES = {  # {package: (extras, what it is for)}
+_PACKAGES = {  # {package: (extras, its purpose)}
     "matplotlib": ("report", "to draw the report's figures"),
     "numba": ("report,torch", "to read text and lists"),
 }
 
 
 class Looked(NamedTuple):
-    """What a look that found nothing wrong has seen."""
+    """The findings of a look that found nothing wrong."""
 
     prepared: Prepared
     rows: int
@@ -49,7 +49,7 @@ def look(
         progress: called with the rows so far and the file they are from.
 
     Raises:
-        SemisyncError: what was found; `Several` where that is more than one thing.
+        SemisyncError: the finding; `Several` where there is more than one.
     """
     from migrate.behaviour.look.columns import look_at_columns
     from migrate.behaviour.rows.reading import reading_of
@@ -89,7 +89,7 @@ def _inputs(
     checkpoint: Any,
     findings: Findings,
 ) -> List[Any]:
-    """What the parts read of each row, a `migrate.scoring.model.Input` each."""
+    """The inputs that the parts read of each row, a `migrate.scoring.model.Input` each."""
     from migrate.behaviour.look.fed import fed_to_score, fed_to_train
     from migrate.behaviour.subject import Subject
     from migrate.graph.metagraph import read_graph

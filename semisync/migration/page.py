@@ -1,4 +1,4 @@
-"""report.html of a migration: verdict, parts, what was carried, what is left, the AUC.
+"""report.html of a migration: verdict, parts, the carried tensors, open work, the AUC.
 
 The styles are those of `semisync parity`'s reports, and so is the section on the AUC. The page is
 whole in itself: no script, nothing fetched.

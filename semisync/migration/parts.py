@@ -1,6 +1,6 @@
 """The parts of a migration, each made once and found again: see `results`.
 
-A part is a function of the settings; what it is made from is listed beside it. Its `Part` says what
+A part is a function of the settings; its inputs are listed beside it. Its `Part` says what
 became of it, in a sentence.
 """
 
@@ -52,17 +52,17 @@ class Parts:
     Args:
         settings: of the migration.
         results: where they are kept.
-        progress: shows what is at work, and what was found.
+        progress: shows the part at work, and its result.
     """
 
     def __init__(self, settings: Settings, results: Results, progress: Progress) -> None:
         self._settings, self._results, self._progress = settings, results, progress
 
     def look(self, identities: Identities) -> Optional[Prepared]:
-        """What a first look has prepared; None if it has been taken before.
+        """The preparations of a first look; None if they have been taken before.
 
         Raises:
-            SemisyncError: what was found, see `look`.
+            SemisyncError: the findings, see `look`.
         """
         settings = self._settings
         taken = model_inputs(settings) if self._edited() else None
@@ -80,7 +80,7 @@ class Parts:
     def convert(
         self, identities: Identities, prepared: Optional[Prepared] = None
     ) -> Dict[str, Any]:
-        """What was carried. Raises: SemisyncError, where there is nothing to go on with.
+        """The carried tensors. Raises: SemisyncError, where there is nothing to go on with.
 
         Args:
             prepared: from `look`.
@@ -188,13 +188,13 @@ class Parts:
         return part
 
     def _of_scores(self, identities: Identities, sigmoid: bool) -> List[Any]:
-        """What the scores of a side are made from."""
+        """The identity of a side's scores."""
         settings = self._settings
         made_from = [*self._of_rows(identities), settings.key, settings.label, settings.column]
         return [*made_from, sigmoid]
 
     def _of_rows(self, identities: Identities) -> List[Any]:
-        """What a part is made from that takes rows through both sides."""
+        """The identity of a part that takes rows through both sides."""
         settings = self._settings
         return [list(identities), settings.label, *settings.reads(), *settings.tensorflow()]
 
@@ -205,7 +205,7 @@ class Parts:
         work: Callable[[], Dict[str, Any]],
         judged: Callable[[Dict[str, Any]], Any],
     ) -> Part:
-        """A part that was kept, or is made now; one that cannot run says why."""
+        """A part that was kept, or is made now; a part that cannot run gives its reason."""
         compared = COMPARED[name]
         found = self._results.find(name, made_from)
         if found is None:

@@ -7,7 +7,7 @@ parts       name, compared, state ("passed", "failed", "undecided", "not run", "
 carried     tables, dense, slots, scalars, parameters, dropped, not_carried (the same in words),
             notes, outputs, training
 features    the inputs of model.py: name, column, dtype, shape, sparse, tensors
-left        what is left for the reader to do
+left        work left for the reader
 next        of a model that is MIGRATED the commands that come after it: what, command
 parity      the comparison of the AUC, as `semisync parity` writes it, or null
 made_from   SHA-256 of the checkpoint with its graph, of the data, of the conversion
@@ -26,7 +26,7 @@ SCHEMA = "semisync.migration/1"
 
 
 class Report(NamedTuple):
-    """The path of report.html, and what report.json holds."""
+    """The path of report.html, and the contents of report.json."""
 
     page: str
     record: Dict[str, Any]

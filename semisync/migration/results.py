@@ -1,6 +1,6 @@
-"""What the parts found, kept so that a part is not repeated.
+"""The parts' results, kept so that a part is not repeated.
 
-    OUT/parts/NAME.json    {"identity": SHA-256 of what the part is made from, "found": its result}
+    OUT/parts/NAME.json    {"identity": SHA-256 of the part's inputs, "found": its result}
 
 A part that is interrupted leaves no result. `begin` leaves the identity alone, for a part that can
 go on where it was.
@@ -19,10 +19,10 @@ FOLDER = "parts"
 
 
 class Results:
-    """Those of one output folder.
+    """The results of one output folder.
 
     Args:
-        out: the folder; a new or an empty one, or that of an earlier migration.
+        out: the folder; new, empty, or an earlier migration's.
 
     Attributes:
         folder: where they are.

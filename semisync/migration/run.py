@@ -18,13 +18,13 @@ from semisync.migration.verdict import Part, State, Verdict, in_words, verdict_o
 
 
 class Migration(NamedTuple):
-    """What was found.
+    """The result of a migration.
 
     Attributes:
-        settings: what was asked for, with the checkpoint and its graph as they were found.
+        settings: as requested, with the checkpoint and its graph as they were found.
         verdict, sentence: of all parts together.
         parts: in order.
-        carried: what the conversion has, see `conversion.convert`.
+        carried: the conversion's record, see `conversion.convert`.
         features: the inputs of model.py and their columns.
         comparison: of the AUC, a `parity.Comparison`; None where it could not be made.
         provenance: of the comparison.
@@ -43,10 +43,10 @@ class Migration(NamedTuple):
 
 
 def migrate(settings: Settings, stream: Optional[TextIO] = None) -> Migration:
-    """Goes the whole way, as far as it has not been gone before.
+    """Runs all parts of a migration that are not done yet.
 
     Raises:
-        SemisyncError: a checkpoint, a graph or a data set that is not what it should be, or another
+        SemisyncError: a faulty checkpoint, graph or data set, or another
             process is at work in the folder; no report is written then.
     """
     from migrate.targets.work_directory import locked
@@ -99,7 +99,7 @@ def _found(settings: Settings) -> Settings:
 
 
 def _identities(settings: Settings) -> Identities:
-    """The identities of what exists before the conversion."""
+    """The identities of all inputs before the conversion."""
     from migrate.scoring.model_files import of_checkpoint
     from parity.io.data_files import files_of
     from parity.io.identity import identify
@@ -126,7 +126,7 @@ def _converted(settings: Settings) -> str:
 def _compare(
     settings: Settings, done: List[Part], sigmoid: bool
 ) -> Tuple[Optional[Any], Dict[str, Any], Part]:
-    """The comparison of the AUC, what it rests on, and its part.
+    """The comparison of the AUC, its basis, and its part.
 
     Rows that are too few to tell of other rows leave nothing open where the values and the outputs
     are TensorFlow's: what is compared is one function, not two that were trained.

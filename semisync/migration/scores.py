@@ -14,14 +14,14 @@ BASELINE, CANDIDATE = "tensorflow.parquet", "torch.parquet"
 
 
 def for_module(settings: Settings, inputs: Any) -> List[Tuple[str, str, bool]]:
-    """`settings.named` without what the module does not take, such as labels."""
+    """`settings.named` without columns that the module does not take, such as labels."""
     from migrate.scoring.module_inputs import input_called
 
     return [one for one in settings.named if input_called(one[1], inputs) is not None]
 
 
 def module_inputs(settings: Settings, wanted: Any) -> Any:
-    """What model.py, which takes `wanted`, is given of each row."""
+    """The inputs of model.py from each row; it takes `wanted`."""
     from migrate.behaviour.subject import told_feeds
     from migrate.scoring.module_inputs import ModuleInputs
 
@@ -55,7 +55,7 @@ def score(
         sigmoid: the output is a logit.
 
     Raises:
-        BadInput, UsageError: what cannot be scored.
+        BadInput, UsageError: the rows cannot be scored.
     """
     from migrate.scoring.run import Writing, score
 
@@ -111,7 +111,7 @@ def every_row(settings: Settings, sigmoid: bool) -> Dict[str, Any]:
 
 
 def compare(settings: Settings, sigmoid: bool, verified: Any) -> Tuple[Any, Dict[str, Any]]:
-    """The comparison of both files, and what it rests on.
+    """The comparison of both files, and its basis.
 
     Args:
         sigmoid: as the scores were written.
@@ -156,7 +156,7 @@ def _torch(settings: Settings) -> Any:
 
 
 def _tensorflow(settings: Settings) -> Any:
-    """The graph in TensorFlow, fed what model.py takes, not training, without dropout."""
+    """The graph in TensorFlow, fed model.py's inputs, not training, without dropout."""
     from migrate.behaviour.in_tensorflow import TensorFlowGraph
     from migrate.behaviour.serving import as_it_serves
     from migrate.behaviour.subject import open_subject
@@ -210,7 +210,7 @@ class _OneTensor:
         return found if found.dtype == np.float64 else found.astype(np.float32)
 
     def origin(self) -> Dict[str, Any]:
-        """Where it came from."""
+        """Its origin."""
         return {**self._origin, **self._graph.origin()}
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a migration is asked for."""
+"""The settings of a migration."""
 
 import sys
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -23,11 +23,11 @@ class Settings(NamedTuple):
         meta: the MetaGraph; by default it stands beside the checkpoint.
         assets: files elsewhere that the graph fills lookup tables from.
         key: a column that names a row.
-        output: the tensor that scores; by default what the graph says of itself.
+        output: the tensor that scores; by default the graph's own output.
         column: of an output with several per row.
         sigmoid: the output is a logit, whatever the graph says.
         named: (column, input, whether it is sparse) of inputs that take a column of another name.
-        inputs: {name: what it takes} of all inputs, where `named` has what the graph would compute.
+        inputs: {name: its source} of all inputs, where `named` has what the graph would compute.
         feeds: {input: value} of constants.
         types, fills: (pattern of columns, type or value).
         text: how text files are written, whatever their names.
@@ -37,7 +37,7 @@ class Settings(NamedTuple):
         margin: the largest difference in AUC that does not matter.
         steps: of training to compare; 0 leaves that out.
         batch_size: rows at a time; None: ROWS_AT_A_TIME, and STEP_ROWS of a step.
-        plan: what each tensor becomes, arguments of `migrate.plan`.
+        plan: arguments of `migrate.plan`.
     """
 
     checkpoint: str
@@ -74,13 +74,13 @@ class Settings(NamedTuple):
         return "{}/{}".format(self.out, name)
 
     def reads(self) -> List[Any]:
-        """What decides which features a row has, for `results`."""
+        """The settings that decide a row's features, for `results`."""
         return [self.named, self.feeds, self.types, self.fills, self.text, self.batch_size]
 
     def converts(self) -> List[Any]:
-        """What decides what the conversion is, beside checkpoint and graph, for `results`."""
+        """The settings that decide the conversion, beside checkpoint and graph, for `results`."""
         return [self.output, *sorted(self.inputs), *sorted(self.assets), sorted(self.plan.items())]
 
     def tensorflow(self) -> List[Any]:
-        """What decides how TensorFlow runs, for `results`."""
+        """The settings that decide how TensorFlow runs, for `results`."""
         return [self.python, self.modules]

@@ -1,4 +1,4 @@
-"""From what the parts found to the verdict."""
+"""From the parts' results to the verdict."""
 
 import enum
 from typing import Any, Dict, NamedTuple, Sequence
@@ -7,7 +7,7 @@ from semisync.common import exit_codes
 
 
 class State(enum.Enum):
-    """What became of a part."""
+    """The outcome of a part."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -17,7 +17,7 @@ class State(enum.Enum):
 
 
 class Verdict(enum.Enum):
-    """What became of the migration; `exit_code` tells it to a program."""
+    """The outcome of the migration; `exit_code` is for programs."""
 
     MIGRATED = "MIGRATED"
     NOT_MIGRATED = "NOT_MIGRATED"
@@ -40,8 +40,8 @@ class Part(NamedTuple):
 
     Attributes:
         name: as the package has it.
-        compared: what with what, or what is made.
-        state: what became of it.
+        compared: the two things compared, or the part's product.
+        state: its outcome.
         finding: in words, one or several lines.
         found: its result; {} where it did not run.
     """
@@ -80,14 +80,14 @@ def in_words(verdict: Verdict, parts: Sequence[Part]) -> str:
 
 
 def _unchecked(parts: Sequence[Part]) -> str:
-    """What the parts that passed did not look at, as the end of a sentence."""
+    """The checks that the passed parts left out, as the end of a sentence."""
     reports = [p.found.get("report", p.found) for p in parts if p.state is State.PASSED]
     found = [one for report in reports for one in report.get("unchecked", [])]
     return "; not checked: {}".format("; ".join(found)) if found else ""
 
 
 def _rows(parts: Sequence[Part]) -> str:
-    """What is to say of rows, as further sentences."""
+    """The remarks on rows, as further sentences."""
     forward = next((part.found for part in parts if part.name == "forward" and part.found), {})
     fixed = forward.get("report", {}).get("fixed")
     at_a_time = " It takes {} rows at a time, and no other number.".format(fixed) if fixed else ""
@@ -114,7 +114,7 @@ def _every_row(parts: Sequence[Part]) -> str:
 
 
 def _look_first(parts: Sequence[Part]) -> str:
-    """What to look at first, in a sentence: where the first part that failed begins to differ."""
+    """The first place to look, in a sentence: where the first part that failed begins to differ."""
     failed = next(part for part in parts if part.state is State.FAILED)
     report = failed.found.get("report", {})
     node, step = report.get("first"), report.get("exceeded")

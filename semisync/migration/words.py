@@ -1,4 +1,4 @@
-"""A migration in words: what was carried, and what is left for the reader to do."""
+"""A migration in words: the carried tensors, and the work left for the reader."""
 
 from typing import Any, Dict, List, Tuple
 
@@ -8,7 +8,7 @@ from semisync.migration.verdict import State
 
 
 def carried(migration: Migration) -> List[Tuple[str, str]]:
-    """(kind, what there is of it), for a table."""
+    """(kind, its contents), for a table."""
     found = migration.carried
     parameters, slots = found["parameters"], found["slots"]
     rows = sum(table["rows"] for table in found["tables"])
@@ -50,7 +50,7 @@ def carried(migration: Migration) -> List[Tuple[str, str]]:
 
 
 def left_to_do(migration: Migration) -> List[str]:
-    """What no part of the migration does, a sentence each; what did not pass first."""
+    """Checks that no part of the migration does, a sentence each; parts that did not pass first."""
     found = migration.carried
     left = [_of_part(part) for part in migration.parts]
     left += [
@@ -89,7 +89,7 @@ def guessed(migration: Migration) -> str:
 
 
 def _of_part(part: Any) -> str:
-    """What is to be done about a part that did not pass."""
+    """The remedy for a part that did not pass."""
     if part.state is State.NOT_RUN:
         return "Run the command again where this can be compared: {}. It did not run: {}.".format(
             part.compared, part.finding

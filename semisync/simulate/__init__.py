@@ -1,7 +1,7 @@
 """An event-driven simulator of training on parameter servers.
 
 `simulate(cluster, mode, batches)` lets a job run in simulated time and returns its pace, staleness,
-the fates of its batches, waiting and memory. `cluster` has the model of a cluster, `events` that of
+the fates of its batches, waiting and memory. `cluster` models a cluster, `events`
 time and processors. `semi_synchronous` is not a model: the chief's own `Ledger` and the staleness
 policies decide tickets and fates. It needs no TensorFlow.
 """

@@ -23,7 +23,7 @@ _MOST_SERVERS = 4096
 
 
 class Advice(NamedTuple):
-    """What is proposed, and what the simulation says of it.
+    """A proposal, and its simulated figures.
 
     Attributes:
         batches_per_step: M, proposed.

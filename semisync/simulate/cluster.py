@@ -1,10 +1,10 @@
-"""What is simulated: a cluster, what its steps cost, and the way of a batch through it.
+"""The simulated cluster, the costs of its steps, and the way of a batch through it.
 
 1. A worker pauses, then asks the parameter servers for parameters (`pull`).
 2. It computes the gradients (`Times.demand`).
 3. It sends them (`push`).
 
-What must have happened before 1, and what follows 3, is the mode's. A message takes `latency` each
+The conditions before 1 and the steps after 3 are the mode's. A message takes `latency` each
 way. The servers are alike and share every demand evenly, so one of them stands for all, with its
 share of the demand; where every process shares one machine, all demands are that machine's.
 """
@@ -17,7 +17,7 @@ from semisync.simulate.times import Times, WorkerTimes, check_times
 
 
 class Costs(NamedTuple):
-    """Processor seconds beside the workers' own demand, and what a message takes.
+    """Processor seconds beside the workers' own demand, and the demands of a message.
 
     Attributes:
         pull: on all parameter servers together, per batch.
@@ -60,7 +60,7 @@ class Cluster(NamedTuple):
         workers: their number.
         servers: number of parameter servers.
         times: how long the workers' batches take.
-        costs: what everything else takes.
+        costs: of everything else.
         cores: of each parameter server.
         shared_cores: the cores of the one machine that all processes share; None: each worker, and
             the chief, has a machine of its own.
@@ -104,7 +104,7 @@ class Worker:
         version: updates of the parameters that its batch has seen.
         batches: how many it has sent.
         ticket, token, waited, due: of `semisync.worker.state`; token also of SyncReplicasOptimizer.
-        untold: kind, ticket, token and waited of a batch that the chief was not told of yet.
+        untold: kind, ticket, token and waited of a batch not yet reported to the chief.
     """
 
     __slots__ = (
@@ -144,7 +144,7 @@ class Machines:
         self._clock.after(self._costs.latency, self._serve, seconds, call, arguments)
 
     def into_accumulators(self, seconds, call, *arguments):
-        """The same, for what one gradient at a time is added to."""
+        """The same, for a variable to which one gradient at a time is added."""
         self._clock.after(self._costs.latency, self._add, seconds, call, arguments)
 
     def _add(self, seconds, call, arguments):

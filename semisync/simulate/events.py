@@ -1,4 +1,4 @@
-"""Simulated time: what happens when, and processors that share themselves among demands."""
+"""Simulated time: a queue of events, and processors that share themselves among demands."""
 
 import collections
 import heapq
@@ -32,7 +32,7 @@ class Processor:
     """Cores that share themselves evenly: each of n demands gets min(1, cores / n) of a core.
 
     In virtual time every demand advances by one second per second, so that it is done at the
-    virtual instant at which it came plus its size, whatever comes and goes meanwhile.
+    virtual instant at which it came plus its size, whatever arrives or ends meanwhile.
 
     Args:
         clock: the `Clock`.
@@ -61,7 +61,7 @@ class Processor:
         demand = (self._virtual + seconds, next(self._count), call, arguments)
         heapq.heappush(self._demands, demand)
         if len(self._demands) > self._cores or self._demands[0] is demand:
-            self._set_alarm()  # else the one that is set still holds
+            self._set_alarm()  # else the earlier timer still holds
 
     def _rate(self):
         return min(1.0, self._cores / len(self._demands))

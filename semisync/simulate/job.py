@@ -1,4 +1,4 @@
-"""A job in simulated time: what all modes share, and what a mode adds."""
+"""A job in simulated time: the part common to all modes, and the part that a mode adds."""
 
 import collections
 from typing import Counter
@@ -12,7 +12,7 @@ class Job:
 
     A mode calls `begin(worker)` when a worker may begin a batch, and defines
 
-        start()                 what happens at time 0
+        start()                 the events at time 0
         ready(worker, demand)   its pause is over; by default it reads the parameters
         sent(worker)            its gradients are at the parameter servers
 
@@ -22,7 +22,7 @@ class Job:
         clock: the `Clock`.
         version: global steps, or, in asynchronous training, batches applied.
         staleness: Counter of applied batches by their staleness, in versions.
-        fates: Counter of batches by what became of them.
+        fates: Counter of batches by fate.
         waiting: seconds that workers waited for others, in total.
         steps: when each version's update was done, beginning with the first.
     """
@@ -79,7 +79,7 @@ class Job:
         return worker.times.phase * sum(worker.times.next(0.0))
 
     def sent(self, worker):
-        """What the mode does with a batch."""
+        """The mode's handling of the batch."""
         raise NotImplementedError
 
     def applied(self, staleness, fate="admitted"):

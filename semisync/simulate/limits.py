@@ -8,7 +8,7 @@ ANY = 10**12  # the upper limit of numbers without another one; infinity would b
 
 
 class OutOfRange(UsageError):
-    """A number is outside of its limits; `meaning` is what it stands for."""
+    """A number is outside of its limits; `meaning` is its meaning."""
 
     def __init__(self, meaning, said, value):
         super().__init__("{} is {}, not {!r}".format(meaning, said, value))

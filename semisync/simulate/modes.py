@@ -120,7 +120,7 @@ class SemiSync(NamedTuple):
             A `Job`.
 
         Raises:
-            UsageError: a setting is not what it should be.
+            UsageError: a setting is invalid.
         """
         whole("batches_per_step", self.batches_per_step, 1)
         if self.on_stale not in ("keep", "drop"):

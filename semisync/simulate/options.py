@@ -154,7 +154,7 @@ def _add_answer(group):
 
 @contextlib.contextmanager
 def named() -> Iterator[None]:
-    """Has what refuses a number name the option that gave it."""
+    """Makes an error about a number name the option that gave it."""
     try:
         yield
     except OutOfRange as error:

@@ -1,6 +1,6 @@
 """Semi-synchronous training: the chief's own `Ledger`, in simulated time.
 
-The workers and the chief exchange what `semisync.transport.messages` lists, in the order in which
+The workers and the chief exchange the kinds in `semisync.transport.messages`, in the order in which
 `semisync.worker.operations` and `semisync.chief.thread` do; tickets, fates and weights are those of
 the ledger and of the staleness policy that a real job runs. Nobody dies: the ledger's patience is
 not reached.

@@ -1,4 +1,4 @@
-"""Running a simulation, and what comes of it."""
+"""Running a simulation, and its results."""
 
 from typing import Any, Dict, NamedTuple
 
@@ -12,7 +12,7 @@ _WARM = 0.1  # share of the batches before the measurement
 
 
 class Result(NamedTuple):
-    """What was simulated, measured after a tenth of the batches.
+    """The simulated figures, measured after a tenth of the batches.
 
     Attributes:
         batches_per_second: applied ones, whatever their weight.
@@ -132,7 +132,7 @@ class _Snapshot:
         self._waiting = job.waiting
 
     def result(self, job):
-        """The `Result` of what happened since."""
+        """The `Result` since then."""
         seconds = job.clock.now - self._at
         return Result(
             batches_per_second=(job.batches - self._batches) / seconds,

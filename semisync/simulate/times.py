@@ -22,7 +22,7 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.simulate.limits import whole, within
 
 _BLOCK = 256  # batches drawn at a time
-# What each number of `Times` means, the least and the most. With a spread of 3, one batch in
+# The meaning of each number of `Times`, the least and the most. With a spread of 3, one batch in
 # a hundred takes a thousand times as long as the median; with more no simulation meets the mean.
 _LIMITS = (
     ("pause", "a batch's pause in seconds", 0, 10**9),

@@ -26,8 +26,8 @@ def size_of(path: str) -> Optional[int]:
 
 
 def version_of(path: str) -> Optional[Tuple[int, str]]:
-    """(bytes, what changes with the contents) of the file at a path or URL: the time of its last
-    change, in ns, or what the server gives; None if there is no file."""
+    """(bytes, a value that changes with the contents) of a file or URL: the time of its last
+    change, in ns, or the server's version; None if there is no file."""
     if remote.is_remote(path):
         return remote.version_of(path)
     if not os.path.isfile(path):

@@ -1,4 +1,4 @@
-"""What lies in folders, on disk or behind a URL (s3://, hdfs://, ...) through fsspec.
+"""The files of folders, on disk or behind a URL (s3://, hdfs://, ...) through fsspec.
 
 Names come back as they can be opened: URLs of URLs, and paths on disk as relative as they were
 asked for. `skips` says of a name, without its folder, whether to leave it out, and a folder of that
@@ -61,7 +61,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def names_in(folder: str) -> List[str]:
-    """What lies in a folder itself, sorted."""
+    """The names in a folder itself, sorted."""
     if remote.is_remote(folder):
         fs, inner = remote.file_system(folder)
         return sorted(name.rstrip("/").rpartition("/")[2] for name in fs.ls(inner, detail=False))

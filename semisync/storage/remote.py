@@ -58,7 +58,7 @@ def size_of(url: str) -> Optional[int]:
 
 
 def version_of(url: str) -> Optional[Tuple[int, str]]:
-    """(bytes, what the server says of its version, "" for nothing); None if there is no file."""
+    """(bytes, the server's version of it, "" for none); None if there is no file."""
     info = _info(url)
     if info is None:
         return None
@@ -124,7 +124,7 @@ def check_takes_files(folder: str) -> None:
 
 
 def upload(path: str, url: str) -> None:
-    """Writes the file at `path` on disk to `url`, in place of what is there."""
+    """Writes the file at `path` on disk to `url`, in place of the file there."""
     fs, inner = file_system(url)
     try:
         fs.put_file(path, inner)

@@ -12,7 +12,7 @@ _PIECE = 16 << 20  # bytes
 
 
 class Packing(NamedTuple):
-    """How a file is compressed: pyarrow's name for it, and what such a file begins with."""
+    """How a file is compressed: pyarrow's name for it, and such a file's first bytes."""
 
     codec: str
     magic: bytes
@@ -31,7 +31,7 @@ def packing_of(path: str) -> Optional[Packing]:
 
 
 def suffix_of(path: str) -> str:
-    """What a file's name ends with, before that of its compression, in lower case."""
+    """The suffix of a file's name, before that of its compression, in lower case."""
     root, suffix = os.path.splitext(path)
     return (os.path.splitext(root)[1] if suffix.lower() in PACKED else suffix).lower()
 

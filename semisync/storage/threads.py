@@ -30,7 +30,7 @@ R = TypeVar("R")
 
 _OF_DISK = 4  # threads at most
 _OF_SERVER = 8  # the farther a server is, the longer each thread waits
-_AHEAD = 4  # calls per thread, unless the caller says how many
+_AHEAD = 4  # calls per thread, unless the caller gives a number
 
 
 def default_count(*places: str) -> int:
@@ -81,7 +81,7 @@ class PerThread(Generic[R]):
         self._closing.close()
 
     def get(self) -> R:
-        """That of the calling thread."""
+        """The calling thread's."""
         if not hasattr(self._local, "own"):
             made = self._make()
             with self._lock:

@@ -1,6 +1,6 @@
 """Files that unfold into far more than they are: refused before they do.
 
-A stream of any length is read in bounded memory. What is held as a whole may have AT_ONCE bytes, or
+A stream of any length is read in bounded memory. Data held as a whole may have AT_ONCE bytes, or
 RATIO times those of its file: a data set folds into a tenth of its size, and gzip folds nothing
 into less than a thousandth.
 """

@@ -16,7 +16,7 @@ from semisync.storage.remote import is_remote
 
 
 def within(folder: str, name: str) -> Optional[str]:
-    """The path of what is called `name` from `folder`; None if it does not lie there or below."""
+    """The path of the file called `name` in `folder`; None if it does not lie there or below."""
     if _leads_out(folder, name):
         return None
     if is_remote(folder):  # where there are no links

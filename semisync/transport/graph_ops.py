@@ -58,7 +58,7 @@ class TracedFunction:
     def __init__(self, function, specs):
         self._name = function.__name__
         self._known_to: Any = weakref.WeakSet()  # the graphs that have it
-        # A graph of its own: the function keeps the one that it is traced in.
+        # Its own graph: the function keeps the one that it is traced in.
         with tf.Graph().as_default():
             signature = [tf.TensorSpec(shape, dtype) for dtype, shape in specs]
             self._traced = tf.wrap_function(function, signature, self._name)

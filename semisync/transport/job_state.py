@@ -40,7 +40,7 @@ def ended_at(epoch):
 
 
 def has_ended(heartbeat):
-    """Whether a heartbeat, or None, is that of a chief that has ended."""
+    """Whether a heartbeat, or None, is from a chief that has ended."""
     return heartbeat is not None and heartbeat < 0
 
 

@@ -11,7 +11,7 @@
     NONFINITE   a gradient held a NaN or an infinity, and the batch was not sent
     ALIVE       the worker lives, whatever it waits for or computes; from its watchdog
     LEFT        the worker's session ends; the ticket was not used, unless it was reported before
-    DISAGREED   the worker's settings differ from the chief's; `member` says how
+    DISAGREED   the worker's settings differ from the chief's; `member` has the difference
     WAKE        from the chief, to itself: stop waiting
 
 `drawn` is NEVER_DRAWN or, with STAGED, WITHHELD and NONFINITE too, the ticket that the worker holds

@@ -12,7 +12,7 @@ from semisync.common.compat import raw_ops, tf
 from semisync.transport.graph_ops import TracedFunction
 
 DENSITY = 8
-NEVER = tf.int32.max  # what unsorted_segment_min gives an id that does not occur
+NEVER = tf.int32.max  # unsorted_segment_min's value for an id that does not occur
 
 
 def sum_by_id(values, ids, shape):

@@ -108,7 +108,7 @@ class GlobalBatchHook(EndsFirst):
         self._watchdog: Optional[Watchdog] = None
         self._turns: Any = None  # `Turns` of the graph, where the optimizer has siblings
         self._turn: Optional[Turn] = None  # of the session
-        self._reporter: Any = None  # where a launcher wants to know how the training goes
+        self._reporter: Any = None  # where a launcher wants reports of the training
 
     @property
     def handles(self):
@@ -350,7 +350,7 @@ class GlobalBatchHook(EndsFirst):
         return settings.describe(self._handles.settings, weights)
 
     def end(self, session):
-        self._coordinator.raise_requested_exception()  # says why a session is closed already
+        self._coordinator.raise_requested_exception()  # explains why a session is closed already
         for hook in _hooks[session]:  # before a chief waits here, others may need its tickets
             hook._leave(session)
         if self._chief:

@@ -186,7 +186,7 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
         send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
             vector of kind, ticket, token, waited and session, and all other ops of a batch on the
             PS. `gate` is a function that every tensor passes through before it is sent; it stops
-            those of a batch that is withheld.
+            The gradients of a withheld batch.
         draw: False leaves the worker without a ticket; `first_draw` draws one then.
         rationed: True if the next ticket may be issued only once the chief knows of this batch.
     """

@@ -1,7 +1,7 @@
-"""The watchdog: no process waits without end for another that is gone.
+"""The watchdog: no process waits for ever for a dead one.
 
 A thread of each process gives the chief a sign of life from time to time, so that a worker that
-waits for input, or takes long to compute a batch, is not taken for one that is gone: its batch
+waits for input, or takes long to compute a batch, is not taken for a dead one: its batch
 counts when it comes, by its staleness. With each sign the thread probes whether the chief's
 heartbeat grows, and whether every parameter server answers. A slow probe is not an error: the chief
 may be away for a while. After `patience` seconds without news, the thread reports which process
@@ -39,7 +39,7 @@ def pings(devices):
 
 
 class Watchdog(threading.Thread):
-    """Watches the chief and the parameter servers until it is told to stop.
+    """Watches the chief and the parameter servers until stopped.
 
     Args:
         heartbeat: the chief's heartbeat, a tensor.

@@ -225,7 +225,7 @@ def _make_idle(op, never):
     A reference variable's value may be fetched by the name of such an op, a resource's not.
 
     Returns:
-        (The op's new input, the one that it replaces), tensors.
+        (The op's new input, the replaced input), tensors.
     """
     variable, last = op.inputs[0], len(op.inputs) - 1
     with tf.device(variable.device):

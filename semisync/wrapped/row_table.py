@@ -26,7 +26,7 @@ class RowTable:
     """A table of rows by raw id that the job itself trains, for `apply_gradients`.
 
     The rows of ids are sent, staged and summed like those of a variable's sparse gradient, and
-    `update` does once per global step, or with the policy "async" once per batch, what the job did
+    `update` does once per global step, or with the policy "async" once per batch, the job's updates
     with each batch. Checkpoints hold the job's own tables, as before.
 
     Args:
@@ -75,7 +75,7 @@ class RowTable:
             A tf.IndexedSlices of ids [n] and values [n, dim].
 
         Raises:
-            UsageError: it is not that of some of the rows.
+            UsageError: it is not of some of the rows.
         """
         if not isinstance(gradient, tf.IndexedSlices):
             raise UsageError(

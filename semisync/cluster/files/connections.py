@@ -29,7 +29,7 @@ SLOWEST = 100e3  # bytes per second
 
 
 class Limits:
-    """What all connections of a server share.
+    """The limits shared by all connections of a server.
 
     Args:
         log: the `RefusalLog`.
@@ -48,7 +48,7 @@ class Limits:
         self._open: Counter[str] = collections.Counter()
 
     def admit(self, address: str) -> Optional[str]:
-        """Counts a connection in, or says why not."""
+        """Counts a connection in, or returns the reason to refuse it."""
         if sum(self._open.values()) >= MOST:
             return "there are {} connections already".format(MOST)
         if self._open[address] >= MOST_PER_ADDRESS:
@@ -120,7 +120,7 @@ def _refusal(refused: Refused) -> web.Response:
 
 
 class Listening:
-    """A server that listens; port: the one that it has."""
+    """A listening server; port: its port."""
 
     def __init__(self, http: Any, listening: Any) -> None:
         self._http, self._listening = http, listening
@@ -173,7 +173,7 @@ class Connection(web.RequestHandler):
     def handle_error(
         self, request: Any, status: int = 500, exc: Any = None, message: Optional[str] = None
     ) -> web.StreamResponse:
-        """aiohttp's answer to what is not HTTP, without its log of what was sent."""
+        """aiohttp's answer to bytes that are not HTTP, without its log of them."""
         if status >= 500:
             return super().handle_error(request, status, exc, message)
         reason = "it is not an HTTP request"

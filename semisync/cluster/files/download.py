@@ -1,12 +1,12 @@
 """Fetches the files of a manifest from the server that hands them out.
 
 1. The manifest comes first, and must have the digest. Every answer has a largest size.
-2. AT_ONCE files are on their way at a time. One that is interrupted goes on where it stopped, by a
+2. AT_ONCE files are on their way at a time. An interrupted one resumes where it stopped, by a
    range; where the server sends it from its beginning all the same, it begins again.
 3. Until a file is whole it lies in a folder beside the target. If its bytes have the manifest's
    SHA-256, it is flushed to disk and moved to its place, through no symbolic link.
-4. What failed is tried again after all the others have been: in rounds, with a rest between them
-   that doubles, until the deadline. What came wrong or was refused FAILURES times is given up.
+4. Failed files are tried again after all the others: in rounds, with a rest between them
+   that doubles, until the deadline. A file that was wrong or refused FAILURES times is given up.
 
 No redirect is followed, no proxy is used, and nothing is decompressed.
 """
@@ -33,7 +33,7 @@ FAILURES = 4
 SILENT_SECONDS = 15.0  # without a byte
 SLOWEST = 10e3  # bytes per second
 LONGEST_REST = 10.0  # seconds
-_REFUSAL = 200  # bytes of an answer that has nothing of what was asked for
+_REFUSAL = 200  # bytes of an answer without any of the requested file
 
 
 def file_path(path: str) -> str:
@@ -47,18 +47,18 @@ def bearer(token: str) -> str:
 
 
 class Source(NamedTuple):
-    """Where files are handed out, and the token to show there."""
+    """The source of the files, and its bearer token."""
 
     url: str
     token: str
 
 
 class Stopped(Exception):
-    """The download was told to stop."""
+    """The download was stopped by its caller."""
 
 
 class _Failed(Exception):
-    """The source did not send what it was asked for."""
+    """The source did not send the requested bytes."""
 
     def __init__(self, text: str, refused: bool = False) -> None:
         super().__init__(text)
@@ -74,7 +74,7 @@ class Download:
         into: a folder that only this download writes to.
         seconds: until it fails.
         stopped: an event that ends it.
-        say: called with what the source did, when something is to be tried again.
+        say: called with a description of the failure before each retry.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class Download:
         self._deadline = time.monotonic() + seconds
         self._stopped, self._say = stopped, say
         self._parts = into + ".parts"
-        self._failures: Dict[str, int] = {}  # of what came wrong or was refused
+        self._failures: Dict[str, int] = {}  # of wrong or refused files
 
     def run(self) -> Manifest:
         """Returns the manifest once every file is in its place.
 
         Raises:
-            BadInput: what is missing, and what the source did.
+            BadInput: the missing files, and the source's failures.
             Stopped: it was.
         """
         found: List[Manifest] = []
@@ -220,7 +220,7 @@ class Download:
             yield answer
 
     def _blocks(self, answer: http.client.HTTPResponse, most: int) -> Iterator[bytes]:
-        """What comes, if it is no more and comes no slower than it may."""
+        """The chunks of a response, checked for their total size and pace."""
         begun, size = time.monotonic(), 0
         while True:
             self._check_stopped()

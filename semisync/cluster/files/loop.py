@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for plain functions that use what is asynchronous."""
+"""An event loop in its own thread, for plain functions that call asynchronous ones."""
 
 import asyncio
 import concurrent.futures
@@ -28,7 +28,7 @@ class LoopThread:
         self.loop.run_forever()
 
     def call(self, work: Any) -> Any:
-        """What a coroutine returns; it is cancelled where the caller is interrupted.
+        """The result of a coroutine; it is cancelled where the caller is interrupted.
 
         Raises:
             UsageError: the loop was closed meanwhile.
@@ -43,7 +43,7 @@ class LoopThread:
             raise
 
     def close(self, finish: Optional[Callable[[], Any]] = None) -> None:
-        """Ends what runs in the loop, and the thread; nothing happens the second time.
+        """Ends the loop's tasks and the thread; a second call does nothing.
 
         Args:
             finish: coroutine function that runs last.

@@ -54,7 +54,7 @@ class Manifest(NamedTuple):
 
 
 def copy(sources: List[Tuple[str, str]], into: str) -> Manifest:
-    """Copies files and folders, so that what happens to them later changes nothing.
+    """Copies files and folders, so that later changes to the originals have no effect.
 
     Args:
         sources: (path on disk, path in the manifest) of each; "" puts a folder's contents there.

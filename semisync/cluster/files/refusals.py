@@ -1,4 +1,4 @@
-"""What a server refuses, and its log: a line for each, without anything secret.
+"""A server's refusals, and its log: a line for each, without anything secret.
 
 A line has the client's address, the method, the path and the reason; never a header. Text that a
 client chose is cut and escaped, so that it cannot forge a line. In a flood, lines beyond PER_MINUTE
@@ -60,7 +60,7 @@ class RefusalLog:
         )
 
     def close(self) -> None:
-        """Logs what is left to say."""
+        """Logs the refusals that are not logged yet."""
         self._say_the_rest()
 
     def _say_the_rest(self) -> None:

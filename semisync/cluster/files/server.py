@@ -1,4 +1,4 @@
-"""The HTTP server of a manifest's files: GET and HEAD of what it lists, and nothing else.
+"""The HTTP server of a manifest's files: GET and HEAD of the files in it, and nothing else.
 
     /manifest      the manifest's JSON
     /files/PATH    a file, or a range of it, by aiohttp's FileResponse
@@ -45,7 +45,7 @@ class FileServer:
 
     Attributes:
         url: http://host:port
-        token: what a request must show.
+        token: the bearer token of every request.
 
     Raises:
         UsageError: it cannot listen there.

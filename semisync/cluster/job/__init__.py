@@ -1,1 +1,1 @@
-"""What all know of a job: its places, and what its launchers write down for each other."""
+"""Knowledge shared by all parts of a job: its places, and its launchers' records."""

@@ -1,10 +1,10 @@
-"""What launchers write down for each other, besides who is there.
+"""The launchers' shared records, besides who is there.
 
 ROOT/generation      by the leader: the members, and in its content
     shape            the job's `Shape`
     addresses        {place: HOST:PORT}, of all that ever came
     fixed            {place: HOST:PORT} which the parameter servers know for ever
-    files            what the chief's launcher hands out, or null, see `launch.shipment`
+    files            the files that the chief's launcher hands out, or null, see `launch.shipment`
     configuration    the newest version of the configuration when the run began: of an earlier run
     started          null until the commands start, then whom nobody waited for any longer
     over             null until the chief has ended well, then the seconds that the others have to
@@ -87,7 +87,7 @@ def write_end(client, root, name, id, code, why):
 
 
 def read_ends(client, root, watch=None):
-    """{place: what its launcher wrote}, of this run and earlier ones."""
+    """{place: the record of its launcher}, of this run and earlier ones."""
     above = "{}/ended".format(root)
     client.ensure(above)
     paths = ["{}/{}".format(above, name) for name in client.children(above, watch)]
@@ -96,7 +96,7 @@ def read_ends(client, root, watch=None):
 
 
 def write_training(client, root, training):
-    """Writes down what the chief said of how the training goes, a dict."""
+    """Records the chief's latest report of the training, a dict."""
     path = root + "/training"
     client.ensure(path)
     client.put(path, json.dumps(training).encode("utf-8"), -1)

@@ -1,7 +1,7 @@
 """A command that runs as a child and never outlives the launcher.
 
 The command runs below a guard (`semisync.cluster.launch.guard`), a process that ends with it and
-as it, and kills what is left of it: in its process group or out of it, when it ends and when the
+as it, and kills its remaining processes, in its group or out of it, when it ends and when the
 launcher does, even by kill -9. Its output comes in whole lines to a function.
 """
 

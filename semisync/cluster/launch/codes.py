@@ -1,6 +1,6 @@
 """How a launcher ends, and its exit codes, besides those of every command.
 
-128 + n   it was told to stop by signal n: 130 Ctrl-C, 143 SIGTERM
+128 + n   stopped by signal n: 130 Ctrl-C, 143 SIGTERM
 """
 
 from typing import NamedTuple

@@ -36,11 +36,11 @@ LOST = 30.0  # seconds that the end of a job waits for a lost worker to come bac
 
 
 class Sight(NamedTuple):
-    """What can be seen.
+    """The observed state of a job.
 
     Attributes:
         current: the newest generation, or None.
-        members: {place: what its launcher says}, of those that are there.
+        members: {place: its launcher's record}, of those present.
         ends: {place: `id`, `code`, `why`}, see `record`.
         ready: {(id of a launcher, number of a generation)}.
         configuration: the newest version of the configuration.
@@ -93,7 +93,7 @@ class Director:
         client.listen(self._tell)
 
     def step(self):
-        """Decides once, and publishes what follows; call it at least every few seconds.
+        """Decides once, and publishes the decision; call it at least every few seconds.
 
         Raises:
             Deposed, BadVersion, NodeExists, Unavailable: call it again.
@@ -170,12 +170,12 @@ def decide(shape, sight, waited, deadline, linger) -> Optional[Generation]:
 
 
 def digest_of(files: Optional[Dict[str, Any]]) -> Optional[str]:
-    """The digest of what is handed out; None for nothing."""
+    """The digest of the files handed out; None for nothing."""
     return files["digest"] if files else None
 
 
 def _files(shape, sight):
-    """What the chief's launcher hands out, if it is there."""
+    """The files that the chief's launcher hands out, if it is there."""
     return sight.members.get(shape.chief_place, {}).get("files")
 
 

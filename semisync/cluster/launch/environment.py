@@ -1,4 +1,4 @@
-"""What a command is told of its job: environment variables, and words of the command line.
+"""A command's view of its job: environment variables, and words of the command line.
 
 A TensorFlow process has TF_CONFIG. Where a script takes its cluster from the command line instead,
 these words are replaced in it:

@@ -37,7 +37,7 @@ class Forwards:
 
     @property
     def names(self):
-        """Who is reached this way."""
+        """The target of the forwarding."""
         return list(self._listeners)
 
     def address(self, name):

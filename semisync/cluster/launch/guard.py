@@ -37,7 +37,7 @@ KILL_AGAIN = 0.01  # seconds
 
 
 def main(command):
-    """Runs the command; returns what waitpid said of it."""
+    """Runs the command; returns its status from waitpid."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     if prctl(SET_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "this kernel has no subreapers")
@@ -103,7 +103,7 @@ def _reaped():
 
 
 def _end_all(command, status):
-    """Kills what is below this process; returns the command's status."""
+    """Kills all descendants of this process; returns the command's status."""
     while True:
         children = _children()
         if not children:

@@ -2,7 +2,7 @@
 
 A place is free when nobody holds it and its command has not ended well in this run. A place whose
 launcher was lost is free as soon as ZooKeeper has noticed, so it is waited for. Launchers that were
-told different numbers of processes refuse to work together.
+given different numbers of processes refuse to work together.
 """
 
 import contextlib
@@ -45,14 +45,14 @@ def join(client, root, order, about, stopped):
     Args:
         client, root: of the job.
         order: the launcher's `Order`.
-        about: what the others should know of this launcher, without `address`.
+        about: this launcher's record for the others, without `address`.
         stopped: a threading.Event that ends the waiting.
 
     Returns:
         A `Joined`; None when it was stopped.
 
     Raises:
-        UsageError: the others were told other numbers.
+        UsageError: the others were given other numbers.
         BadInput: the job's nodes are another user's.
         NoPlace: no place was free in time.
     """

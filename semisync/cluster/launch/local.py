@@ -54,7 +54,7 @@ class LocalJob:
         return dict(zip(self._places, ends))
 
     def _watch_config(self, over):
-        """Publishes what the configuration's file says, whenever that is something else."""
+        """Publishes the configuration file's contents whenever they change."""
         client, said = memory.Client(self._tree), None
         known = read_config(self._config)
         while not over.wait(LOOK_EVERY):

@@ -31,7 +31,7 @@ from semisync.cluster.zookeeper.membership import Taken
 
 WAKE_EVERY = 1.0  # seconds
 LOOK_EVERY = 5.0  # seconds between two looks at ZooKeeper without news
-SAY_AFTER = 10.0  # seconds of waiting after which the launcher says for whom
+SAY_AFTER = 10.0  # seconds of waiting after which the launcher names the missing
 
 
 class Launcher:
@@ -199,7 +199,7 @@ class Launcher:
             self._told_ready = ready
 
     def _report(self):
-        """Writes down what the chief said last, where it is new."""
+        """Records the chief's latest report, where it is new."""
         self._said = self.running.report.news() or self._said
         if self._said is not None:
             record.write_training(self._client, self._root, self._said)
@@ -215,7 +215,7 @@ class Launcher:
         return generation is not None and generation.members.get(self.name) == self._id
 
     def _act(self):
-        """Does what the newest generation asks for; returns the end if it has come."""
+        """Obeys the newest generation; returns the end if it has come."""
         generation = self._generation
         if generation is None or not self._belongs_to(generation):
             return None
@@ -240,7 +240,7 @@ class Launcher:
         """The end, if what must come has not come before the deadline."""
         now, deadline = time.monotonic(), self._order.deadline
         if self._belongs_to(self._generation):
-            # What is looked at every few seconds is seen that much later.
+            # Polled state is seen that many seconds late.
             if now - self._leader_seen[1] <= deadline + 2 * LOOK_EVERY:
                 return None
             why = "nobody led the job, or ZooKeeper was away, for {:.0f} s"
@@ -259,7 +259,7 @@ class Launcher:
         return End(codes.MISSING, why)
 
     def _missing(self):
-        """Who is missing, for people, and whether these are all that the job cannot do without."""
+        """The missing processes, for people, and whether these are all the required ones."""
         required = self._order.shape.required
         try:
             here = membership.members(self._client, self._root)

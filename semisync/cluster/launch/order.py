@@ -1,4 +1,4 @@
-"""What a launcher is to do."""
+"""A launcher's order."""
 
 from typing import List, NamedTuple, Optional, Sequence
 
@@ -6,7 +6,7 @@ from semisync.cluster.job.places import Shape
 
 
 class Order(NamedTuple):
-    """What a launcher is to do.
+    """A launcher's order.
 
     Attributes:
         shape: a `Shape`.
@@ -14,8 +14,8 @@ class Order(NamedTuple):
         number: of the place; None: any.
         command: a list of words.
         restarts: how often the command may be started again when it fails.
-        deadline: seconds to wait for what the job cannot do without.
-        grace: seconds that the command has to end when it is told to.
+        deadline: seconds to wait for the processes that the job needs.
+        grace: seconds that the command has to end after SIGTERM.
         linger: seconds that the other workers have to end once the chief has ended well.
         host: name of this machine for the others.
         ship, config: of the chief's launcher: paths that it hands out, and the configuration's.

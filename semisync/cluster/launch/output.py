@@ -1,4 +1,4 @@
-"""What a launcher and its command print: each line with its place in front."""
+"""The output of a launcher and its command: each line with its place in front."""
 
 import contextlib
 import os

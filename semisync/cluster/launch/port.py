@@ -54,7 +54,7 @@ def own_host(hosts):
 
 
 def is_loopback(address):
-    """Whether HOST:PORT is one that only its own machine can reach."""
+    """Whether only its own machine can reach HOST:PORT."""
     host = address.rpartition(":")[0].strip("[]")
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -1,7 +1,7 @@
 """The command in its place: started for a generation, started again within limits, stopped.
 
 Where another process was absent when a generation began, or is a worker that may move, the command
-is told an address of this launcher, which leads to that process wherever it is (`forward`).
+is given an address of this launcher, which leads to that process wherever it is (`forward`).
 """
 
 import time
@@ -125,7 +125,7 @@ class Running:
         self._started_at = time.monotonic()
 
     def _reporting(self, name):
-        """What a process that may be the chief is told besides; see `report_file`."""
+        """The chief's extra environment variables; see `report_file`."""
         return {} if role_of(name) == PS else self.report.variables()
 
     def _book(self, own):

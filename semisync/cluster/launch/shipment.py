@@ -1,4 +1,4 @@
-"""What the chief's launcher hands out: files and the first configuration of the job.
+"""The shipment of the chief's launcher: files and the first configuration of the job.
 
 The launcher that was given `--ship` or `--config`
 1. copies the files, so that whoever edits them changes nothing in the job that runs;
@@ -31,7 +31,7 @@ class Shipment:
         host: by which the others reach this machine.
 
     Attributes:
-        about: what the others should know of it.
+        about: its record for the others.
 
     Raises:
         BadInput: a file cannot be handed out.

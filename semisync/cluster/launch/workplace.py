@@ -6,7 +6,7 @@ A launcher
 2. has its command run there. A configuration is a file beside it, which `SEMISYNC_CONFIG` names:
    the one of the manifest, or the newest version that was published for this run. It is replaced
    as a whole when the next one is published;
-3. removes what it fetched when it ends. What the command wrote there stays, and the launcher says
+3. removes the fetched files when it ends. The command's own output stays, and the launcher says
    where.
 """
 
@@ -36,11 +36,11 @@ class Workplace:
     def __init__(self, say: Callable[[str], None], told: Callable[[], None]) -> None:
         self._say, self._told = say, told
         self._top = ""
-        self._about: Optional[Dict[str, Any]] = None  # what is handed out, newest
+        self._about: Optional[Dict[str, Any]] = None  # the newest shipment
         self._number = 0  # of the generation whose files are there or on their way
         self._fetching: Optional[threading.Thread] = None
         self._stopped = threading.Event()
-        self._manifests: Dict[str, Any] = {}  # {folder: what was fetched into it}
+        self._manifests: Dict[str, Any] = {}  # {folder: the files fetched into it}
         self.version = 0  # of the configuration that is there; 0: the manifest's
         self._is_configured = False
         self.failure: Optional[str] = None
@@ -50,8 +50,8 @@ class Workplace:
 
         Args:
             number: of the generation.
-            about: what is handed out and where, see `shipment`; None: nothing.
-            seconds: in which it must come; else `failure` says why it did not.
+            about: the files handed out and where, see `shipment`; None: nothing.
+            seconds: limit of the download; after it `failure` has the reason.
         """
         self._about = about
         if about is None:
@@ -98,7 +98,7 @@ class Workplace:
 
     @property
     def folder(self) -> Optional[str]:
-        """Where the command runs; None: where the launcher does."""
+        """The command's working folder; None: the launcher's own."""
         return os.path.join(self._folder, FILES) if self._about and self._about["files"] else None
 
     @property
@@ -124,7 +124,7 @@ class Workplace:
             self._fetching = None
 
     def close(self) -> None:
-        """Ends a download, and removes what was fetched."""
+        """Ends a download, and removes the fetched files."""
         self._stop()
         for folder, manifest in self._manifests.items():
             for file in manifest.files:

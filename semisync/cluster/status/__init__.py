@@ -1,13 +1,13 @@
-"""What a running job does: who leads, who is there, who is missing, and how the training goes.
+"""The status of a running job: leader, members, missing processes, and the training's progress.
 
     document    the JSON document that everything here shows
-    reporter    the chief's hook that says how the training goes
+    reporter    the chief's hook that reports the training's progress
     report_file from the chief's process to its launcher
-    published   the document in ZooKeeper: what the launchers know, and what the chief said
+    published   the document in ZooKeeper: the launchers' knowledge, and the chief's report
     server      lines for people, /status.json for programs, /metrics for Prometheus
     command     `semisync status`
 
-docs/launch/progress.md tells how to use it.
+docs/launch/progress.md is its manual.
 """
 
 import lazy_loader

@@ -3,14 +3,14 @@
 schema            1
 job               its id
 at                when it was made, in seconds since 1970
-cluster           null, or what the launchers know:
+cluster           null, or the launchers' view:
     leader        the name of the member that leads, or null
     epoch         grows with every leader
     generation    grows when all members start over; 0 before the first
     members       {name: host}, of those that are there
     waiting_for   names of those without which the job cannot begin or go on
     outcome       null while it runs, then a sentence
-training          null, or what the chief said last:
+training          null, or the chief's latest report:
     at            when, in seconds since 1970
     global_step   the last global batch that was applied; null before the first
     steps_per_second, batches_per_second    over the last seconds; null at the beginning
@@ -24,7 +24,7 @@ training          null, or what the chief said last:
 from typing import Any, Dict, Optional
 
 SCHEMA = 1
-QUIET = 15.0  # seconds after which what the chief said is old
+QUIET = 15.0  # seconds after which the chief's report is old
 
 
 def document(

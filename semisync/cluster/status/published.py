@@ -1,4 +1,4 @@
-"""The status of a job in ZooKeeper: what its launchers keep there, and what its chief said last.
+"""The status of a job in ZooKeeper: the launchers' records, and the chief's latest report.
 
 All of it is read from where they write it down (`semisync.cluster.job.record`): ROOT/leader,
 ROOT/members, ROOT/generation and ROOT/training.

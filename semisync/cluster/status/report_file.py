@@ -1,4 +1,4 @@
-"""What the chief says of how the training goes, in a file between its process and its launcher.
+"""The chief's reports of the training, in a file between its process and its launcher.
 
 The launcher names the file in SEMISYNC_STATUS. The optimizer's hook of the chief
 (`semisync.cluster.status.reporter`) puts each report, as JSON, in place of the one before; the
@@ -43,9 +43,9 @@ class ReportFile:
         return os.path.join(self._folder, "training.json")
 
     def news(self):
-        """What the chief has written since the last call, a dict; None: nothing.
+        """The chief's reports since the last call, a dict; None: nothing.
 
-        What is not a report, or too large for ZooKeeper, is nothing.
+        Anything that is not a report, or too large for ZooKeeper, counts as nothing.
         """
         if not self._folder:
             return None

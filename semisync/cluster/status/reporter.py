@@ -1,4 +1,4 @@
-"""How the training goes, said by the chief every few seconds.
+"""The training's progress, reported by the chief every few seconds.
 
     hook = opt.make_session_run_hook(is_chief)
     page = status.Page("ctr-7", port=8080)
@@ -25,10 +25,10 @@ _OVER = 10.0  # seconds over which rates are taken
 
 
 class StatusHook(tf.train.SessionRunHook):
-    """Reports how the training goes.
+    """Reports the training's progress.
 
     Args:
-        hook: what `GlobalBatchOptimizer.make_session_run_hook` returned.
+        hook: the result of `GlobalBatchOptimizer.make_session_run_hook`.
         write: function of one report, the `training` of `semisync.cluster.status.document`. When it
             raises, that is logged and the training goes on.
         every: seconds between two reports.

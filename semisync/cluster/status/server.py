@@ -1,11 +1,11 @@
-"""The status of a job over HTTP: read-only, without a key, so for who may know how the job goes.
+"""The status of a job over HTTP: read-only, without a key.
 
     /              lines for people (`semisync.cluster.status.text`)
     /status.json   the document (`semisync.cluster.status.document`)
     /metrics       for Prometheus (`semisync.cluster.status.metrics`)
 
-It listens to this machine only, unless it is told another address. Connections have the limits of
-`semisync.cluster.files.connections`; what the document costs to make is paid at most once per
+It listens to this machine only, unless given another address. Connections have the limits of
+`semisync.cluster.files.connections`; the document is made at most once a
 second, however many ask.
 """
 
@@ -121,7 +121,7 @@ class Page(StatusServer):
         """Has the page show a report of `StatusHook`.
 
         Args:
-            training: what `StatusHook` reports.
+            training: the report of `StatusHook`.
         """
         self._training = training
 

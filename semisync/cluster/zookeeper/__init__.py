@@ -1,6 +1,6 @@
-"""Coordination over ZooKeeper: who is there, who leads, and what all should know alike.
+"""Coordination over ZooKeeper: membership, leadership, and the state that all share.
 
-`client` says what the recipes need of ZooKeeper; `connection` has it from a server, `memory` within
+`client` is the interface that the recipes need; `connection` has it from a server, `memory` within
 one process. With a user, `ownership` keeps a job's nodes the user's alone. The recipes are
 `membership`, `leader` and `generation`:
 

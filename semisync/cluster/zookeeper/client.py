@@ -1,4 +1,4 @@
-"""What the recipes need of ZooKeeper, and no more: the seam between them and a server.
+"""The operations that the recipes need of ZooKeeper, and no more: the seam to a server.
 
 `connection.Connection` is a client of a real server, `memory.Client` of a tree in this process.
 Every call has a deadline. A callback (watch or listener) runs in a thread of the client, takes no
@@ -14,7 +14,7 @@ Callback = Callable[[], None]
 
 
 class StoreError(SemisyncError):
-    """ZooKeeper did not do what it was asked to do."""
+    """ZooKeeper did not do an operation."""
 
 
 class NoNode(StoreError):
@@ -141,7 +141,7 @@ class Client(abc.ABC):
         """Does all of the operations or none.
 
         Raises:
-            Exception: what the first that fails raises when it is called alone.
+            Exception: that of the first operation that fails, as if called alone.
         """
 
     @abc.abstractmethod

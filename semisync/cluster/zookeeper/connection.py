@@ -235,7 +235,7 @@ def _silent():
 
 
 def _errors(timeout_error):
-    """kazoo's errors, and what they are here."""
+    """kazoo's errors, and their counterparts here."""
     from kazoo import exceptions as kazoo
 
     return {

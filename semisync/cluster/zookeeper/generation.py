@@ -2,7 +2,7 @@
 
 A generation is a growing number, the ids of the members that belong to it, and whatever else all
 should know alike. A leader publishes it under its epoch; the others watch the node, and see
-generations in order. What is read may be older than what is published, never out of order.
+generations in order. A read may be older than the published generation, never out of order.
 """
 
 import json
@@ -20,12 +20,12 @@ from semisync.common import json_text
 
 
 class Generation(NamedTuple):
-    """What is published.
+    """A published generation.
 
     Attributes:
         number: grows when the members must start over.
         members: {name: id}.
-        content: what else all should know, a dict that JSON can hold.
+        content: further shared state, a dict that JSON can hold.
         epoch: of the leader that published it.
         version: of the node; grows with everything that is published.
     """
@@ -53,7 +53,7 @@ def publish(election: Election, root: str, generation: Generation) -> None:
 
     Raises:
         Deposed: this process does not lead.
-        BadVersion, NodeExists: it was made from one that is not the newest.
+        BadVersion, NodeExists: it was made from an older generation.
     """
     epoch = election.epoch
     if epoch is None:

@@ -1,4 +1,4 @@
-"""Who leads: a lease in one node, with an epoch that grows with every leader.
+"""Leadership: a lease in one node, with an epoch that grows with every leader.
 
 The node ROOT/leader is never removed. Its value is JSON: `epoch`, and while somebody leads `id`,
 `name` and `lease` (seconds). All writes name the version that they replace.
@@ -8,7 +8,7 @@ The node ROOT/leader is never removed. Its value is JSON: `epoch`, and while som
    candidates one succeeds.
 2. The leader writes the node again every third of a lease. It leads until `lease` seconds after it
    *sent* the last write that was acknowledged, and no longer.
-3. What only a leader may write goes into one transaction with the next write of the node
+3. Writes that only a leader may make go into one transaction with the next write of the node
    (`publish`). A leader whose node was written by another publishes nothing, whatever it believes.
 4. A leader that leaves says so in the node, and the next one need not wait.
 
@@ -54,7 +54,7 @@ def boot_clock() -> float:
 
 
 class _Term(NamedTuple):
-    """What a leader knows of its own term: the node's version, and since when it is confirmed."""
+    """A leader's knowledge of its own term: the node's version, and when it was last confirmed."""
 
     epoch: int
     version: int
@@ -125,7 +125,7 @@ class Election(threading.Thread):
             self._write(self._term, operations)
 
     def resign(self) -> None:
-        """Stands and leads no longer."""
+        """Leaves the election and gives up leadership."""
         self._done.set()
         with self._lock:
             term, self._term = self._term, None

@@ -1,4 +1,4 @@
-"""Who is there: an ephemeral node per member, at ROOT/members/NAME.
+"""Membership: an ephemeral node per member, at ROOT/members/NAME.
 
 A member:
 1. makes its node, whose value is JSON with `id`, which no other process has, and what others should
@@ -26,7 +26,7 @@ from semisync.common import json_text
 
 
 class Taken(StoreError):
-    """Another process has the name; `holder` is what it says of itself."""
+    """Another process has the name; `holder` is its record."""
 
     def __init__(self, name, holder):
         super().__init__("{} is there already: {}".format(name, json.dumps(holder)))
@@ -102,18 +102,18 @@ def path_of(root: str, name: str) -> str:
 def members(
     client: Client, root: str, watch: Optional[Callback] = None
 ) -> Dict[str, Dict[str, Any]]:
-    """What every member says of itself, by name; `watch` runs once, when one comes or goes."""
+    """Every member's record, by name; `watch` runs once, when one comes or leaves."""
     return about(client, root, names(client, root, watch))
 
 
 def names(client: Client, root: str, watch: Optional[Callback] = None) -> List[str]:
-    """The members' names, sorted; `watch` runs once, when one comes or goes."""
+    """The members' names, sorted; `watch` runs once, when one comes or leaves."""
     above = "{}/members".format(root)
     client.ensure(above)
     return client.children(above, watch)
 
 
 def about(client: Client, root: str, some: Sequence[str]) -> Dict[str, Dict[str, Any]]:
-    """What some members say of themselves, of those that are there."""
+    """The records of some members, of those present."""
     found = client.get_many([path_of(root, name) for name in some])
     return {path.rpartition("/")[2]: json_text.loads(value) for path, (value, _) in found.items()}

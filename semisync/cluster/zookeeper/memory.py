@@ -53,7 +53,7 @@ class Tree:
             waiting.append(callback)
 
     def apply(self, operations, owner=0):
-        """Does all of the operations or none; what they make ephemeral belongs to `owner`."""
+        """Does all of the operations or none; `owner` owns the ephemeral nodes among them."""
         with self.lock:
             before, changes = dict(self.nodes), []
             try:
@@ -67,7 +67,7 @@ class Tree:
             callback()
 
     def _apply(self, operation, owner):
-        """Does one operation; returns what it changed."""
+        """Does one operation; returns the changes, for watches."""
         path = operation.path
         if isinstance(operation, client.Create):
             if path in self.nodes:

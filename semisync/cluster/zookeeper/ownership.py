@@ -1,4 +1,4 @@
-"""A job's nodes are its user's alone, whoever was there before.
+"""Restricts a job's nodes to its user alone, whoever was there before.
 
 In ZooKeeper a node's access list says who sets its value, makes and removes nodes below it, and
 changes the list. Lists are not inherited, and "/" is usually everybody's. So a client that has a
@@ -14,7 +14,7 @@ user (`Access.auth`) takes a job over before it uses its nodes:
    ones alone, so ROOT stays from then on. If by now it is another node than in 2., it begins again.
 
 Whatever is made later gets the user's list, below nodes that have it: no other check is needed.
-What a node holds is kept, and a warning says how many others could have written.
+A node's contents are kept, and a warning says how many others could have written.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ _logger = logging.getLogger("semisync.cluster.zookeeper")
 
 
 class Ownership:
-    """Which jobs are a user's alone, as far as one connection has seen to it.
+    """The jobs known to be a user's alone, as checked over one connection.
 
     Args:
         ask: function of the name of a request of kazoo's client and its arguments; returns the

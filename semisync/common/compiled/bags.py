@@ -1,4 +1,4 @@
-"""Sparse ids as bags: what safe_embedding_lookup_sparse makes of them, and sums over bags."""
+"""Sparse ids as bags, as safe_embedding_lookup_sparse makes them, and sums over bags."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy
 
 from semisync.common.compiled.jit import compiled
 
-COUNT, BARE_QUOTE, INNER_QUOTE, OPEN_QUOTE = 1, 2, 3, 4  # what is wrong with a record
+COUNT, BARE_QUOTE, INNER_QUOTE, OPEN_QUOTE = 1, 2, 3, 4  # a record's error
 
 _QUOTE = 34
 _LINE_ENDS = (10, 13)
@@ -47,7 +47,7 @@ def _field(data, at, end, delimiter, quotes, out, size):
 def fields(data, offsets, delimiter, quotes, selected, columns):
     """The bytes of all fields, and the end of each: uint8, int64 [records, columns + 1].
 
-    Also the first record that is wrong, or -1, and what is wrong with it.
+    Also the first wrong record, or -1, and its error.
 
     Args:
         selected: int64 [columns], the fields to take, ascending; empty: all, as many as `columns`.

@@ -23,7 +23,7 @@ from semisync.common.compiled.spans import same
 MISSING = -1
 BROKEN, AT_END = -1, -2
 
-DELIMITED = 2  # the wire type of what has a length
+DELIMITED = 2  # the wire type of length-delimited fields
 BYTES, FLOATS, INTEGERS = 1, 2, 3  # the kinds of list, by their field in Feature
 
 
@@ -174,7 +174,7 @@ def _as_guessed(place, left, name, length):
 
 
 class Found(NamedTuple):
-    """Where each feature of some Examples lies, and those that have one value in each.
+    """The position of each feature in some Examples, and the features with one value in each.
 
     Attributes:
         places: int64 [features, examples, 2]; MISSING where it is nowhere.

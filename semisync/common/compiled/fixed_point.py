@@ -77,7 +77,7 @@ def fixed(values, precision, width, flag):
     for _ in range(precision):
         scale *= u(10)
     signed = flag in (PLUS, SPACE)
-    after = precision + 1 if precision else 0  # the point and what follows
+    after = precision + 1 if precision else 0  # the point and the digits after it
     offsets = numpy.empty(len(values) + 1, numpy.int64)
     offsets[0] = 0
     for i in range(len(values)):

@@ -98,7 +98,7 @@ load64 = _load(64)
 
 
 def _at(kind: Any) -> Any:
-    """The array of a shape at an address; the caller keeps what lies there."""
+    """The array of a shape at an address; the caller keeps that memory alive."""
 
     def cast(typing_context, place):
         pointer = types.CPointer(kind)

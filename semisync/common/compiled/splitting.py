@@ -1,4 +1,4 @@
-"""Where the parts of split strings lie: starts and ends, int64 [parts], and parts per string."""
+"""The parts of split strings: starts and ends, int64 [parts], and parts per string."""
 
 from __future__ import annotations
 

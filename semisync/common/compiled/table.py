@@ -1,6 +1,6 @@
 """A hash table from keys to the numbers of their rows: open addressing, at most half full.
 
-What a search compares stands in the slots themselves, so that a key is found with one access to
+The slots themselves hold the compared keys, so that a key is found with one access to
 memory, or two for a string: one for the slot, one for its bytes. A slot of an integer is the key
 and the row; of a string its hash, the row, the offset of its bytes and their number. A free slot
 has the row -1.

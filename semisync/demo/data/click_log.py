@@ -122,7 +122,7 @@ def save(log: ClickLog, directory: Path) -> None:
     """Writes a log as a folder, beside its place first and moved there when whole.
 
     Args:
-        log: what to write.
+        log: the `ClickLog` to write.
         directory: the folder to make; an earlier log there is replaced, as is an empty folder.
 
     Raises:
@@ -153,7 +153,7 @@ def save(log: ClickLog, directory: Path) -> None:
 
 
 def load(directory: Path) -> ClickLog:
-    """Reads what `save` wrote; the ids are mapped from the disk, not read.
+    """Reads the files of `save`; the ids are mapped from the disk, not read.
 
     Raises:
         BadInput: a file that is missing, corrupt or at odds with `log.json`.

@@ -1,4 +1,4 @@
-"""The session of a worker whose job itself says when it saves and what it tells."""
+"""The session of a worker whose job itself decides when it saves and reports."""
 
 import semisync
 from semisync.common.compat import tf

@@ -5,7 +5,7 @@
 
 1. The chief fills `work`, once, and closes it. A worker takes the next number when it is free, so
    that a slow worker trains fewer batches, and every batch is trained once, nearly in the given
-   order. A session that is made again goes on with the list.
+   order. A session that is made again resumes the list.
 2. A worker that finds it empty stops. The chief, last, waits until all have left, and saves.
 """
 
