@@ -3,7 +3,7 @@
     parity.auc(labels, scores)                      one model's AUC, exact, ties counted half
     parity.compare(labels, baseline, candidate)     two models on the same rows -> Comparison
     parity.compare(table, label="y", baseline="old", candidate="new")      of any library
-    parity.require(comparison, {"pcoc": 0.01})      what must be equivalent beside AUC
+    parity.require(comparison, {"pcoc": 0.01})      metrics that must be equivalent beside AUC
     parity.diagnose(comparison, ...)                why they differ: suspects with their evidence
     parity.write_report(comparison, directory)      report.html for people, others for a CI
     parity.plot.interval(comparison), .roc, .days   its figures, one by one

@@ -1,4 +1,4 @@
-"""Two models on the same rows: the difference of their AUCs, how sure it is, and what follows.
+"""Two models on the same rows: the difference of their AUCs, its error, and the verdict.
 
 1. Both models' scores are ranked against the labels; delta = candidate's AUC - baseline's.
 2. The rows' placement differences give its standard error (parity.stats.delong): paired, so what
@@ -63,9 +63,9 @@ def compare(
         baseline: (n,) finite scores of the model to match, the higher the likelier a 1.
         candidate: (n,) finite scores of the model in question, for the same rows.
         margin: the largest difference in AUC that does not matter, from 1e-9 to below 1.
-        clusters: (n,) what rows share that vary together, such as the user; numbers or strings.
+        clusters: (n,) the key of rows that vary together, such as the user; numbers or strings.
         weights: (n,) sample weights >= 0; rows of weight 0 are left out.
-        verified: what `semisync verify --json` printed of the candidate's conversion, as a path or
+        verified: the output of `semisync verify --json` on the candidate's conversion, as a path or
             a mapping: it stands for the rows that it takes to exclude rare faults.
         logits: "baseline", "candidate" or both, whose scores are logits: ranked as they are, with
             the log loss of softplus, and shown as probabilities.
@@ -207,7 +207,7 @@ def rows_needed(
 
 
 def sample_of(rows: Rows, placements: np.ndarray, moves: Spread) -> Sample:
-    """What rare failures are judged by.
+    """The inputs to the judgement of rare failures.
 
     Args:
         placements: float64 (n,), the baseline's.

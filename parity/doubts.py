@@ -1,4 +1,4 @@
-"""Warnings that stand beside a verdict: what its figures cannot show.
+"""Warnings beside a verdict: the limits of its figures.
 
 A mix-up of files looks like perfect parity, and rows that were left out were not compared; neither
 shows in the figures. Nor do two models that do not rank: shuffled labels give both an AUC of 0.5,
@@ -21,7 +21,7 @@ from parity.stats.strata import Days
 
 MOST_TIED = 0.2  # of the pairs: five equally frequent scores tie as many
 _BLOCK = 1 << 18  # rows that are looked at together for repeats
-BY_CHANCE = 0.001  # how often shuffled labels may give an AUC that is told from 0.5
+BY_CHANCE = 0.001  # how often shuffled labels may give an AUC significantly off 0.5
 
 SAME_SCORES = (
     "The candidate's score equals the baseline's in every row. Two models that were trained or run "
@@ -117,7 +117,7 @@ def of_misses(join: Mapping[str, int], baseline: str, candidate: str) -> Tuple[s
 
     Args:
         join: rows "matched", "only_baseline" and "only_candidate".
-        baseline, candidate: what the data sets are called.
+        baseline, candidate: the names of the data sets.
     """
     matched = join["matched"]
     left_out = []

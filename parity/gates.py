@@ -23,7 +23,7 @@ from parity.stats.intervals import at_confidence, student_interval, widened
 from parity.stats.parts import Part
 from semisync.common.errors import BadInput, UsageError
 
-METRICS = {  # what a gate may be on, and its name in words
+METRICS = {  # a gate's metric, and its name in words
     "logloss": "log loss",
     "ne": "NE",
     "pcoc": "PCOC",
@@ -33,11 +33,11 @@ METRICS = {  # what a gate may be on, and its name in words
 }
 
 
-_LEAST_AUC = "auc>"  # what stands before the = of auc>=VALUE
+_LEAST_AUC = "auc>"  # the text before the = of auc>=VALUE
 
 
 class Requirements(NamedTuple):
-    """What --require asks for."""
+    """The requirements of --require."""
 
     margins: Dict[str, float]  # by metric
     least_auc: Optional[float]  # of either model
@@ -80,7 +80,7 @@ def require(
         comparison: from `parity.compare`, with its slices and days if they are required.
         margins: the largest difference that does not matter, by metric; see METRICS.
         slices, days: whether each must be equivalent, and the mean of the days with them.
-        least_auc: what the AUC of either model must be at least.
+        least_auc: the minimum AUC of either model.
 
     Returns:
         The `Comparison` with `gates`.

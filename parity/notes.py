@@ -1,4 +1,4 @@
-"""Sentences on what limits a comparison: its few rows, and the figures that it does not have.
+"""Sentences on the limits of a comparison: its few rows, and its missing figures.
 
 Warnings, of a mix-up that a good verdict can rest on, are in parity.doubts.
 """
@@ -29,7 +29,7 @@ def notes_on_unmoved(evidence: Evidence) -> Tuple[str, ...]:
 
 
 def notes_on_few(observations: float, margin: float) -> Tuple[str, ...]:
-    """What so few observations (parity.stats.delong) cannot show."""
+    """The limits of so few observations (parity.stats.delong)."""
     notes = []
     if observations < FEW:
         notes.append(

@@ -1,4 +1,4 @@
-"""What a report or a file of scores says of its own making: with which versions, and when."""
+"""The provenance of a report or a file of scores: the versions used, and the time."""
 
 import datetime
 import platform

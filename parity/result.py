@@ -1,4 +1,4 @@
-"""What a comparison found: plain figures, the same for a program, a report and a CI.
+"""The result of a comparison: plain figures, the same for a program, a report and a CI.
 
 `parity.compare` fills in a Comparison; `parity.require` adds its gates, `parity.diagnose` its
 suspects. This module stands below all of them and holds no more than their records.
@@ -23,7 +23,7 @@ from parity.verified import Verified
 
 SCHEMA = "semisync/parity/1"  # grows with every change that a reader of the JSON could trip over
 
-# What a suspect rests on.
+# The evidence of a suspect.
 ROWS = "rows"  # the rows themselves show it: undoing it makes the scores agree
 SETTINGS = "settings"  # the models are known to differ in it; that it matters is an estimate
 SYMPTOM = "symptom"  # a pattern in the rows that several causes have
@@ -43,7 +43,7 @@ class Side:
         tf1_compat_auc: None unless all scores lie in [0, 1].
         tied_pairs: positive-negative pairs of one score, each half won.
         curve: false and true positive rates along the ROC curve, two float arrays.
-        reliability: what is predicted against what happens, where there is `calibration`.
+        reliability: predicted against observed rates, where there is `calibration`.
         freedom: degrees of freedom of `standard_error`.
 
     Examples:
@@ -91,7 +91,7 @@ class Side:
 
 
 class TrainingNoise(NamedTuple):
-    """What the training runs show; None where a side has a single run."""
+    """The evidence of the training runs; None where a side has a single run."""
 
     baseline_aucs: Tuple[float, ...]
     candidate_aucs: Tuple[float, ...]
@@ -105,7 +105,7 @@ class TrainingNoise(NamedTuple):
 
 
 class Gate(NamedTuple):
-    """One requirement beside AUC and what became of it."""
+    """One requirement beside AUC, and its outcome."""
 
     name: str  # a key of `parity.gates.METRICS`, "auc", "days", or "slices " and the column
     margin: Optional[float]  # None of `least`
@@ -114,7 +114,7 @@ class Gate(NamedTuple):
     interval: Optional[Interval] = None  # None where there is none, and nothing is decided
     failed: Tuple[str, ...] = ()  # slices or days that are not equivalent, models below `least`
     undecided: Tuple[str, ...] = ()  # those that are inconclusive, or have too few rows
-    least: Optional[float] = None  # what either model's AUC must be
+    least: Optional[float] = None  # the minimum of either model's AUC
     reason: Optional[Reason] = None  # why a metric with an interval is INCONCLUSIVE
 
 
@@ -174,22 +174,22 @@ class Comparison:
         weighted: whether the rows have weights.
         rows_to_settle: with 80 % power; None once settled, or if none can be named.
         logloss_difference: None unless both models give probabilities.
-        score_difference: how far apart the scores of a row are.
-        notes: sentences on what limits the verdict.
-        training: what the training runs show, with several per side.
-        days: what `parity.compare_days` gives, of the command's --day.
-        slices: by the name of the column, what `parity.compare_slices` gives.
-        worst: what `parity.worst_rows` gives.
+        score_difference: the distribution of a row's score differences.
+        notes: sentences on the verdict's limits.
+        training: the evidence of the training runs, with several per side.
+        days: the result of `parity.compare_days`, of the command's --day.
+        slices: by the name of the column, the result of `parity.compare_slices`.
+        worst: the result of `parity.worst_rows`.
         bound: certified, of `delta`, where scores were counted in histograms.
-        rare_failures: what the rows cannot exclude.
+        rare_failures: the faults that the rows cannot exclude.
         verified: the record that excludes it, where one was given.
         diagnosis: suspects, the likeliest first; none where it is EQUIVALENT.
         diagnosed: whether suspects were looked for.
         pcoc_difference: as that of log loss.
         gauc_difference: by clusters; None without them.
-        warnings: sentences on what the figures cannot show (`parity.doubts`).
+        warnings: sentences on the figures' blind spots (`parity.doubts`).
         unavailable: which figures are missing, and why (`parity.notes`).
-        gates: what was required beside AUC.
+        gates: the requirements beside AUC.
         reason: why `verdict` is INCONCLUSIVE; None where it is not.
         confidence: of all intervals, such as 0.9.
 
@@ -236,7 +236,7 @@ class Comparison:
     reason: Optional[Reason] = None
     confidence: float = field(default_factory=confidence)
 
-    # What a notebook shows. `parity/__init__.py` sets it, as the report stands above this module.
+    # The notebook's view. `parity/__init__.py` sets it, as the report stands above this module.
     _repr_html_: ClassVar[Callable[["Comparison"], str]]
 
     @property

@@ -1,4 +1,4 @@
-"""Several training runs per side: what the seeds do, apart from what the choice of rows does.
+"""Several training runs per side: the seeds' variance, apart from that of the choice of rows.
 
 One run of each model cannot tell a changed model from a changed seed. With k_A and k_B runs,
 
@@ -74,7 +74,7 @@ class Runs(NamedTuple):
 
     @property
     def lone(self) -> bool:
-        """Whether nothing is known of how far its runs spread."""
+        """Whether the spread of its runs is unknown."""
         return self.variance is None
 
     @property
@@ -150,12 +150,12 @@ def difference(old: Runs, new: Runs) -> float:
 
 
 class Found(NamedTuple):
-    """What rows show of several runs, in memory or beyond it."""
+    """The rows' evidence on several runs, in memory or beyond it."""
 
     old: Runs
     new: Runs
     moves: Spread  # of the difference, by the rows' mean placements
-    sample: Sample  # what rare failures are judged by
+    sample: Sample  # the inputs to the judgement of rare failures
     bound: Optional[float] = None  # certified, of the difference, where scores were counted
 
 
@@ -166,7 +166,7 @@ def concluded_runs(
     verified: Optional[Verified],
     notes: Sequence[str] = (),
 ) -> Comparison:
-    """The first runs' comparison, with what all runs decide.
+    """The first runs' comparison, with the decision of all runs.
 
     Args:
         warnings, notes: of the runs and the rows.
@@ -321,7 +321,7 @@ def _variances(old: Runs, new: Runs) -> List[float]:
 
 
 def _shares(old: Runs, new: Runs) -> List[Tuple[float, float]]:
-    """What each side's seeds add to the variance of the difference, and its degrees of freedom."""
+    """Each side's seed variance in the difference, and its degrees of freedom."""
     most = max(old.runs, new.runs)
 
     def freedom(side: Runs) -> float:
@@ -334,7 +334,7 @@ def _shares(old: Runs, new: Runs) -> List[Tuple[float, float]]:
 
 
 def _by_seeds(old: Runs, new: Runs) -> List[Tuple[float, float]]:
-    """What the seeds add to the variance of the difference, with its degrees of freedom: a part for
+    """The seeds' variance in the difference, with its degrees of freedom: a part for
     each side, or one for both where one variance stands for both."""
     shares = _shares(old, new)
     if old.lone or new.lone:

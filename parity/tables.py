@@ -50,10 +50,10 @@ def compare(
         candidate: (n,) finite scores of the model in question, for the same rows; of two tables the
             baseline's name unless given.
         margin: the largest difference in AUC that does not matter, from 1e-9 to below 1.
-        clusters: (n,) what rows share that vary together, such as the user; numbers or strings. Of
+        clusters: (n,) the key of rows that vary together, such as the user; numbers or strings. Of
             a table it is `group`.
         weights: (n,) sample weights >= 0; rows of weight 0 are left out. Of a table it is `weight`.
-        verified: what `semisync verify --json` printed of the candidate's conversion, as a path or
+        verified: the output of `semisync verify --json` on the candidate's conversion, as a path or
             a mapping: it stands for the rows that it takes to exclude rare faults.
         logits: "baseline", "candidate" or both, whose scores are logits: ranked as they are, with
             the log loss of softplus, and shown as probabilities.
@@ -63,7 +63,7 @@ def compare(
         weight: its column of weights.
         slices: its columns within each value of which the models are compared as well.
         day: its column of days or moments, compared day by day as well.
-        fill: by column, what stands for a missing value of group, day or a slice.
+        fill: by column, the fill of missing values of group, day or a slice.
         allow_misses: leave out rows whose key is in one table only, instead of refusing them.
 
     Returns:

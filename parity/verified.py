@@ -18,7 +18,7 @@ Record = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 class Verified(NamedTuple):
-    """What was verified: `source`, a checkpoint, and `directory`, what it was converted to."""
+    """The verified pair: `source`, a checkpoint, and `directory`, what it was converted to."""
 
     source: str
     directory: str
@@ -31,7 +31,7 @@ def read_record(record: Record) -> Verified:
     """Checks a record.
 
     Args:
-        record: the path of what `semisync verify --json` printed, or that as a mapping.
+        record: the output of `semisync verify --json`: its path, or as a mapping.
 
     Raises:
         BadInput: anything else, or a record of a sample or of a model that differs.

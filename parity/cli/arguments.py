@@ -168,7 +168,7 @@ def _declare_verdict(group: Any) -> None:
 
 
 def _declare_diagnosis(group: Any) -> None:
-    """What helps to find where a difference comes from."""
+    """Options that help to find the cause of a difference."""
     add = group.add_argument
     add(
         "--ids",
@@ -187,7 +187,7 @@ def _declare_diagnosis(group: Any) -> None:
 
 
 def _declare_large(group: Any) -> None:
-    """What to do where an exact comparison would not fit."""
+    """The advice where an exact comparison would not fit."""
     add = group.add_argument
     add(
         "--memory",

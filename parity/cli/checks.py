@@ -1,4 +1,4 @@
-"""Which arguments of `semisync parity` go together, and what they say about columns and files."""
+"""Checks of the arguments of `semisync parity`: which go together, and their columns and files."""
 
 import argparse
 import fnmatch
@@ -12,7 +12,7 @@ from semisync.common.errors import UsageError
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuses numbers without meaning, and what is missing to compare rows, or parts."""
+    """Refuses meaningless numbers, and missing arguments for comparing rows, or parts."""
     choose_columns(args)
     args.text = text_format(args.text)
     if args.worst < 0:
@@ -29,7 +29,7 @@ def check(args: argparse.Namespace) -> None:
 
 
 def _missing(args: argparse.Namespace) -> List[str]:
-    """All that must be given and is not, so that nobody is asked twice."""
+    """All missing required arguments, so that nobody is asked twice."""
     found: List[str] = []
     if not args.merge:
         runs = (args.baseline_runs, args.candidate_runs)
@@ -51,7 +51,7 @@ def _missing(args: argparse.Namespace) -> List[str]:
 
 
 def _check_parts(args: argparse.Namespace) -> None:
-    """Refuses what counts of parts cannot have, and what is said of them in the wrong place."""
+    """Refuses options that counts of parts cannot have, and options of parts elsewhere."""
     for option, value in (("--group", args.group), ("--worst", args.worst)):
         if value and (args.partial or args.merge):
             raise UsageError(
@@ -155,7 +155,7 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def _fills(args: argparse.Namespace) -> Tuple[Tuple[str, str], ...]:
-    """(column, what stands for a missing value) of each --fill, whose COL may be a pattern."""
+    """(column, its fill for missing values) of each --fill, whose COL may be a pattern."""
     columns = list(dict.fromkeys(filter(None, [args.group, args.day, *args.slice])))
     fills: Dict[str, str] = {}
     for item in args.fill:

@@ -20,7 +20,7 @@ EXIT = {
 
 
 def decided(args: argparse.Namespace, comparison: Any, origin: Dict[str, Any]) -> Any:
-    """The comparison with its gates, and with warnings about what its figures cannot show."""
+    """The comparison with its gates, and with warnings about its figures' blind spots."""
     from parity import doubts, require
     from parity.gates import parse_requirements
 

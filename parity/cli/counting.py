@@ -80,7 +80,7 @@ def count_part(args: argparse.Namespace, names: Dict[str, Any]) -> int:
 def _conclude(
     args: argparse.Namespace, comparison: Any, origin: Dict[str, Any], names: Dict[str, Any]
 ) -> int:
-    """With what the models alone tell of a difference."""
+    """Concludes, with the suspects that the models alone reveal."""
     from parity import diagnose
 
     comparison = decided(args, comparison, origin)

@@ -10,7 +10,7 @@ from parity.io import standard_input
 from parity.verified import Verified
 from semisync.common.errors import UsageError
 
-_REFUSED = {  # what it lacks, and what to do instead
+_REFUSED = {  # the missing feature, and its alternative
     "partial": "Spark compares all rows at once",
     "merge": "Spark compares all rows at once",
     "ids": "single rows are not diagnosed on Spark; compare a sample of the rows without --spark",

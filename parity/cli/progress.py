@@ -8,9 +8,9 @@ from semisync.common.terminal import is_watched, live
 
 @contextlib.contextmanager
 def shown() -> Iterator[Optional[Callable[[str, int], None]]]:
-    """What readers call with a file and its rows so far; None where nobody watches, as in a log.
+    """The readers' callback with a file and its rows so far; None without a terminal, as in a log.
 
-    The line is gone when all is read.
+    The line is removed when all is read.
     """
     if not is_watched():
         yield None

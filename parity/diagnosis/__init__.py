@@ -1,9 +1,9 @@
-"""Why do the two models differ? Suspects, ranked, each with its evidence and what to do about it.
+"""Why do the two models differ? Suspects, ranked, each with its evidence and remedy.
 
-    case.py            what is known: the comparison, its rows, facts about each side's model
+    case.py            the evidence: the comparison, its rows, facts about each side's model
     apart.py           the yardstick: how far apart the scores are, and which rows have what share
-    facts.py           what is known of how a model was trained
-    suspects/          what a Case is asked for: `settings` as a table, the others one per file
+    facts.py           the known facts of a model's training
+    suspects/          the questions to a Case: `settings` as a table, the others one per file
     ranking.py         asks for all suspects and ranks them
     diagnose.py        `parity.diagnose`: from columns and paths to a comparison with its diagnosis
 

@@ -7,7 +7,7 @@ lie strictly inside (0, 1). With means m, standard deviations s and correlation 
                            shift                 stretch               scatter
 
 (Theil's decomposition, 1966). Noise of one side stretches as well: its standard deviation is larger
-than the other's by what scatters. So no more than the least stretch is held for one that an affine
+than the other's by the scatter. So no more than the least stretch is held for one that an affine
 map makes. Where each side's noise is at most all of the scatter, the slope of such a map lies
 between the two lines of regression (Frisch 1934),
 
@@ -20,7 +20,7 @@ and the slope nearest to 1 between them is the least one. The scatter is the mea
 so that each row has a part in it. The distance does not depend on the labels, nor on the
 chance in them. A share that chance alone would give any noise counts as none: of a map the 95 %
 quantile of chi-square with two degrees of freedom over the rows, of chosen rows the 95 % quantile
-of what as many rows drawn at random have (Bonferroni's, where several places are looked at).
+of the share of as many rows drawn at random (Bonferroni's, where several places are looked at).
 
 All means are weighted where there are weights.
 """
@@ -35,7 +35,7 @@ from parity.inputs.logits import logit
 
 NEGLIGIBLE = 0.05  # share of the difference that is not worth a name
 ALPHA = 0.05  # of a share that is chance alone
-ROUNDING = 2e-5  # root mean square: what float32 arithmetic in another order leaves, on logits
+ROUNDING = 2e-5  # root mean square of float32 rounding in another order, on logits
 
 
 class Apart(NamedTuple):

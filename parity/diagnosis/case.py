@@ -1,4 +1,4 @@
-"""What a diagnosis can rest on. Any part but the comparison may be missing."""
+"""The evidence for a diagnosis. Any part but the comparison may be missing."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +21,7 @@ class Case:
     """One comparison to explain.
 
     Attributes:
-        comparison: what is to be explained.
+        comparison: the one to be explained.
         rows: its rows, in the order of the file.
         parts: by column, days and slices: the value of each row, (n,).
         day: which of `parts` is the day.
@@ -74,7 +74,7 @@ class Case:
         return text
 
     def auc_in_words(self, mended: np.ndarray, change: str) -> str:
-        """What the difference in AUC would be with other scores (n,) for the candidate."""
+        """The difference in AUC with other scores (n,) for the candidate."""
         rows = self.rows
         assert rows is not None  # there are scores, so there are rows
         old, new, better = (

@@ -88,7 +88,7 @@ def diagnose(
 
 
 def _moved(comparison: Comparison) -> bool:
-    """Whether there is a difference in AUC, or in what was required as well, to explain."""
+    """Whether AUC, or a required metric, differs and needs an explanation."""
     if any(gate.verdict is not Verdict.EQUIVALENT for gate in comparison.gates):
         return True
     slight = abs(comparison.delta) <= NEGLIGIBLE * comparison.margin

@@ -1,4 +1,4 @@
-"""What is known of how one side's model was trained and is computed.
+"""The known facts of one side's model: its training and its computation.
 
 Words and numbers are TensorFlow's: `momentum` of BatchNorm is 1 - torch's.
 `migrate.read_facts` reads facts from a path.
@@ -27,7 +27,7 @@ class MovingStatistics(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """All that is known of one side; what is not known is None or absent.
+    """All known facts of one side; unknown ones are None or absent.
 
     Attributes:
         source: where the facts are from.
@@ -79,7 +79,7 @@ def is_step(name: str) -> bool:
 def moving_statistics(
     names: Collection[str], read: Callable[[str], np.ndarray]
 ) -> Dict[str, MovingStatistics]:
-    """Those of the layers that have both among the variables of these names, by layer."""
+    """The moving statistics of the layers that have both among these names, by layer."""
     mean, variance = "/moving_mean", "/moving_variance"
     layers = [name[: -len(mean)] for name in names if name.endswith(mean)]
     return {
@@ -101,9 +101,9 @@ def agreed(settings: Iterable[Mapping[str, float]]) -> Dict[str, float]:
 
 
 def matching_table(name: str, tables: Iterable[str]) -> Optional[str]:
-    """Which table of one side is that of the other, or is looked up with a column of ids.
+    """The table that corresponds to another side's table, or to a column of ids.
 
-    The one of that name; else the only one that has it as a part of its path, or is a part of it:
+    The one of that name; else the only one whose path contains it, or lies in it:
     `deep/user/embedding_weights` and `deep_user` both match `user`. None where none or several do.
     """
     tables = list(tables)

@@ -2,9 +2,9 @@
 
 A suspect's own score is the share of the distance between the scores that it would explain. Scores
 overlap: a wrong learning rate also shifts the calibration, and rare ids differ first whatever went
-wrong. So a score is weighed by what stronger evidence leaves open:
+wrong. So a score is weighed by the share that stronger evidence leaves open:
 
-    basis      what it rests on                               the score is multiplied by
+    basis      its evidence                                   the score is multiplied by
     rows       undoing it makes the scores agree              1
     settings   the models are known to differ                 1 - best score by rows
     symptom    a pattern that several causes have             1 - best score by those two
@@ -73,7 +73,7 @@ def ranked(case: Case) -> Tuple[Suspect, ...]:
 
 
 def _weighed(suspects: Sequence[Suspect]) -> List[Suspect]:
-    """Those that explain enough, each weighed by what stronger evidence leaves open."""
+    """Suspects that explain enough, weighed by the share that stronger evidence leaves open."""
     weighed: List[Suspect] = []
     left = 1.0
     for basis in (ROWS, SETTINGS, SYMPTOM, CHANCE):

@@ -29,7 +29,7 @@ COARSE_BINS = BINS >> COARSE_BITS
 
 def bins_of(scores: np.ndarray) -> np.ndarray:
     """int32 (n,): the bin, below BINS, of each finite score, float32 or float64 (n,), n > 0."""
-    with np.errstate(over="ignore"):  # what single precision cannot hold shares the last bin
+    with np.errstate(over="ignore"):  # scores beyond single precision share the last bin
         scores = scores.astype(np.float32, copy=False)
     bits = scores.view(np.int32)
     if bits.min() >= _LOW and bits.max() < _HIGH:  # as all probabilities are; negatives are below 0

@@ -49,7 +49,7 @@ def compare_summary(
     certified bound. Score differences are those of the coarse bins' middles.
 
     Args:
-        by_group: what a second pass over the rows found, or None for rows that stand alone.
+        by_group: the result of a second pass over the rows, or None for independent rows.
         estimate: of the summary, where it was made before.
         verified: the record that stands for the rows that rare faults take.
 
@@ -123,7 +123,7 @@ def checked(summary: Summary) -> Summary:
 
 
 def notes_on_bound(bound: float, margin: float) -> List[str]:
-    """How certain the difference is, and what to do where that is too rough."""
+    """The certainty of the difference, and the advice where it is too rough."""
     notes = [
         f"Counted in histograms: the difference is certain to {bound:.1g} besides the sampling "
         "error, and the interval includes that."

@@ -29,7 +29,7 @@ Value = Union[int, float, str]  # of a day or a slice
 
 
 class Kind(NamedTuple):
-    """What is counted; the same in parts that add up."""
+    """The kind of the counts; the same in parts that add up."""
 
     weighted: bool = False
     day: Optional[str] = None  # the columns' names
@@ -43,7 +43,7 @@ class Kind(NamedTuple):
 
 
 class Source(NamedTuple):
-    """What was counted, as far as it is known."""
+    """The source of the counts, as far as it is known."""
 
     columns: Mapping[str, str] = {}  # names by role
     files: Tuple[Tuple[Mapping[str, Any], ...], ...] = ()  # of each data set; FileIdentity.to_json
@@ -139,7 +139,7 @@ class Counts:
 
     @classmethod
     def load(cls, path: str) -> "Counts":
-        """Reads what `save` wrote.
+        """Reads the file of `save`.
 
         Raises:
             BadInput: a file that is not there, damaged, or not such counts.

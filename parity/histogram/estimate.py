@@ -31,18 +31,18 @@ class Model(NamedTuple):
 
 
 class Placements(NamedTuple):
-    """What a row of a label and a bin has as placement; float64 (label, bins of the span)."""
+    """The placement of a row of a label and a bin; float64 (label, bins of the span)."""
 
     values: np.ndarray
-    doubts: np.ndarray  # half the mass of the bin: how far off the value may be
+    doubts: np.ndarray  # half the mass of the bin: the value's maximum error
     first: int  # the bin where the span begins
 
 
 class Pulls(NamedTuple):
-    """What each row contributes to an estimate's error; psi of stats.delong, float64 (n,)."""
+    """Each row's contribution to an estimate's error; psi of stats.delong, float64 (n,)."""
 
     delta: np.ndarray
-    doubt: np.ndarray  # how far off `delta` may be
+    doubt: np.ndarray  # the maximum error of `delta`
     baseline: np.ndarray  # on its AUC
     candidate: np.ndarray
 
@@ -51,7 +51,7 @@ class Counted(NamedTuple):
     """The spread of a difference that was counted."""
 
     moves: Spread  # whose errors are upper values
-    alike: bool  # whether all rows see the same difference, as far as the counts tell
+    alike: bool  # whether all rows see the same difference, by the counts
 
 
 class Estimate:
@@ -83,7 +83,7 @@ class Estimate:
         return Counted(moves, math.sqrt(sum(parts[0])) <= ROUNDING)
 
     def evidence(self, counted: Counted) -> Evidence:
-        """What the counts show of the difference, for rows that stand alone or by groups."""
+        """The difference by the counts, for independent rows or by groups."""
         moves, alike = counted
         # All rows see the same difference, and not none.
         unmoved = moves.standard_error <= ROUNDING < abs(self.delta)
@@ -91,7 +91,7 @@ class Estimate:
         return evidence_from(self.delta, moves, reach, alike, self.bound)
 
     def reaches(self) -> Tuple[float, float]:
-        """How far a placement of the baseline can move at most, of negatives and of positives."""
+        """The largest possible move of a baseline's placement, of negatives and of positives."""
         placed = self.placements(COARSE_BITS)[0]
         cells = self.summary.joint.cells()
         reaches = []

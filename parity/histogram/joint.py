@@ -2,7 +2,7 @@
 
 Alike models put most rows near the diagonal, into cells of an array; the others' cells are kept as
 sorted runs. With weights, the sum of the squared weights of each cell is kept beside its rows: that
-is what a variance needs.
+is needed for a variance.
 """
 
 from typing import List, NamedTuple, Optional

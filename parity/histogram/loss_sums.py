@@ -101,7 +101,7 @@ def _losses(positives: np.ndarray, rows: Rows) -> Tuple[np.ndarray, np.ndarray]:
 
 
 def _chance_of_label(positives: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """float64 (n,): the probability that the model gave to what came about."""
+    """float64 (n,): the model's probability of the observed label."""
     chance = np.subtract(1, scores, dtype=np.float64)
     chance[positives] = scores[positives]
     return chance

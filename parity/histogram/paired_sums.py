@@ -1,6 +1,6 @@
 """Sums over rows, or over groups, that give a paired difference of means, and that add up.
 
-With r, what one row sees of the difference, and w, its weight, 1 without weights:
+With r, one row's part of the difference, and w, its weight, 1 without weights:
 
     n, sum of w, w r, w^2, w^2 r, w^2 r^2, w^4 r^4
 """

@@ -2,7 +2,7 @@
 
 1. Each run is counted into histograms, beside one of the other side (parity.histogram.summary).
 2. Once the counts are known, the rows are read once more: each has the mean placement of a side's
-   runs, and how far off that may be, as with one run (parity.histogram.estimate).
+   runs, and its maximum error, as with one run (parity.histogram.estimate).
 """
 
 import itertools
@@ -25,7 +25,7 @@ from parity.stats.rare_failures import Sample
 
 
 class Sides(NamedTuple):
-    """How many runs each side has, and how far a lone one's AUCs are known to spread."""
+    """The number of runs of each side, and the known spread of a lone one's AUCs."""
 
     baselines: int
     candidates: int
@@ -63,7 +63,7 @@ class RunCounts:
         return any(a < self.sides.baselines <= b for a, b in self._same)
 
     def found_by(self, first: Estimate, grouped: bool) -> "RunSums":
-        """What reads the rows once more; `first` is the estimate of the first runs."""
+        """The second pass over the rows; `first` is the estimate of the first runs."""
         summaries = [first.summary, *map(checked, self._more)]
         models = [models_of(summary) for summary in summaries]
         estimates = [first, *(Estimate(s, m) for s, m in zip(summaries[1:], models[1:]))]
@@ -149,7 +149,7 @@ class RunSums:
 def _mean(
     placed: List[Placements], scores: List[np.ndarray], label: np.ndarray
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """float64 (n,) each: the rows' mean placements by some runs, and how far off they may be."""
+    """float64 (n,) each: the rows' mean placements by some runs, and their maximum errors."""
     values, doubts = np.zeros(len(label)), np.zeros(len(label))
     for of_run, held in zip(placed, scores):
         place = bins_of(held) - of_run.first

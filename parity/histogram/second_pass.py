@@ -1,4 +1,4 @@
-"""What histograms cannot hold: figures by group, and single rows. They need the rows once more.
+"""Figures that histograms cannot hold, by group and of single rows: they need the rows once more.
 
 While the rows are counted they are stored on disk (parity.histogram.stored_rows). Once the counts
 are known, so are the rows' placements, and the rows are read back in blocks of whole groups, whose
@@ -65,11 +65,11 @@ class GroupSums:
         return MeanDifference.of(delta, sums.error_of_total(), self._effective()[2], step, reach)
 
     def error(self) -> float:
-        """That of `delta` plus that of `doubt`, by Minkowski's inequality."""
+        """The error of `delta` plus that of `doubt`, by Minkowski's inequality."""
         return self.of["delta"].standard_error() + self.of["doubt"].standard_error()
 
     def spread(self, independent: float) -> Counted:
-        """Of the difference, whose error is `independent` if every row stands alone."""
+        """The error of the difference; it is `independent` if every row stands alone."""
         sums = self.of["delta"]
         upper = upper_parts(sums.parts(), self.of["doubt"].parts())
         carriers, step = carried(sums.squares, sums.fourths)

@@ -110,7 +110,7 @@ class Summary:
         self.same &= other.same
 
     def arrays(self) -> Dict[str, np.ndarray]:
-        """All that it holds, in arrays for a file; `from_arrays` reads them."""
+        """All state, in arrays for a file; `from_arrays` reads them."""
         used = np.flatnonzero(self.rows_by_bin.any(axis=(0, 1)))
         cells = self.joint.cells()
         held = {
@@ -132,10 +132,10 @@ class Summary:
     def from_arrays(
         cls, held: Dict[str, np.ndarray], weighted: bool, logits: Tuple[bool, bool]
     ) -> "Summary":
-        """What `arrays` gave.
+        """The result of `arrays`.
 
         Raises:
-            KeyError, IndexError, ValueError: what `arrays` never gives.
+            KeyError, IndexError, ValueError: `arrays` gave no such thing.
             BadInput: counts that do not add up.
         """
         summary = cls(weighted, logits)

@@ -63,7 +63,7 @@ class AboveThresholds:
         np.add.at(self.amounts, (label[rows], cut), 1 if weights is None else weights[rows])
 
     def restore(self, amounts: np.ndarray, within: bool) -> None:
-        """What another had; raises ValueError where the amounts are of another shape."""
+        """Takes another's amounts; raises ValueError where they are of another shape."""
         self.amounts, self.within = np.array(amounts, float).reshape(2, _INNER), within
 
     def merge(self, other: "AboveThresholds") -> None:

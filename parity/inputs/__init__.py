@@ -1,1 +1,1 @@
-"""What a comparison takes: checked labels, scores, weights, groups and ids."""
+"""A comparison's inputs: checked labels, scores, weights, groups and ids."""

@@ -1,4 +1,4 @@
-"""What labels, scores, weights, clusters and margin must be before anything is computed.
+"""Requirements on labels, scores, weights, clusters and margin, checked before any computation.
 
 1. Labels are 0 or 1, or -1 or 1, and both occur. They, scores and weights are numbers, decimals, or
    text that writes numbers or true and false.
@@ -32,7 +32,7 @@ _LEAST_MARGIN = 1e-9  # it takes 5e4 rows of each class, and all of them ranked 
 
 
 class Column(NamedTuple):
-    """Where values came from, for the messages: an argument, or a column of one or more files."""
+    """The origin of values, for the messages: an argument, or a column of one or more files."""
 
     name: str
     file: Optional[str] = None

@@ -12,7 +12,7 @@ from semisync.common.errors import BadInput
 
 
 class Frame(NamedTuple):
-    """A table, and what messages call it."""
+    """A table, and its name in messages."""
 
     name: str
     held: Tuple[str, ...]  # all columns that it has
@@ -41,7 +41,7 @@ def to_frame(value: Any, name: str, wanted: Collection[str], every: bool = False
     """A table as Arrow's.
 
     Args:
-        name: what messages call it.
+        name: in messages.
         wanted: the columns that are needed.
         every: take the others as well, as far as they are of one type each.
 

@@ -1,6 +1,6 @@
 """Logits, their probabilities and their log losses, without overflow.
 
-A logit holds what its probability has lost: in float64 that is 1.0 from a logit of 36.7 on, in
+A logit keeps digits that its probability lost: in float64 that is 1.0 from a logit of 36.7 on, in
 float32 from 16.7 on, and 0.0 far below. So logits are ranked as they are, and
 
     log loss = ln(1 + e^-z) of a positive row, ln(1 + e^z) of a negative one (softplus)

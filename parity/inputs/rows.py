@@ -25,7 +25,7 @@ class Rows(NamedTuple):
     """Columns of one length (n,); every weight is above 0."""
 
     positive: np.ndarray  # bool
-    baseline: np.ndarray  # float32 or float64, finite; what ranks
+    baseline: np.ndarray  # float32 or float64, finite; the ranking scores
     candidate: np.ndarray
     clusters: Optional[np.ndarray] = None  # int64 codes from 0
     weights: Optional[np.ndarray] = None  # float64
@@ -73,7 +73,7 @@ class Rows(NamedTuple):
         return values if self.kept is None else values[self.kept]
 
     def take(self, rows: np.ndarray) -> "Rows":
-        """Those of the rows alone; a mask or row numbers."""
+        """A selection of the rows; by a mask or row numbers."""
         return Rows(
             positive=self.positive[rows],
             baseline=self.baseline[rows],

@@ -88,7 +88,7 @@ def batches(
         names: columns that identify: keys and groups; strings from a text file.
         optional: those of `numbers` that may be absent.
         alike: whether `names` must have one type in all files, and values in their first rows.
-        fills: what stands for a missing value, by column.
+        fills: the fill of missing values, by column.
         text: how text files are written, whatever their names.
 
     Raises:

@@ -25,7 +25,7 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.I)
 
 
 class At(NamedTuple):
-    """Where flat values came from: of a column, and of lists in it.
+    """The origin of flat values: their column, and its lists.
 
     Attributes:
         lengths: int64, how many values each list has, of the outermost first.
@@ -322,7 +322,7 @@ def to_codes(names: pa.ChunkedArray) -> np.ndarray:
 
 
 def to_ids(values: pa.ChunkedArray, column: Column) -> Ids:
-    """What an embedding table is looked up with: one id per row, or a list of them."""
+    """The input of an embedding table: one id per row, or a list of them."""
     if not is_list(values.type):
         return Ids(_ids(to_names(values, column), column))
     refuse_missing(values, column)
@@ -340,7 +340,7 @@ def _ids(names: pa.ChunkedArray, column: Column) -> np.ndarray:
 
 
 def refuse_missing(values: Any, column: Column, instead: str = "") -> None:
-    """Raises BadInput for the first missing value; `instead` says what could be done."""
+    """Raises BadInput for the first missing value; `instead` is the remedy."""
     if values.null_count:
         raise BadInput(
             f"{column.at(first_null(values))} is empty; every row needs a value{instead}"

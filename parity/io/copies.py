@@ -16,7 +16,7 @@ DISTINCT = 30
 
 
 class Copies:
-    """What is known of each file's rows."""
+    """The known facts of each file's rows."""
 
     def __init__(self) -> None:
         self._sums: Dict[str, int] = {}

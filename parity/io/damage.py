@@ -12,12 +12,12 @@ _OF_DAMAGE = (OSError, EOFError, ValueError, OverflowError, zlib.error)
 
 
 class Broken(BadInput):
-    """A file whose contents cannot be read: cut short, corrupt. It is what may be skipped."""
+    """A file whose contents cannot be read: cut short, corrupt. Such files may be skipped."""
 
 
 @contextlib.contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Turns what pyarrow and the file system raise into one sentence.
+    """Turns pyarrow's and the file system's exceptions into one sentence.
 
     Raises:
         Broken: contents that cannot be decoded.

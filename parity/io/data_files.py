@@ -1,4 +1,4 @@
-"""The files that a path stands for: one file, a pattern in quotes, or a folder as writers leave it.
+"""The files that a path names: one file, a pattern in quotes, or a folder as writers leave it.
 
 Paths lie on disk or behind a URL; something that exists goes before a pattern of the same text. Of
 a folder or pattern, at any depth:
@@ -52,7 +52,7 @@ def files_of(path: str, written: bool = False) -> List[str]:
 
 
 def sizes_of(path: str, written: bool = False) -> Dict[str, int]:
-    """The files that a path stands for, sorted, part-2 before part-10, and the bytes of each.
+    """The files that a path names, sorted, part-2 before part-10, and the bytes of each.
 
     Args:
         written: whether it is known how text files are written, whatever their names.
@@ -82,7 +82,7 @@ def is_hidden(name: str) -> bool:
 
 
 def format_of(path: str, written: bool = False) -> str:
-    """Which of parity.io.formats a file has: by its first bytes, else by its name.
+    """The file's entry in parity.io.formats: by its first bytes, else by its name.
 
     Args:
         written: whether it is known how text files are written; then "text", whatever the name.
@@ -107,7 +107,7 @@ def format_of(path: str, written: bool = False) -> str:
 
 
 def named(path: str) -> Optional[str]:
-    """Which format a file's name says it has: one that no first byte tells."""
+    """The format by the file's name: one without a magic number."""
     return _BY_NAME.get(suffix_of(path))
 
 

@@ -55,7 +55,7 @@ def live_files(table: str) -> List[str]:
 
 
 def in_last_version(files: Iterable[str], whole: Optional[str] = None) -> List[str]:
-    """Those of the files that are in no table, or in the last version of theirs.
+    """The files that are in no table, or in the last version of theirs.
 
     Args:
         whole: the folder that these are all files of; it must have every live one.
@@ -95,7 +95,7 @@ def _refuse_missing(
 
 
 def _table_of(folder: Optional[str], tables: Dict[str, Optional[str]]) -> Optional[str]:
-    """The nearest folder, this one or one above it, that has a log; `tables` has what is known."""
+    """The nearest folder, this one or one above it, that has a log; `tables` caches the answers."""
     if folder is None:
         return None
     if folder not in tables:

@@ -1,4 +1,4 @@
-"""Which files a report rests on: their paths, sizes and hashes."""
+"""The files that a report rests on: their paths, sizes and hashes."""
 
 import hashlib
 from typing import Any, Dict, Iterable, NamedTuple, Optional, Tuple
@@ -9,7 +9,7 @@ from semisync.storage.sources import opened
 
 
 class FileIdentity(NamedTuple):
-    """What a report says of a file that it used."""
+    """A report's record of a file that it used."""
 
     path: str
     sha256: str
@@ -17,7 +17,7 @@ class FileIdentity(NamedTuple):
     rows: Optional[int] = None  # None for a file that was counted with others
 
     def to_json(self) -> Dict[str, Any]:
-        """What is known of it."""
+        """The known facts of the file."""
         return {name: value for name, value in self._asdict().items() if value is not None}
 
 

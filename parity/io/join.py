@@ -150,7 +150,7 @@ def refuse_disagreement(
     Args:
         count: of how many joined rows.
         ours, theirs: the first such row's column of labels, row number and label in either file.
-        hint: what may be wrong.
+        hint: the likely cause.
     """
     if count:
         values = [f"{column.at(row)} is {int(label)}" for column, row, label in (ours, theirs)]

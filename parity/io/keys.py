@@ -1,4 +1,4 @@
-"""Keys that name a row in either of two files: what types they may have, and what is the same key.
+"""Keys that name a row in either of two files: their types, and their equality.
 
     whole numbers   the same number in any width, signed or not
     text            the same letters; a whole number or a date matches the text that writes it

@@ -1,6 +1,6 @@
 """Columns that stand in the names of folders, as Hive and Spark write: day=2024-01-31/part-0.orc.
 
-1. A value is what follows =, with %xx decoded; __HIVE_DEFAULT_PARTITION__ is a missing value.
+1. A value is the text after =, with %xx decoded; __HIVE_DEFAULT_PARTITION__ is a missing value.
 2. The values of a column are int64 where every file's is a whole number without leading zeros, and
    text otherwise, so that 01 is not 1.
 3. A column that a file has itself is read from the file, and must not contradict its path.

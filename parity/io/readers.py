@@ -1,4 +1,4 @@
-"""From one file with both scores, or two files joined by a key, to what `parity.compare` takes.
+"""From one file with both scores, or two files joined by a key, to the input of `parity.compare`.
 
 1. The named columns are read (parity.io.batches), turned into numbers (parity.io.columns) and
    checked (parity.inputs.checks) while a row number still means a row of its file.
@@ -37,7 +37,7 @@ Source = Union[str, Frame]  # the path of a data set, or a table in memory
 
 
 class ColumnNames(NamedTuple):
-    """Which columns to read. Without a candidate file, both scores are in the baseline's."""
+    """The columns to read. Without a candidate file, both scores are in the baseline's."""
 
     label: str
     baseline_score: str
@@ -46,12 +46,12 @@ class ColumnNames(NamedTuple):
     group: Optional[str] = None
     weight: Optional[str] = None
     parts: Tuple[str, ...] = ()  # days and slices
-    ids: Tuple[str, ...] = ()  # what embedding tables are looked up with
+    ids: Tuple[str, ...] = ()  # inputs of embedding tables
     logits: Tuple[str, ...] = ()  # which of parity.io.logits.ROLES are logits, not scores
-    fills: Tuple[Tuple[str, str], ...] = ()  # group, day or slice, what stands for a missing value
+    fills: Tuple[Tuple[str, str], ...] = ()  # group, day or slice: the fill of missing values
     text: Optional[TextFormat] = None  # how text files are written, whatever their names
     day: Optional[str] = None  # which of `parts`
-    progress: Optional[Progress] = None  # told how many rows of which file were read
+    progress: Optional[Progress] = None  # called with a file and its rows read so far
 
     @property
     def keys(self) -> Tuple[str, ...]:
@@ -66,7 +66,7 @@ class ColumnNames(NamedTuple):
 
     @property
     def texts(self) -> Tuple[str, ...]:
-        """Those that identify rather than count."""
+        """The columns that identify rather than count."""
         named = [*self.keys, self.group, *self.parts, *self.ids]
         return tuple(dict.fromkeys(filter(None, named)))
 
@@ -243,7 +243,7 @@ def _keys(path: Source, table: pa.Table, names: ColumnNames) -> pa.ChunkedArray:
 
 
 def _key_column(path: Source, table: pa.Table, names: ColumnNames) -> Column:
-    """What messages call the key."""
+    """The key's name in messages."""
     return _column(path, table, ", ".join(names.keys))
 
 
@@ -295,14 +295,14 @@ def _common(
 
 
 def _scores(path: Source, table: pa.Table, names: ColumnNames, role: str) -> np.ndarray:
-    """Those of one of parity.io.logits.ROLES."""
+    """The columns of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
     column = _column(path, table, name)
     return check_scores(to_scores(table[name], column), column)
 
 
 def _shared(baseline: Source, candidate: Source, names: ColumnNames) -> Tuple[str, ...]:
-    """Columns that both sides may have, which tell whether the rows are in one order."""
+    """Columns that both sides may have, which show whether the rows are in one order."""
     if isinstance(baseline, Frame) and isinstance(candidate, Frame):
         scores = {names.label, names.baseline_score, names.candidate_score}
         held = baseline.table.column_names
@@ -315,7 +315,7 @@ def _shared(baseline: Source, candidate: Source, names: ColumnNames) -> Tuple[st
 def _warnings(
     baseline: Source, candidate: Source, old: pa.Table, new: pa.Table, shared: Sequence[str]
 ) -> Tuple[str, ...]:
-    """What columns that both sides have say of rows that were matched by place."""
+    """The agreement of shared columns in rows that were matched by place."""
     if isinstance(baseline, Frame) and isinstance(candidate, Frame):
         old, new = baseline.table, candidate.table
     return in_another_order(old, new, shared)

@@ -30,7 +30,7 @@ def kept(args: argparse.Namespace) -> Iterator[None]:
 
     Raises:
         UsageError: it comes twice.
-        BadInput: what holds no data.
+        BadInput: it holds no data.
     """
     given = [(side, getattr(args, side)) for side in _SIDES if getattr(args, side)]
     named = [path for _, paths in given for path in ([paths] if isinstance(paths, str) else paths)]
@@ -51,7 +51,7 @@ def kept(args: argparse.Namespace) -> Iterator[None]:
 
 
 def renamed(args: argparse.Namespace, value: Any) -> Any:
-    """What a report says, strings in lists and mappings, with `-` for the temporary file."""
+    """A report's strings, in lists and mappings, with `-` for the temporary file."""
     return _replaced(value, getattr(args, "kept", NAME), NAME)
 
 

@@ -1,7 +1,7 @@
 """Tables of checked rows in a temporary DuckDB database: joined and sorted beyond memory.
 
 DuckDB sees Arrow tables alone, whose values and types parity's own readers have checked; it reads
-no file and guesses no type. Its memory is bounded, and what exceeds that goes to a folder of its
+no file and guesses no type. Its memory is bounded, and any excess is spilled to a folder of its
 own under TMPDIR, which is removed at the end.
 """
 
@@ -81,7 +81,7 @@ class Store:
         return list(self._schemas[name].names)
 
     def one_row(self, query: str) -> Any:
-        """The only row of what a query finds, as a tuple."""
+        """The only row of a query's result, as a tuple."""
         (row,) = self._run(query)
         return row
 
@@ -95,7 +95,7 @@ class Store:
         return self._beside(lambda: self._database.execute(query).fetchall())
 
     def _beside(self, work: Callable[[], Any]) -> Any:
-        """What work gives, in a thread of its own.
+        """The result of `work`, run in its own thread.
 
         DuckDB in the main thread sees a Ctrl-C between its tasks alone, and one may take minutes.
         """

@@ -140,7 +140,7 @@ class StoredJoin:
         return tuple(files.items())
 
     def _check(self, store: Store, side: int, files: List[Tuple[Tuple[str, int], ...]]) -> None:
-        """Refuses what read_two refuses of a side and the baseline, in its order and words."""
+        """The checks of read_two on a side and the baseline, in its order and words."""
         tables, sides = (self._tables[0], self._tables[side]), (0, side)
         keys, labels = (
             [Column(name, self._paths[i], files[i]) for i in sides]

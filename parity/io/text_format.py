@@ -1,4 +1,4 @@
-"""How files of separated values are written, and the option that says so."""
+"""The layout of files of separated values, and its option."""
 
 from typing import Any, Mapping, NamedTuple, Optional, Sequence, Union
 
@@ -69,7 +69,7 @@ class TextFormat(NamedTuple):
 
 
 def of_kind(kind: str, given: Optional[TextFormat]) -> TextFormat:
-    """How a file of one of SEPARATORS is written: as given, else as its name says.
+    """The layout of a file of one of SEPARATORS: as given, else by its name.
 
     Raises:
         UsageError: the name says a separator that the format has for another purpose.
@@ -92,7 +92,7 @@ def add_text(group: Any) -> None:
 
 
 def text_format(given: Union[str, Mapping[str, Any], None]) -> Optional[TextFormat]:
-    """What --text says in JSON, or `text` in a file of settings.
+    """The value of --text in JSON, or `text` in a file of settings.
 
     Raises:
         UsageError: it is not an object of such fields.

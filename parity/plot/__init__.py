@@ -5,11 +5,11 @@
     parity.plot.days(comparison)            the daily differences
     parity.plot.slices(comparison, name)    the difference within each slice
     parity.plot.roc(comparison)             both ROC curves
-    parity.plot.reliability(comparison)     what is predicted against what happens
+    parity.plot.reliability(comparison)     predicted against observed rates
     parity.plot.scores(comparison)          the rows by both scores
-    parity.plot.differences(comparison)     how far apart the scores of a row are
+    parity.plot.differences(comparison)     the score differences of the rows
 
-1. Nothing is told by colour alone: lines differ in dash, marks in shape.
+1. Nothing is encoded by colour alone: lines differ in dash, marks in shape.
 2. The colours are those of PALETTE, which the report turns into its own (parity.plot.svg), so that
    they follow the reader's light or dark screen.
 3. matplotlib is imported when the first figure is drawn; it comes with the extra `report`.

@@ -1,4 +1,4 @@
-"""What the figures share: a canvas of their own, the margin's band, ticks."""
+"""Shared by the figures: their canvas, the margin's band, ticks."""
 
 from typing import TYPE_CHECKING, Any, Callable, Optional, Tuple, TypeVar
 
@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 def drawn(draw: Callable[["Axes"], None], height: float) -> "Figure":
-    """A figure of its own, which pyplot neither keeps nor shows a second time."""
+    """A standalone figure, which pyplot neither keeps nor shows a second time."""
     with extra("report", "to draw the figures"):
         import matplotlib
 

@@ -1,4 +1,4 @@
-"""Figures of either model's scores: how they rank, what they promise, how far apart they are."""
+"""Figures of either model's scores: ranking, calibration, score differences."""
 
 from typing import TYPE_CHECKING, Tuple
 

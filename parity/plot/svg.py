@@ -1,7 +1,7 @@
 """matplotlib's figures as SVG: in a notebook by themselves, in the report as part of its page.
 
 For the page: text stays text in the page's own font, the colours of `parity.plot.PALETTE` become
-the page's CSS variables, ids are the figure's own, and what only an SVG file needs is left out.
+the page's CSS variables, ids are the figure's own, and parts for SVG files alone are left out.
 The same figure gives the same bytes.
 """
 
@@ -42,7 +42,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
 
     Args:
         name: begins the ids, so that figures of one page do not share them; letters, digits and -.
-        title, description: what it shows, for those who do not see it.
+        title, description: its content, for screen readers.
     """
     text = document(figure)
     box = re.search(r'viewBox="([^"]*)"', text)

@@ -1,1 +1,1 @@
-"""What was found, in words, HTML, Markdown and JUnit XML."""
+"""The result in words, HTML, Markdown and JUnit XML."""

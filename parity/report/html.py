@@ -45,7 +45,7 @@ _PAGE = """<!DOCTYPE html>
 
 
 class ReportFiles(NamedTuple):
-    """Where a report was written."""
+    """The paths of a written report."""
 
     html: pathlib.Path
     junit: pathlib.Path
@@ -66,8 +66,8 @@ def write_report(
         comparison: from `parity.compare`.
         directory: made if it is not there.
         title: the heading.
-        provenance: what was compared, as nested mappings, lists and plain values of strict JSON.
-        inconclusive: "fail" or "warn": what report.xml makes of an INCONCLUSIVE verdict.
+        provenance: of the compared data, as nested mappings, lists and plain values of strict JSON.
+        inconclusive: "fail" or "warn": an INCONCLUSIVE verdict's status in report.xml.
 
     Returns:
         The paths of the files, a `ReportFiles`.

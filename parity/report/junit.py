@@ -19,7 +19,7 @@ from parity.result import Comparison
 from parity.stats.equivalence import Interval, Verdict
 from semisync.common.errors import UsageError
 
-INCONCLUSIVE = ("fail", "warn")  # what becomes of an INCONCLUSIVE verdict
+INCONCLUSIVE = ("fail", "warn")  # the status of an INCONCLUSIVE verdict
 
 _LONGEST = 200  # letters of a name
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

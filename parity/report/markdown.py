@@ -20,7 +20,7 @@ _MENTIONS = re.compile("([@#])")  # of people and issues, which escaping does no
 def markdown(
     comparison: Comparison, title: str, provenance: Optional[Mapping[str, Any]] = None
 ) -> str:
-    """Verdict, table of both models, what to do; names are shown as they are, never rendered.
+    """Verdict, table of both models, advice; names are shown as they are, never rendered.
 
     Args:
         provenance: names the columns and files (parity.report.words.subject).

@@ -1,4 +1,4 @@
-"""What report.json holds, and its JSON Schema, shipped beside this module."""
+"""The contents of report.json, and its JSON Schema, shipped beside this module."""
 
 import pathlib
 from typing import Any, Dict, Mapping
@@ -8,7 +8,7 @@ from semisync.common import json_text
 
 
 def schema_text() -> str:
-    """The schema as it lies in the package."""
+    """The schema, as in the package."""
     return pathlib.Path(__file__).with_name("report.schema.json").read_text(encoding="utf-8")
 
 
@@ -21,5 +21,5 @@ def schema() -> Dict[str, Any]:
 
 
 def document(comparison: Comparison, title: str, provenance: Mapping[str, Any]) -> Dict[str, Any]:
-    """What report.json holds."""
+    """The contents of report.json."""
     return {**comparison.to_json(), "title": title, "provenance": dict(provenance)}

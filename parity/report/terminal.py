@@ -1,4 +1,4 @@
-"""What `semisync parity` says on the terminal: the decision first, in plain ASCII."""
+"""The terminal output of `semisync parity`: the decision first, in plain ASCII."""
 
 from typing import Any, List, Mapping
 

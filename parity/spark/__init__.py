@@ -59,18 +59,18 @@ def compare(
             DataFrame are training runs, compared as `parity.compare_runs` does.
         key: a column, or columns, that name each row once, which is checked; two DataFrames are
             joined by them.
-        clusters: a column of what rows share that vary together, such as the user.
+        clusters: a column with the key of rows that vary together, such as the user.
         slices: columns within each value of which the models are compared as well.
         day: a column of days or moments, compared day by day as well.
         weights: a column of sample weights >= 0; rows of weight 0 are left out.
         logits: "baseline", "candidate" or both, whose scores are logits.
-        fill: by column, what stands for a missing value of clusters, day or a slice.
+        fill: by column, the fill of missing values of clusters, day or a slice.
         allow_misses: leave out rows whose key is in one DataFrame only, instead of refusing them.
         seed_sd: as for `parity.compare_runs`.
         margin, verified: as for `parity.compare`.
 
     Returns:
-        A Comparison, as `parity.compare` gives it of the same rows; what it lacks is said in
+        A Comparison, as `parity.compare` gives it of the same rows; missing figures are named in
         `unavailable`.
 
     Raises:

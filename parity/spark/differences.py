@@ -37,7 +37,7 @@ def first_sums(given: Given, old: Ranked, new: Ranked) -> List[Expression]:
 
 
 def score_difference(given: Given, told: Told) -> ScoreDifference:
-    """Of all rows; `told` is what `first_sums` gave."""
+    """The figures of all rows; `told` is the result of `first_sums`."""
     size = _quantiles(given, "apart", scale.apart(given.logits), told)
     logit = None
     if given.probabilities():
@@ -117,7 +117,7 @@ def _farthest_apart(given: Given) -> float:
 
 
 def _histogram(given: Given, reach: float) -> np.ndarray:
-    """int64 (BINS,): of the differences up to reach, what is beyond in the outermost bins."""
+    """int64 (BINS,): of the differences up to reach, those beyond in the outermost bins."""
     edges = np.linspace(-reach, reach, BINS + 1)[1:-1].tolist()
     rows = in_ranges(
         given.rows.select(scale.apart(given.logits).alias("apart")), "apart", edges, "bin"

@@ -62,7 +62,7 @@ def side_of(
 
     Args:
         ranked: the rows, with the running sums of `ranks`.
-        told: what `first_sums` gave.
+        told: the result of `first_sums`.
         own: the spread of the AUC.
     """
     side = SIDES[model]

@@ -34,7 +34,7 @@ def compare_frames(
     Args:
         frames: one, or the baseline's, the candidate's, and those of further training runs, the
             baseline's before the candidate's; each with its side's column of scores.
-        sources: what the messages call each.
+        sources: their names in messages.
         allow_misses: leave out rows whose key one side lacks, instead of refusing them.
         baselines: how many of the frames are the baseline's.
 

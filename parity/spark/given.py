@@ -1,4 +1,4 @@
-"""A DataFrame's columns, checked as `parity.inputs.checks` has it, and what one pass tells of them.
+"""A DataFrame's columns, checked as `parity.inputs.checks` has it, and their figures from one pass.
 
 The rows that are left have weight. Their columns:
 
@@ -39,7 +39,7 @@ _RANGES_PER_TASK = 4  # so that a task with a range of many ties has fewer other
 
 
 class Names(NamedTuple):
-    """What the columns are called."""
+    """The names of the columns."""
 
     label: str
     baseline: str
@@ -50,7 +50,7 @@ class Names(NamedTuple):
     slices: Tuple[str, ...] = ()
     day: Optional[str] = None
     logits: scale.Logits = (False, False)  # whether the scores of either side are
-    fills: Tuple[Tuple[str, Any], ...] = ()  # column, what stands for a missing value
+    fills: Tuple[Tuple[str, Any], ...] = ()  # column: fill of missing values
     runs: Tuple[Tuple[str, ...], Tuple[str, ...]] = ((), ())  # further scores of either side
     seed_sd: Optional[float] = None  # of `parity.compare_runs`
 
@@ -66,7 +66,7 @@ class Names(NamedTuple):
 
 
 class Given(NamedTuple):
-    """Checked rows and what is known of all of them; classes come negatives first."""
+    """Checked rows and the figures of all of them; classes come negatives first."""
 
     rows: DataFrame
     parts: Dict[str, str]  # column of `rows` by name
@@ -76,7 +76,7 @@ class Given(NamedTuple):
     masses: Tuple[float, float]  # sums of weights
     squares: Tuple[float, float]  # sums of their squares
     extents: Tuple[Extent, Extent]  # of either model's scores
-    source: str  # what messages call the DataFrame
+    source: str  # the DataFrame's name in messages
     ranges: Dict[str, List[float]]  # edges, rising, that divide old, new, apart, logit evenly
     logits: scale.Logits  # whether the scores of either side are
     runs: Tuple[Tuple[str, ...], Tuple[str, ...]]  # columns of scores, of either side
@@ -117,8 +117,8 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
     """The checked rows, kept within the block.
 
     Args:
-        source: what the messages call the DataFrame.
-        told: what they call a column of another source, by the name that it has in `rows`.
+        source: the DataFrame's name in messages.
+        told: the messages' name of a column of another source, by its name in `rows`.
 
     Raises:
         BadInput: a column is not as above; the message names it.
@@ -179,7 +179,7 @@ def _chosen(df: DataFrame, role: str, column: Column, fill: Any) -> Expression:
 
 
 def _filled(df: DataFrame, expression: Expression, kind: Any, column: Column, fill: Any) -> Any:
-    """A column with what stands for a missing value and nan, in its own type."""
+    """A column with missing values and nan filled, in its own type."""
     value = F.lit(fill).try_cast(kind)
     (found,) = df.sparkSession.range(1).select(value).collect()
     if found[0] is None:
@@ -217,7 +217,7 @@ def _unsound(role: str) -> Expression:
 
 
 def _told(raw: DataFrame, at: Dict[str, Column]) -> Row:
-    """What the checks need, in one pass."""
+    """The figures that the checks need, in one pass."""
     label = F.col("label")
     sums = [F.count("*").alias("rows")]
     sums += [_count(F.isnull(role)).alias(f"{role}_missing") for role in at]
@@ -331,7 +331,7 @@ def check_key(rows: DataFrame, names: Sequence[str], columns: Sequence[Column]) 
 
 
 def together(columns: Sequence[Column]) -> Column:
-    """What messages call the columns of a key."""
+    """The names of a key's columns in messages."""
     return columns[0]._replace(name=", ".join(column.name for column in columns))
 
 

@@ -35,7 +35,7 @@ def join(
         sides: the baseline's DataFrame and the candidate's.
         label: a column of the baseline's; where the candidate has it too, it must agree.
         score: the candidate's column of scores.
-        sources: what the messages call either side.
+        sources: the sides' names in messages.
         allow_misses: leave out rows without a partner instead of refusing them.
 
     Raises:

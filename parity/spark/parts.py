@@ -26,7 +26,7 @@ _CONSTANTS = ("n_total", "p_total", "delta")  # of a part, beside its value
 
 
 class Parts(NamedTuple):
-    """What `parity.compare_slices` and `compare_days` give."""
+    """The results of `parity.compare_slices` and `compare_days`."""
 
     slices: Tuple[Tuple[str, Tuple[Part, ...]], ...]
     days: Optional[Days]
@@ -91,7 +91,7 @@ def _compared(given: Given, name: str, margin: float, mean: bool) -> _Compared:
 
 
 class _First(NamedTuple):
-    """What is known of a part at first."""
+    """A part's figures from the first pass."""
 
     part: Part
     masses: Tuple[float, float]  # negatives first
@@ -125,7 +125,7 @@ def _firsts(given: Given, placed: DataFrame, column: str) -> Dict[Any, _First]:
 def _with_constants(
     given: Given, placed: DataFrame, column: str, usable: Dict[Any, _First]
 ) -> DataFrame:
-    """The rows of the parts that have a difference, with what is known of their parts."""
+    """The rows of the parts that have a difference, with the figures of their parts."""
     doubles = [T.StructField(name, T.DoubleType()) for name in _CONSTANTS]
     schema = T.StructType([T.StructField(column, placed.schema[column].dataType), *doubles])
     rows = [

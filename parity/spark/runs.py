@@ -1,4 +1,4 @@
-"""Several training runs per side, of ranked rows: what `parity.runs` concludes from."""
+"""Several training runs per side, of ranked rows: the inputs of `parity.runs`."""
 
 import functools
 import itertools
@@ -24,11 +24,11 @@ from parity.spark.spreads import (
 
 
 def found_in(given: Given, placed: DataFrame, seed_sd: Optional[float]) -> Tuple[Found, bool]:
-    """What the rows show of all runs, and whether a run is on both sides.
+    """The rows' evidence on all runs, and whether a run is on both sides.
 
     Args:
         placed: the rows, with the running sums of every run's scores.
-        seed_sd: how far a lone run's AUCs are known to spread.
+        seed_sd: the known standard deviation of a lone run's AUC.
     """
     masses = [F.lit(mass) for mass in given.masses]
     runs = [*given.runs[0], *given.runs[1]]
@@ -56,7 +56,7 @@ def found_in(given: Given, placed: DataFrame, seed_sd: Optional[float]) -> Tuple
 
 
 def _runs_of(given: Given, side: Tuple[str, ...], told: Told, seed_sd: Optional[float]) -> Runs:
-    """Of one side; `told` has the sums of every run, and which pairs differ."""
+    """The runs of one side; `told` has the sums of every run, and which pairs differ."""
     aucs = [area(told, run, given.masses, given.weighted) for run in side]
     tied = max(whole(told, f"{run}_tied") for run in side)
     copied = any(not told["_".join(pair)] for pair in itertools.combinations(side, 2))

@@ -21,7 +21,7 @@ _CLASSES = ("n", "p")  # negatives, positives
 
 
 class Sums:
-    """What is added up: over rows, and over the sums of clusters."""
+    """The sums: over rows, and over the sums of clusters."""
 
     def __init__(self, clustered: bool) -> None:
         self._clustered = clustered
@@ -122,7 +122,7 @@ def add_reaches(sums: Sums, placement: Expression) -> None:
 
 
 def sample_from(given: Given, told: Told, moves: Spread) -> Sample:
-    """What rare failures are judged by, of all rows; `moves` is from `spread_from`."""
+    """The inputs to the judgement of rare failures, of all rows; `moves` is from `spread_from`."""
     negatives, positives = (
         max(told[f"{label}_most"], 1 - told[f"{label}_least"]) for label in _CLASSES
     )
@@ -151,7 +151,7 @@ def observations_of(told: Told, clustered: bool) -> Tuple[float, float]:
 
 
 def spread_from(told: Told, name: str, clustered: bool) -> Spread:
-    """The spread of what `add_spread` added; as of one observation in too few clusters."""
+    """The spread from the sums of `add_spread`; as of one observation in too few clusters."""
     sums: Optional[ClusterSums] = None
     if clustered:
         sums = cluster_sums(told, name)
@@ -167,7 +167,7 @@ def spread_from(told: Told, name: str, clustered: bool) -> Spread:
 
 
 def cluster_sums(told: Told, name: str) -> ClusterSums:
-    """Of what `add_spread` added."""
+    """From the sums of `add_spread`."""
     fields = [field for field in ClusterSums._fields if field != "held"]
     return ClusterSums(**{of: told[f"{name}_{of}"] for of in fields}, held=holding_of(told))
 

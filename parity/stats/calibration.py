@@ -8,7 +8,7 @@
 
 All means are weighted where there are weights. They exist only for probabilities and logits.
 
-Differences of two models, candidate minus baseline, are paired: what both get wrong alike cancels.
+Differences of two models, candidate minus baseline, are paired: common errors cancel.
 Either has the variance n / (n - 1) sum psi^2 over the n rows or clusters, where psi is how far one
 of them pulls the difference D:
 
@@ -46,7 +46,7 @@ class Calibration(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """What is predicted and what happens, in at most ECE_BINS bins of equal row count by score."""
+    """Predicted and observed rates, in at most ECE_BINS bins of equal row count by score."""
 
     scores: np.ndarray  # float64 (bins,), rising: mean score
     labels: np.ndarray  # float64 (bins,): mean label
@@ -73,7 +73,7 @@ class MeanDifference(NamedTuple):
     interval: Interval
     freedom: float  # degrees of freedom of the standard error
     allowance: float  # for few rows or clusters that carry it
-    floor: float  # what faults that hit no row could move it by
+    floor: float  # the move by faults that hit no row
 
     @classmethod
     def of(

@@ -56,7 +56,7 @@ def check_holding(held: Holding, kind: str = "cluster") -> Holding:
 
 
 class ClusterSums(NamedTuple):
-    """Sums over clusters of what a variance takes, with u and d as above."""
+    """Sums over clusters for a variance, with u and d as above."""
 
     positives: float  # sum u^2
     negatives: float  # sum d^2
@@ -88,7 +88,7 @@ class ClusterSums(NamedTuple):
         return ClusterSums(**sums, held=held)
 
     def parts(self) -> List[float]:
-        """The negatives' and the positives' parts of the variance, without what they share."""
+        """The negatives' and the positives' parts of the variance, without their covariance."""
         return [
             squares * count / (count - 1)
             for squares, count in (

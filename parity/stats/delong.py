@@ -47,7 +47,7 @@ ROUNDING = 1e-14  # placement differences that differ at all do so by 1 / (2 row
 
 
 class Spread(NamedTuple):
-    """Standard errors of one estimate, in units of AUC, and what they rest on."""
+    """Standard errors of one estimate, in units of AUC, and their basis."""
 
     independent: float  # as if every row stood alone
     clustered: Optional[float]  # None without clusters
@@ -133,7 +133,7 @@ def spread_of(
 
 
 def evidence_of(rows: Rows, moved: np.ndarray, delta: float, moves: Spread) -> Evidence:
-    """What rows show of a difference, rare faults left aside (parity.stats.rare_failures).
+    """The rows' evidence on a difference, rare faults left aside (parity.stats.rare_failures).
 
     Where all rows see the same difference the standard error is 0 and says nothing. Two models that
     rank every row alike are such a case, and so are few rows that one model ranks right and the
@@ -154,7 +154,7 @@ def evidence_of(rows: Rows, moved: np.ndarray, delta: float, moves: Spread) -> E
 def evidence_of_moves(
     delta: float, moves: Spread, passed: Optional[float], common: int
 ) -> Evidence:
-    """`evidence_of` from what is known of all rows together.
+    """`evidence_of` from the figures of all rows together.
 
     Args:
         passed: by how many ranks a row moves at most, where all see the same difference; None

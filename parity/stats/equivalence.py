@@ -1,4 +1,4 @@
-"""From what is known of a difference to a verdict: two one-sided tests (TOST).
+"""From the evidence on a difference to a verdict: two one-sided tests (TOST).
 
 Two models are equivalent when both "the difference is at least the margin" and "it is at most
 minus the margin" are rejected at alpha = 0.05, that is, when the 90 % interval lies inside the
@@ -10,12 +10,12 @@ sample never shows one.
                      large part in it cannot make the difference
     INCONCLUSIVE     anything else; more rows would settle it
 
-What the interval does not know, and so leaves it INCONCLUSIVE on either side of the margin:
+Uncertainty outside the interval, which leaves it INCONCLUSIVE on either side of the margin:
 
 1. Counts in histograms that are certain to no better than a twentieth of the margin.
-2. How far the runs of a pipeline spread of which there is one (parity.runs).
-3. What fewer rows than can vouch for the margin hide (`resolution` in parity.stats.intervals).
-4. What few rows that carry the standard error hide: the allowance of parity.stats.rare_failures.
+2. The spread of the runs of a pipeline that has a single one (parity.runs).
+3. Differences hidden by too few rows for the margin (`resolution` in parity.stats.intervals).
+4. Differences that few carrying rows hide: the allowance of parity.stats.rare_failures.
 
 And what can hide a difference where it lies inside:
 
@@ -82,7 +82,7 @@ class Reason(str, enum.Enum):
 
 
 class Evidence(NamedTuple):
-    """What is known of a difference; in units of AUC where nothing else is said."""
+    """The evidence on a difference; in units of AUC where nothing else is said."""
 
     delta: float
     standard_error: float
@@ -92,13 +92,13 @@ class Evidence(NamedTuple):
     narrowest: float = 0.0  # half-width of the interval at least
     bound: float = 0.0  # certified, of delta, where scores were counted in histograms
     allowance: float = 0.0  # for few rows that carry the standard error
-    floor: float = 0.0  # what rare faults may hide; 0 where other evidence excludes them
+    floor: float = 0.0  # hidden by rare faults; 0 where other evidence excludes them
     flaw: Optional[Reason] = None  # of a model that does not rank: TIES or CHANCE
     lone: bool = False  # whether it takes the runs of a side that has one to spread as the other's
 
 
 class Decision(NamedTuple):
-    """What follows from the evidence."""
+    """The decision by the evidence."""
 
     interval: Interval
     p: float  # of no difference, two-sided
@@ -145,7 +145,7 @@ def _withheld(evidence: Evidence, interval: Interval, margin: float) -> Optional
 
 
 def judge(interval: Interval, margin: float) -> Verdict:
-    """Where the interval lies with respect to +-margin."""
+    """The position of the interval relative to +-margin."""
     if -margin < interval.low and interval.high < margin:
         return Verdict.EQUIVALENT
     if interval.low > margin or interval.high < -margin:

@@ -55,7 +55,7 @@ def within_groups(
     of_runs = [np.add.reduceat(np.where(rows, weight, 0.0), runs) for rows in (label, ~label)]
     first_run = np.searchsorted(runs, starts)
     positives, negatives = (np.add.reduceat(amounts, first_run) for amounts in of_runs)
-    before = np.cumsum(of_runs[1]) - of_runs[1] / 2  # of all groups; less what came before its own
+    before = np.cumsum(of_runs[1]) - of_runs[1] / 2  # of all groups; less the sum before its own
     earlier = np.repeat(np.cumsum(negatives) - negatives, np.diff(np.append(first_run, len(runs))))
     won = np.add.reduceat(of_runs[0] * (before - earlier), first_run)
 

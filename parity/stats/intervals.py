@@ -12,7 +12,7 @@
    c = Gamma((df + 1) / 2) / (Gamma(df / 2) sqrt(pi)). The integrand is smooth, so Simpson's rule on
    a thousand steps is exact to about 1e-12. Near the normal distribution it is too narrow for them,
    and Fisher's expansion about the normal quantile (Abramowitz & Stegun 26.7.5) is as exact.
-3. What no row shows is judged by the rule of three, at 95 % whatever the confidence: if a share s
+3. Unseen events are judged by the rule of three, at 95 % whatever the confidence: if a share s
    of all differs, n observations miss it with probability (1 - s)^n, so s < -ln(0.05) / n (Hanley &
    Lippman-Hand 1983).
 """
@@ -29,8 +29,8 @@ import numpy as np
 from semisync.common.errors import UsageError
 
 CONFIDENCE = 0.9  # unless said otherwise
-ALPHA = (1 - CONFIDENCE) / 2  # at which the rule of three tells what no row shows
-HITS = -math.log(ALPHA)  # 3.0: what none seen leaves possible
+ALPHA = (1 - CONFIDENCE) / 2  # of the rule of three on unseen events
+HITS = -math.log(ALPHA)  # 3.0: possible with none seen
 
 _NEARLY_NORMAL = 1000  # degrees of freedom: t is less than a thousandth above the normal's, and
 # two terms of Fisher's expansion err by less than 1e-7
@@ -108,7 +108,7 @@ def student_interval(delta: float, standard_error: float, freedom: float) -> Int
 def unmoved_interval(delta: float, observations: float, reach: float) -> Interval:
     """The interval where every row sees the same difference, so that the standard error is 0.
 
-    Zero is then what a small sample shows, not what is known: a share `unseen` may differ from the
+    Zero is then the sample's figure, not a known value: a share `unseen` may differ from the
     rest, each by at most reach + |delta|.
 
     Args:
@@ -174,7 +174,7 @@ def unmoved_p(delta: float, observations: float, reach: float) -> float:
     Without one a share of |delta| / (reach + |delta|) differs from the rest, which so many
     observations miss with probability (1 - share)^observations. Arguments: of `unmoved_interval`.
     """
-    if not reach:  # ranked alike; what there is of a delta is rounding
+    if not reach:  # ranked alike; any delta is rounding
         return 1.0
     return min(1.0, 2 * (reach / (reach + abs(delta))) ** observations)
 

@@ -63,7 +63,7 @@ class Part(NamedTuple):
 
         Args:
             aucs: the AUCs of baseline and candidate.
-            evidence: what is known of their difference.
+            evidence: on their difference.
             margin: the largest difference that does not matter.
 
         Returns:

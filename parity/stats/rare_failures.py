@@ -1,11 +1,11 @@
-"""What no sample can show: faults too rare to have hit one of its rows.
+"""Faults too rare to have hit one of a sample's rows.
 
 1. **The floor.** A fault that hits a share f of the rows of one class leaves all n of them alone
    with probability (1 - f)^n, so a sample without a hit excludes, with 95 % confidence, only
    f >= -ln(0.05) / n, the rule of three (Hanley & Lippman-Hand 1983).
 2. **The reach.** The AUC is the mean placement V over either class (parity.stats.roc). A fault
    takes a row's placement to 0 or 1 at worst, so it moves the AUC by f r at most, where r is the
-   largest max(V, 1 - V) of the class. What may hide is
+   largest max(V, 1 - V) of the class. The largest hidden move is
 
        floor = max over classes of r_c (-ln 0.05) / n_c
 
@@ -36,7 +36,7 @@ from parity.stats.rows_needed import FEW_CARRIERS, rows_to_count
 
 
 class RareFailures(NamedTuple):
-    """How far faults that the sample need not show could move the AUC."""
+    """The AUC's possible move by faults that the sample need not show."""
 
     observations: float  # rows, or clusters, of the class that decides
     share: float  # of the class: a fault that hits fewer may hit none of them
@@ -48,7 +48,7 @@ class RareFailures(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What a floor and an allowance are made from; pairs are of negatives and positives."""
+    """The inputs of a floor and an allowance; pairs are of negatives and positives."""
 
     rows: int
     observations: Tuple[float, float]  # effective numbers of rows or clusters
@@ -76,14 +76,14 @@ def rare_failures(sample: Sample, margin: float) -> RareFailures:
 
 
 def reaches(positive: np.ndarray, placements: np.ndarray) -> Tuple[float, float]:
-    """How far a placement of either class can move, negatives first: bool (n,), float64 (n,)."""
+    """The largest move of a placement of either class, negatives first: bool (n,), float64 (n,)."""
     of_classes = (placements[~positive], placements[positive])
     negatives, positives = (max(float(v.max()), 1 - float(v.min())) for v in of_classes)
     return negatives, positives
 
 
 def notes_on_carriers(rare: RareFailures, reason: Optional[Reason]) -> Tuple[str, ...]:
-    """Where few rows or clusters carry the standard error, or are the reason of no verdict."""
+    """Whether few rows or clusters carry the standard error, or are the reason of no verdict."""
     sentences = []
     if 0 < rare.carriers < FEW_CARRIERS or reason is Reason.CARRIERS:
         sentences.append(

@@ -1,4 +1,4 @@
-"""Rows that stand more than once, as far as labels and scores tell.
+"""Repeated rows, by their labels and scores.
 
 A copy has the label of its row; rows that share their scores by chance, by rounding or by equal
 features have labels of their own.

@@ -5,7 +5,7 @@ rows or clusters carry the standard error SE (parity.stats.delong), each pulling
 and N be t times as many rows as there are:
 
 1. N rows hold Poisson(t g) carriers, where g is Gamma(K + 1/2): a few do not know their own rate.
-   Each pulls by 1 / t of what it does now.
+   Each pulls by 1 / t of its present pull.
 2. They pull up at the rate that the sample shows, Beta(u + 1/2, K - u + 1/2) of u up. Where many
    carry the error, and the interval lies across an edge of the margin, the models are taken to be
    equal instead, as many up as down: what is near the margin in truth takes any number of rows.
@@ -38,7 +38,7 @@ _COUNTED = 0.9  # how surely `rows_to_count` gives as many observations
 
 
 class Basis(NamedTuple):
-    """What the advice rests on beside the evidence."""
+    """The inputs of the advice beside the evidence."""
 
     rows: int
     carriers: float
@@ -100,7 +100,7 @@ def _chance(times: float, basis: Basis, evidence: Evidence, reason: Reason, marg
         growth = 1.0 if _too_few(carriers, basis.alike) else times
         pull = error / math.sqrt(carriers) / growth
         share: Union[float, np.ndarray] = 0.5
-        common = 0.0  # what all rows see alike
+        common = 0.0  # common to all rows
         if not equal:
             most = error * math.sqrt(carriers)
             up = carriers * (1 + max(-1.0, min(1.0, evidence.delta / most))) / 2

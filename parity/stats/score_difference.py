@@ -35,7 +35,7 @@ class JointScores(NamedTuple):
     """How many rows, or rows of a sample, have which pair of scores."""
 
     logits: bool  # whether `edges` are logits, else scores
-    edges: np.ndarray  # float64 (CELLS + 1,), of both axes; the outermost also hold what is beyond
+    edges: np.ndarray  # float64 (CELLS + 1,), of both axes; the outermost also hold all beyond
     counts: np.ndarray  # float64 (CELLS, CELLS): baseline's cell, candidate's cell
 
 
@@ -49,7 +49,7 @@ class ScoreDifference(NamedTuple):
     logit: Optional[Quantiles]  # |difference of logits|; None unless all rows have a log loss
     ks: float
     spearman: Optional[float]  # None where a model's scores are all alike
-    edges: np.ndarray  # float64 (BINS + 1,), symmetric; the outermost bins also hold what is beyond
+    edges: np.ndarray  # float64 (BINS + 1,), symmetric; the outermost bins also hold all beyond
     counts: np.ndarray  # int64 (BINS,)
     joint: JointScores
 

@@ -1,4 +1,4 @@
-"""What the seeds of training runs do to a difference of AUCs: its variance, its power, its control.
+"""The seeds' effect on a difference of AUCs: its variance, its power, its control.
 
 A variance is a sum of parts, each (variance, degrees of freedom): those between the runs of either
 side over their number, and that of the choice of rows, which comes last.
@@ -26,7 +26,7 @@ class Control(NamedTuple):
 
 
 def control_of(aucs: Sequence[float], margin: float) -> Optional[Control]:
-    """How far the runs' AUCs are apart; None for a single run."""
+    """The spread of the runs' AUCs; None for a single run."""
     gaps = [abs(first - second) for first, second in itertools.combinations(aucs, 2)]
     if not gaps:
         return None

@@ -80,7 +80,7 @@ def look_up(scores: np.ndarray, values: np.ndarray, entries: np.ndarray) -> Iter
     Args:
         scores: float32 or float64 (n,), finite.
         values: the sortable bits of the rarer class's distinct scores, rising; at least one.
-        entries: int32 or int64 (2 * len(values) + 1,), none below 0: what stands for each code.
+        entries: int32 or int64 (2 * len(values) + 1,), none below 0: the value of each code.
     """
     lowest, highest = sortable_bits(np.array([scores.min(), scores.max()]))
     size = min(_MOST_BITS, (_CELLS_PER_VALUE * len(values)).bit_length())

@@ -138,7 +138,7 @@ def compare_days(
 def days_of(
     days: Sequence[Part], error: float, observations: float, margin: float, bound: float = 0.0
 ) -> Days:
-    """The days in their order, the mean of their differences, and what they show of a trend.
+    """The days in their order, the mean of their differences, and their trend.
 
     Args:
         days: in any order.

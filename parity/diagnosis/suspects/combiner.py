@@ -59,7 +59,7 @@ def _combiner(facts: Facts, table: str) -> Optional[str]:
 
 
 class _Bags(NamedTuple):
-    """What sets rows of several ids apart from rows of one id."""
+    """The difference between rows of several ids and rows of one id."""
 
     share: float
     one_id_agrees: bool

@@ -1,7 +1,7 @@
 """One side's scores are rounded: to half precision, to a few digits, to 8 bits.
 
 The counterfactual: the finer side's scores at the nearest value that the coarser side ever has. The
-score is the share of the distance that is gone then. Scores count as coarse where there are at most
+score is the share of the distance that this removes. Scores count as coarse where there are at most
 a quarter as many distinct values as on the other side.
 """
 

@@ -1,7 +1,7 @@
 """The candidate's scores are the baseline's on another scale: a sigmoid too many, or inverted.
 
 The counterfactual: the baseline's scores through the suspected function. The score is the share of
-the mean squared difference (of the scores as they are) that is gone then. Only nine tenths or more
+the mean squared difference (of the scores as they are) that this removes. Only nine tenths or more
 count, as any rising function takes some of the difference away. Where no function explains
 all rows, a sigmoid too many or too few is looked for in a part of them: in those rows whose scores
 it brings nearer to each other, if the candidate's vary with it there.

@@ -1,6 +1,6 @@
 """Suspects that compare one setting of the two models, as a table: TABLE has a row for each.
 
-Settings alone do not tell by how much scores will differ. They do tell by which factor r an update
+Settings alone do not tell by how much scores will differ. They give the factor r by which an update
 of a typical parameter differs: its effect is 1 - min(r, 1 / r), 0 for equal updates, near 1 for
 updates of another order of magnitude. The typical parameter is the median one of the checkpoint's
 slots; without a checkpoint the size of gradients is not known, and the effect is its upper limit,
@@ -12,7 +12,7 @@ that of vanishing gradients, as the rarest ids have.
     optimizer state       Adagrad: dividing by the root of the initial accumulator instead of the
                           grown one; others: UNKNOWN
     initial accumulators  an update is divided by the root of a0 + S, where S, the sum of squared
-                          gradients, grows from 0 to what the median accumulator holds beyond a0:
+                          gradients, grows from 0 to the median accumulator's excess over a0:
                           the mean effect of the ratio of the roots over that growth
     learning rate         the ratio: every update is that much larger
     epsilon               with d the root of the second moment, an update is divided by d + epsilon
@@ -39,7 +39,7 @@ _GROWTH_STEPS = 100
 
 
 class Difference(NamedTuple):
-    """What a setting that differs makes of a Suspect."""
+    """A differing setting's contribution to a Suspect."""
 
     score: float
     evidence: Tuple[str, ...]
@@ -211,7 +211,7 @@ def _epsilon(case: Case, old: float, new: float) -> Optional[Difference]:
 
 
 def _others(case: Case, old: Mapping[str, float], new: Mapping[str, float]) -> Optional[Difference]:
-    """The settings that both sides tell and that have no row of their own."""
+    """The settings known on both sides that have no row of their own."""
     effects = {
         name: _effect_of_other(name, old[name], new[name])
         for name in sorted(set(old) & set(new) - _OWN_ROW)

@@ -1,4 +1,4 @@
-"""The formats of files of rows, and what opens each.
+"""The formats of files of rows, and their readers.
 
 Parquet and ORC files are known by their first bytes, CSV, TSV, lines of JSON and TFRecord by their
 suffix (also with .gz, .bz2 or .zst): parity.io.data_files. Only the named columns are decoded.

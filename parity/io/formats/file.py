@@ -1,4 +1,4 @@
-"""What every reader of a file is asked for."""
+"""The interface of every reader of a file."""
 
 from typing import Collection, Dict, List, Mapping, NamedTuple, Sequence
 
@@ -8,11 +8,11 @@ from semisync.common.errors import BadInput, MissingColumn
 
 
 class Columns(NamedTuple):
-    """Which columns to read, and how where the format does not say."""
+    """The columns to read, and how where the format does not say."""
 
     names: Sequence[str]
     optional: Collection[str] = ()  # those that may be absent
-    types: Mapping[str, pa.DataType] = {}  # in a text file; without one, what 16 MB suggest
+    types: Mapping[str, pa.DataType] = {}  # in a text file; without one, as 16 MB suggest
     several: bool = False  # whether a feature of a TFRecord may have any number of values
     lists: Collection[str] = ()  # those of separated values whose fields hold several
 

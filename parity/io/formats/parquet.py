@@ -14,7 +14,7 @@ class Parquet:
     """A Parquet file."""
 
     def __init__(self, path: str) -> None:
-        # Read ahead, what was read would be kept until the end of the file.
+        # Read ahead, all data would be kept until the end of the file.
         self._file = pyarrow.parquet.ParquetFile(
             opened(path), pre_buffer=False, page_checksum_verification=True
         )

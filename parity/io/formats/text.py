@@ -242,10 +242,10 @@ def names_in(line: bytes, path: str, written: TextFormat, rows: bytes) -> List[s
     """The names of the columns in a file's first line.
 
     Args:
-        rows: what follows, as far as it was read: it tells of decimal commas.
+        rows: the following rows, as far as read: they reveal decimal commas.
 
     Raises:
-        Broken: what is not a header.
+        Broken: it is not a header.
         BadInput: one that is separated otherwise.
     """
     if len(line) > LONGEST_HEADER:
@@ -285,7 +285,7 @@ def _refuse_other_separator(header: str, path: str, rows: bytes) -> None:
 def refuse_cut(path: str, written: TextFormat) -> None:
     """Refuses a file that ends within a line, with a shorter number than all lines before it.
 
-    Of a packed file its packing tells.
+    A packed file's packing tells.
     """
     if packing_of(path) is not None:
         return

@@ -1,6 +1,6 @@
 """The report's sections: functions from a comparison to HTML, in the order of the page.
 
-    verdict.py      the first screen; why the models may differ; how far this reaches; provenance
+    verdict.py      the first screen; why the models may differ; the verdict's limits; provenance
     models.py       both models' figures, calibration, the scores row by row
     difference.py   the difference in AUC, and the training runs that it is judged against
     parts.py        days, slices, and the rows that pull hardest

@@ -11,7 +11,7 @@ from semisync.common.sentences import some_of
 
 
 def difference_section(comparison: Comparison) -> str:
-    """The differences that carry an error of their own, and what they rest on."""
+    """The differences with their own errors, and the evidence for them."""
     return table([*_differences(comparison), *_sample(comparison)])
 
 
@@ -42,7 +42,7 @@ def _differences(comparison: Comparison) -> Iterator[Tuple[str, str]]:
 
 
 def _sample(comparison: Comparison) -> Iterator[Tuple[str, str]]:
-    """The rows and clusters, what they exclude, and how many would settle it."""
+    """The rows and clusters, the differences that they exclude, and the rows that would decide."""
     rows, positives = comparison.rows, comparison.positives
     yield "rows", f"{rows:,}"
     yield "positive", f"{positives:,} ({positives / rows:.2%})"
@@ -91,7 +91,7 @@ def runs_section(comparison: Comparison) -> str:
 
 
 def _gaps(training: TrainingNoise, margin: float) -> List[Tuple[str, ...]]:
-    """How far pairs of runs lie apart: of the baseline alone, where it has several, and across."""
+    """The spread between pairs of runs: of the baseline alone, where it has several, and across."""
     gaps = [abs(new - old) for old in training.baseline_aucs for new in training.candidate_aucs]
     beyond = sum(gap > margin for gap in gaps)
     across = Control(len(gaps), sum(gaps) / len(gaps), max(gaps), beyond)

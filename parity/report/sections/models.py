@@ -34,7 +34,7 @@ def figures_of(comparison: Comparison) -> List[Tuple[str, Optional[float], Optio
 
 
 def sides_section(comparison: Comparison) -> str:
-    """A table of both sides and the differences, what its names mean, and the ROC curves."""
+    """A table of both sides and the differences, the meaning of its names, and the ROC curves."""
     shown = figures_of(comparison)
     names = {name for name, _, _ in shown}
     old, new = comparison.baseline, comparison.candidate

@@ -11,7 +11,7 @@ from parity.report.words.verdict import MARK, NAME
 from parity.result import Comparison
 from parity.stats.parts import FALSE_DISCOVERIES, Part
 
-# So that the page stays small, whatever it is told; report.json has everything.
+# So that the page stays small, however long the lists; report.json has everything.
 _LONGEST = 40  # letters of a name or a value
 _MOST_COLUMNS = 20  # that slice
 _MOST_FIGURES = 5  # further columns have a table alone
@@ -92,7 +92,7 @@ def slices_section(comparison: Comparison) -> str:
 
 
 def worst_section(comparison: Comparison) -> str:
-    """The rows that pull hardest; what they have in common is near the cause."""
+    """The rows that pull hardest; a common trait is near the cause."""
     if not comparison.worst:
         return ""
     shown = comparison.worst[:_MOST_WORST]

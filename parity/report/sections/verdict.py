@@ -1,4 +1,4 @@
-"""What was found, why it may be so, how far it reaches, and where it comes from."""
+"""The verdict, its likely causes, its limits, and its provenance."""
 
 from typing import Any, Mapping, Optional
 
@@ -71,7 +71,7 @@ def verdict_section(comparison: Comparison, provenance: Optional[Mapping[str, An
 
 
 def suspects_section(comparison: Comparison) -> str:
-    """Each suspect of a diagnosis, with its evidence and what to do about it."""
+    """Each suspect of a diagnosis, with its evidence and remedy."""
     if not comparison.diagnosis:
         return ""
     items = []
@@ -94,12 +94,12 @@ def suspects_section(comparison: Comparison) -> str:
 
 
 def limits_section(comparison: Comparison) -> str:
-    """What the verdict does not cover, then the comparison's own notes."""
+    """The verdict's limits, then the comparison's own notes."""
     return paragraphs(limits(comparison), *comparison.notes)
 
 
 def provenance_section(provenance: Mapping[str, Any]) -> str:
-    """Where the figures come from, as `write_report` was told, so that they can be had again."""
+    """The provenance of the figures, as `write_report` was given it, to reproduce them."""
     if not provenance:
         return ""
     return "\n".join(

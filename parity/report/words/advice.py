@@ -1,4 +1,4 @@
-"""What to do about a verdict, and what it does not cover."""
+"""The next steps after a verdict, and its limits."""
 
 from parity.calibrated import calibrated_alike
 from parity.gates import METRICS
@@ -31,7 +31,7 @@ _LOOK = (
     "these rows as they should show nothing of a migration."
 )
 
-_ALIKE = {  # what `calibrated_alike` says, where all is EQUIVALENT
+_ALIKE = {  # the text of `calibrated_alike`, where all is EQUIVALENT
     True: "On these rows AUC and calibration give no reason to hold the candidate back.",
     False: (
         "Hold the candidate back where its scores are used as probabilities, in bids, budgets or "
@@ -71,7 +71,7 @@ _NO_INTERVAL = (
 
 
 def _on_gates(comparison: Comparison) -> str:
-    """Where AUC is settled and no model is useless."""
+    """The advice where AUC is settled and no model is useless."""
     if comparison.decision is Verdict.EQUIVALENT:
         return _ALIKE[calibrated_alike(comparison)]
     if comparison.decision is Verdict.INCONCLUSIVE:
@@ -144,7 +144,7 @@ def _how_to_narrow(comparison: Comparison) -> str:
 
 
 def limits(comparison: Comparison) -> str:
-    """What the verdict does not cover."""
+    """The verdict's limits."""
     text = (
         "The interval covers the choice of the rows alone. Two training runs of one pipeline "
         "differ as well, and one run of each model cannot show by how much."

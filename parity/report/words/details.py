@@ -1,4 +1,4 @@
-"""What stands beside the verdict, in words: gates, log loss, days, slices and suspects."""
+"""The details beside the verdict, in words: gates, log loss, days, slices and suspects."""
 
 from typing import List, Sequence
 
@@ -28,7 +28,7 @@ _RESULT = {
 
 
 def gates_in_words(comparison: Comparison) -> List[str]:
-    """On each gate, what is required and what became of it, as it follows "Required: "."""
+    """Each gate's requirement and outcome, as it follows "Required: "."""
     return [_gate_in_words(gate, comparison) for gate in comparison.gates]
 
 
@@ -151,7 +151,7 @@ def first_suspect(comparison: Comparison) -> List[str]:
 
 
 def weight_in_words(suspect: Suspect) -> str:
-    """How much of the difference it explains, or could explain at most, and what says so."""
+    """The share of the difference that it explains, or could explain at most, and its source."""
     basis = _BASIS[suspect.basis]
     if suspect.basis == ROWS:
         return f"{suspect.score:.0%} of the difference ({basis})"

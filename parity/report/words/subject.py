@@ -1,4 +1,4 @@
-"""What was compared with what, in one sentence: which columns of which files."""
+"""The subject of the comparison, in one sentence: which columns of which files."""
 
 from typing import Any, Mapping, Optional, Sequence
 

@@ -1,4 +1,4 @@
-"""The verdict in words: the report's first sentence, and what it rests on."""
+"""The verdict in words: the report's first sentence, and its evidence."""
 
 from typing import List
 
@@ -15,7 +15,7 @@ NAME = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
 
-HIDDEN = {  # what can turn it where the interval lies inside the margin, or outside of it
+HIDDEN = {  # reasons that can turn it where the interval lies inside the margin, or outside of it
     Reason.LONE_RUN: "a model's only run cannot show how far its runs spread",
     Reason.TIES: "a model gives many rows one score, and equal ties show nothing",
     Reason.CHANCE: "a model's AUC cannot be told from 0.5, and two that guess agree as well",
@@ -40,7 +40,7 @@ _OF_GATES = {
 
 
 def headline(comparison: Comparison) -> str:
-    """The verdict as one sentence, what AUC cannot see, and what became of the gates."""
+    """The verdict as one sentence, AUC's blind spots, and the outcome of the gates."""
     outcomes = {}
     for verdict, outcome in _OF_GATES.items():
         names = [gate_name(gate) for gate in comparison.gates if gate.verdict is verdict]
@@ -79,7 +79,7 @@ def _outside(comparison: Comparison) -> bool:
 
 
 def _unseen(comparison: Comparison) -> str:
-    """What AUC cannot see, if the calibration differs."""
+    """AUC's blind spot, if the calibration differs."""
     if calibrated_alike(comparison) is not False:
         return ""
     old, new = comparison.baseline.calibration, comparison.candidate.calibration
@@ -105,7 +105,7 @@ def gate_name(gate: Gate) -> str:
 
 
 def finding(comparison: Comparison) -> str:
-    """What was measured, and how surely."""
+    """The measured difference, and its certainty."""
     margin = comparison.margin
     low, high = (signed(value, margin) for value in comparison.interval)
     return (
@@ -118,7 +118,7 @@ def finding(comparison: Comparison) -> str:
 
 
 def explanation(comparison: Comparison) -> str:
-    """What AUC, margin and interval are, for a reader who knows no statistics."""
+    """AUC, margin and interval, for a reader who knows no statistics."""
     text = (
         "AUC is the chance that a model scores a random positive row above a random negative one: "
         "0.5 is guessing, 1 is perfect. The margin is the largest difference that does not matter, "
@@ -136,7 +136,7 @@ def explanation(comparison: Comparison) -> str:
 
 
 def compared(comparison: Comparison) -> str:
-    """What was compared with what."""
+    """The subject of the comparison."""
     if comparison.training is None:
         return f"The scores of two models on the same rows: {sample(comparison)}."
     runs = len(comparison.training.baseline_aucs), len(comparison.training.candidate_aucs)
@@ -157,7 +157,7 @@ def sample(comparison: Comparison) -> str:
 
 
 def units(comparison: Comparison) -> str:
-    """What more of would narrow the interval: rows, or whole groups of them."""
+    """The unit whose number would narrow the interval: rows, or whole groups of them."""
     return "rows" if comparison.clusters is None else "groups"
 
 
@@ -169,7 +169,7 @@ def so_many(comparison: Comparison, rows: int) -> str:
 
 
 def rare_failures_in_words(comparison: Comparison) -> List[str]:
-    """What the rows cannot exclude, and the record that does, if one was given."""
+    """The faults that the rows cannot exclude, and the record that does, if one was given."""
     rare = comparison.rare_failures
     if rare is None:
         return []
