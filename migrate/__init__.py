@@ -5,12 +5,12 @@
     manifest = migrate.convert(plan, "converted")         # a torch Distributed Checkpoint
 
 1. `open_checkpoint` and `open_hash_tables` read in place and in bounded memory, every byte checked.
-2. `plan` decides what each tensor becomes; what is ambiguous is refused, never guessed.
+2. `plan` decides what each tensor becomes; ambiguity is refused, never guessed.
 3. `convert` streams the tensors into `targets`; the result appears when it is whole.
 4. `migrate.verification.verify` reads both sides again and compares every row.
 5. `migrate.torchrec` builds and fills the modules; `load_model` makes the whole model of a graph.
    `build_training` continues its training, `build_optimizer` with a loss of one's own.
-6. `write_checkpoint` goes back: a TensorFlow checkpoint of what torch has.
+6. `write_checkpoint` goes back: a TensorFlow checkpoint of torch's state.
 
 Nothing is imported before it is used: `import migrate` needs no torch, and never TensorFlow.
 """

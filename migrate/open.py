@@ -1,4 +1,4 @@
-"""Opening what TensorFlow wrote: checkpoints of every format, and hash tables of every writer.
+"""Opening TensorFlow's files: checkpoints of every format, and hash tables of every writer.
 
 A new format of checkpoints is one module in migrate/checkpoint and one line of `_CHECKPOINTS`; the
 readers of hash tables are in migrate/hash_tables/readers.py.
@@ -46,7 +46,7 @@ def open_checkpoint(
     """Opens the checkpoint whose files are `prefix`.index and `prefix`.data-*.
 
     Files of hash tables alone (Monolith, TFRA, HugeCTR, SOK) are a checkpoint without tensors:
-    `migrate.open_hash_tables` lists what is there.
+    `migrate.open_hash_tables` lists the tables there.
 
     Args:
         prefix: as above, or that of a V1 checkpoint, the directory of a SavedModel, or a directory

@@ -1,4 +1,4 @@
-"""Does the converted model do what TensorFlow's does? The same rows through both, node by node.
+"""Does the converted model behave as TensorFlow's? The same rows through both, node by node.
 
     from migrate.behaviour.setting import Setting
     from migrate.behaviour.forward import compare_forward

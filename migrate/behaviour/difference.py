@@ -36,7 +36,7 @@ def apart(
     """The difference of `ours` from TensorFlow's value, of the same shape.
 
     Args:
-        rounding: that of TensorFlow's value, of the same shape.
+        rounding: of TensorFlow's value, of the same shape.
     """
     if theirs.dtype.kind not in "fiub" or ours.dtype.kind not in "fiub":
         other = theirs != ours

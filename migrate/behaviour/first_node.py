@@ -141,7 +141,7 @@ def first_cause(
 
 
 def _differs(batch: Rows, theirs: np.ndarray, ours: np.ndarray) -> Optional[Place]:
-    """Where an intermediate value differs most; None where it does not differ."""
+    """The place of an intermediate value's largest difference; None where there is none."""
     if theirs.shape != ours.shape:
         shapes = [f"the shape {list(array.shape)}" for array in (theirs, ours)]
         return Place(batch.file, None, (), *shapes)

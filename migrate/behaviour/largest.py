@@ -61,7 +61,7 @@ class Largest:
 
 
 def at_largest(batch: Rows, sizes: np.ndarray, theirs: np.ndarray, ours: np.ndarray) -> Place:
-    """Where `sizes` is largest."""
+    """The place of the largest of `sizes`."""
     index = place(int(np.argmax(sizes)), sizes.shape)
     row: Optional[int] = None
     if index and len(theirs) == batch.rows:

@@ -11,7 +11,7 @@ TORCH = "torch"  # the leg that is the conversion itself
 
 
 class Place(NamedTuple):
-    """Where two values are: the file and its row, from 1; the position in the batch; the values."""
+    """The position of two values: the file and its row, from 1; that in the batch; the values."""
 
     file: str
     row: Optional[int]
@@ -90,7 +90,7 @@ class ForwardReport(NamedTuple):
 
 
 class ScorePlace(NamedTuple):
-    """Where two scores are: the row of the data set, from 1; its key, or None if that is its
+    """The position of two scores: the row of the data set, from 1; its key, or None if that is its
     number; the scores."""
 
     row: int

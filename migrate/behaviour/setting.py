@@ -22,7 +22,7 @@ class Setting(NamedTuple):
         feeds: {placeholder: value} of constants: rates of dropout, learning rates, flags.
         reading: how columns become features, and the rows of a batch.
         python: the interpreter that has TensorFlow.
-        modules: what it imports first, for the ops that they register.
+        modules: to import first, for the ops that they register.
         timeout: seconds for each of its answers.
         assets: files elsewhere that the graph fills lookup tables from, as in `migrate.load_model`.
     """

@@ -52,5 +52,5 @@ def open_saved_model(directory: str, checksums: bool = True) -> Optional[Checkpo
 
 
 def without_tensors(path: str) -> Checkpoint:
-    """A checkpoint of no tensors: what a path of hash tables in their own files opens as."""
+    """A checkpoint of no tensors: a path of hash tables in their own files opens as it."""
     return Checkpoint(path, Gathered({}, {}, {}), Bundle(path, 0))

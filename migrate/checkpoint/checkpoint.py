@@ -47,12 +47,12 @@ class Checkpoint(Mapping[str, TensorInfo]):
 
     Args:
         prefix: of its files.
-        stored: what its reader found in the index.
+        stored: its reader's record from the index.
         store: the data files.
 
     Attributes:
         prefix: of its files.
-        stored: what its reader found in the index.
+        stored: its reader's record from the index.
         store: the data files.
         parts: name under which a part of a tensor is stored -> the tensor's, see
             `migrate.checkpoint.scattered`.
@@ -169,7 +169,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
                 left -= len(part)
 
     def objects(self) -> ObjectGraph:
-        """What the keys of an object-based checkpoint stand for; empty for one by names.
+        """The meaning of the keys of an object-based checkpoint; empty for one by names.
 
         Returns:
             An `ObjectGraph`.
@@ -208,7 +208,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
             rows_per_chunk: at most this many rows per chunk.
             interleave: deal the rows out from the P partitions in turn, as partition strategy "mod"
                 did: row r of partition p comes out as row r * P + p.
-            rows: of what comes out, these alone; pieces that lie in them only in part are not
+            rows: of the result, these alone; pieces that lie in them only in part are not
                 verified.
 
         Yields:
@@ -236,7 +236,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
     def reader(self, name: str, interleave: bool = False, first: int = 0) -> RowReader:
         """Reads the rows of a tensor into arrays of the caller's, as `chunks` reads them.
 
-        It is for one thread at a time; its `spans` tell what it read.
+        It is for one thread at a time; its `spans` record its reads.
 
         Args:
             name: a tensor of this checkpoint.
@@ -269,7 +269,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         return other
 
     def check_spans(self, name: str, spans: Sequence[Span]) -> None:
-        """Checks what several readers read, all rows of a tensor together, against its crc32c.
+        """Checks a tensor that several readers read in parts against its crc32c, all rows together.
 
         Strings and V1 are checked as they are read.
 

@@ -24,9 +24,9 @@ from semisync.encoding.wire import fields, message, number, tensor_shape
 
 _MAX_SHARDS = 100_000  # five digits in the names of the data files
 _READABLE_VERSION = 1  # kTensorBundleVersion: files may ask for a reader at least this new
-_MAX_RANK = 32  # what numpy 1 can hold
+_MAX_RANK = 32  # the limit of numpy 1
 _MAX_ELEMENTS = 1 << 60  # even of an empty tensor's other dimensions
-# What an index may cost, about half a minute and 1 GB: a hundred tables with Adam's slots in 1000
+# An index's cost limit, about half a minute and 1 GB: a hundred tables with Adam's slots in 1000
 # parts each are 300,000 pieces, in an index of 40 MB.
 _MAX_PIECES = 1 << 19
 _MAX_BYTES = 128 << 20
@@ -155,7 +155,7 @@ def _entry(data: memoryview, shards: int, where: str) -> Entry:
 
 
 def shape_of(data: memoryview, where: str) -> Tuple[int, ...]:
-    """The shape that a TensorShapeProto says of a tensor that is there."""
+    """The shape in the TensorShapeProto of an existing tensor."""
     sizes = tensor_shape(data, where)
     if sizes is None:
         raise BadInput(f"{where} has no shape")

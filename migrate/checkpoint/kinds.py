@@ -1,4 +1,4 @@
-"""What a tensor is for, as far as its name and shape can tell.
+"""A tensor's purpose, by its name and shape.
 
 A slot is named `<variable>/<optimizer name>` or `<variable>/<optimizer name>_<k>` and has the
 shape of its variable. The optimizer's `name=` argument changes the name, so that only TensorFlow's

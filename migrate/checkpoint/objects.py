@@ -1,4 +1,4 @@
-"""The object graph of an object-based (TensorFlow 2) checkpoint: what its long keys stand for.
+"""The object graph of an object-based (TensorFlow 2) checkpoint: the meaning of its long keys.
 
 Such a checkpoint names a tensor by its path through Python objects, `model/user/.ATTRIBUTES/
 VARIABLE_VALUE`, and keeps the graph of these objects in the string
@@ -22,7 +22,7 @@ from typing import Dict, NamedTuple, Tuple
 from semisync.encoding.wire import fields, message, number, text
 
 KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
-VALUE_OF = "/.ATTRIBUTES/VARIABLE_VALUE"  # what a tensor's key has after the path
+VALUE_OF = "/.ATTRIBUTES/VARIABLE_VALUE"  # the suffix of a tensor's key after the path
 MAX_BYTES = 32 << 20  # of a graph: a variable takes some 250, and ten times that once decoded
 _VALUE = "VARIABLE_VALUE"
 

@@ -2,7 +2,7 @@
 
     X                              a whole variable, in slices if it is partitioned
     X-sparse_incr_keys [n]         numbers of the rows that were updated, ascending
-    X-sparse_incr_values [n, dim]  what these rows are now, float32
+    X-sparse_incr_values [n, dim]  the rows' present values, float32
 
 For rows of a partitioned variable, X is the name of the part, `user/part_0`, and the rows are
 numbered within it.
@@ -45,7 +45,7 @@ class Changed(NamedTuple):
         first: its first row in the variable.
         number, parts: which partition of how many it is.
         keys: rows within it, ascending [n] int64.
-        values: name of the tensor with what they are now.
+        values: name of the tensor with their present values.
     """
 
     first: int
@@ -56,7 +56,7 @@ class Changed(NamedTuple):
 
 
 class Overlaid(Checkpoint):
-    """The checkpoint `full` with what `newer` has of its variables; prefix and files of both.
+    """The checkpoint `full` updated by `newer`'s variables; prefix and files of both.
 
     Mapping, `read`, `chunks`, `reader` and `verify` are those of a Checkpoint.
 
@@ -145,7 +145,7 @@ class Overlaid(Checkpoint):
         """Puts the changed rows into `out`, rows `first`.. of `name`, dealt out in turn or not."""
         for part in self._changed[name]:
             start, step = (part.number, part.parts) if interleave else (part.first, 1)
-            # Row k of this part is row start + step * k of what comes out.
+            # Row k of this part is row start + step * k of the result.
             ends = [rows_before(start, step, row) for row in (first, first + len(out))]
             begin, end = numpy.searchsorted(part.keys, ends)
             if begin < end:
@@ -179,7 +179,7 @@ class _Reader(RowReader):
         self._next += len(out)
 
     def spans(self) -> List[Span]:
-        """What was read of the full checkpoint."""
+        """The bytes read of the full checkpoint."""
         return self._full.spans()
 
 

@@ -61,5 +61,5 @@ def by_partition(rows: int, parts: int) -> numpy.ndarray:
 
 
 def by_id(rows: int, parts: int) -> numpy.ndarray:
-    """Where the ids 0 to `rows` - 1 stand among the rows that `by_partition` orders."""
+    """The positions of the ids 0 to `rows` - 1 among the rows that `by_partition` orders."""
     return numpy.argsort(by_partition(rows, parts))

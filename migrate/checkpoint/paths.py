@@ -1,4 +1,4 @@
-"""Which checkpoint a path names: a prefix, a directory of checkpoints, a SavedModel, V1's tables.
+"""The checkpoint of a path: a prefix, a directory of checkpoints, a SavedModel, V1's tables.
 
 A directory names the checkpoint that its file `checkpoint` names:
 
@@ -60,7 +60,7 @@ def checkpoint_prefix(path: str) -> str:
 
 
 def _places(directory: str, named: str) -> Iterator[str]:
-    """Where the checkpoint may lie that the file in `directory` names, the likeliest first."""
+    """The possible paths of the checkpoint that the file in `directory` names, likeliest first."""
     if is_remote(directory) and "::" in named:
         return  # fsspec would go on from one server to another
     yield join(directory, re.split(r"[/\\]", named)[-1])
@@ -124,7 +124,7 @@ def v1_tables(prefix: str) -> List[str]:
 
 
 def refuse_absent(prefix: str) -> None:
-    """Raises BadInput that says what stands at `prefix` instead of a checkpoint."""
+    """Raises BadInput that names what stands at `prefix` instead of a checkpoint."""
     index = prefix + ".index"
     if not is_remote(prefix) and os.path.exists(index):
         open_regular(index).close()  # which says that it is a directory or a pipe

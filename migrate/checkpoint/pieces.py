@@ -49,7 +49,7 @@ class Stream(Protocol):
 
 
 class Store(Protocol):
-    """The data files of a checkpoint: what each format's reader implements."""
+    """The data files of a checkpoint: the interface of each format's reader."""
 
     @property
     def paths(self) -> List[str]:

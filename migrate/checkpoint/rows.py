@@ -67,7 +67,7 @@ class RowReader:
                 self._streams[index].fill(out[window(piece, slice(begin - first, end - first))])
 
     def spans(self) -> List[Span]:
-        """What was read of each piece, as far as its stream keeps a checksum."""
+        """The bytes read of each piece, where its stream keeps a checksum."""
         spans = [
             (index, *stream.span())
             for index, stream in enumerate(self._streams)

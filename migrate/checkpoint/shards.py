@@ -86,7 +86,7 @@ class PieceStream:
 
     Args:
         skip: bytes to leave out at the front; a piece that was not read from its first byte
-            cannot be checked here, but `span` says what is known of it.
+            cannot be checked here, but `span` has the known part.
         swap: bytes of the numbers to reverse; 1 if the files are little-endian.
     """
 
@@ -137,5 +137,5 @@ class PieceStream:
             buffer.view(f"u{self._swap}").byteswap(inplace=True)
 
     def span(self) -> Tuple[int, int, int]:
-        """(first byte, bytes, crc32c) of what was read."""
+        """(first byte, bytes, crc32c) of the bytes read."""
         return self._skip, self._position - self._skip, self._crc

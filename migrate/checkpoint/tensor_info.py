@@ -1,4 +1,4 @@
-"""What a checkpoint's index says of a tensor."""
+"""A tensor's entry in a checkpoint's index."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Slice(NamedTuple):
 
 
 class TensorInfo(NamedTuple):
-    """What the index says of a tensor.
+    """A tensor's entry in the index.
 
     Attributes:
         shape: sizes of the whole tensor.
         dtype: TensorFlow's name of the data type.
         slices: one `Slice` per stored piece, by their start; empty for an undivided tensor.
-        kind: "variable", "slot", "scalar" or "other", as far as names and shapes can tell.
+        kind: "variable", "slot", "scalar" or "other", by name and shape.
         nbytes: stored size in bytes.
 
     Examples:

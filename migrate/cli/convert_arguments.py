@@ -183,7 +183,7 @@ def check_way(args: argparse.Namespace) -> None:
 
 
 def named_inputs(texts: Optional[Sequence[str]]) -> Dict[str, str]:
-    """{name: what it takes} of each --input; raises UsageError for a name that is given twice."""
+    """{name: its source} of each --input; raises UsageError for a name that is given twice."""
     pairs = [text.partition("=")[::2] for text in texts or ()]
     named = {name: what or name for name, what in pairs}
     twice = [name for name, _ in pairs if [other for other, _ in pairs].count(name) > 1]

@@ -14,7 +14,7 @@ from semisync.common.sentences import some_of
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the checkpoint and says what it has; returns 0."""
+    """Writes the checkpoint and reports its contents; returns 0."""
     with ByteProgress() as progress:
         written = write_checkpoint(
             args.prefix,
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def lines_of(written: Returned, original: str) -> List[str]:
-    """What was written, and what of it is the original's."""
+    """The tensors written, and those of them from the original."""
     files = f"{written.shards} data file{'s' if written.shards > 1 else ''}"
     lines = [
         f"wrote {written.tensors} tensors, {written.nbytes:,} bytes, to {written.prefix} ({files})"

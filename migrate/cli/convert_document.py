@@ -1,4 +1,4 @@
-"""What `semisync convert --json` prints: of the plan with --dry-run, else of what was written."""
+"""The output of `semisync convert --json`: of the plan with --dry-run, else of the result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_dry_run(plan: Plan, work: Forecast) -> Dict[str, Any]:
 def of_conversion(
     out: str, manifest: Manifest, verified: bool, model: Optional[Written], path: str
 ) -> Dict[str, Any]:
-    """The manifest, whether it was verified, and what the module at `path` has, if there is one."""
+    """The manifest, whether it was verified, and the contents of the module at `path`, if any."""
     written = None
     if model is not None:
         written = {"path": path, **counted(model)._asdict(), "notes": model.notes}
@@ -36,7 +36,7 @@ def of_conversion(
 
 
 def of_rank(rank: Rank, parts: int) -> Dict[str, Any]:
-    """What another rank than the first wrote; that one has the manifest."""
+    """The tensors written by a rank other than the first; that one has the manifest."""
     return {"schema": RANK, "rank": rank.number, "ranks": rank.size, "parts": parts}
 
 

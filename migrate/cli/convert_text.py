@@ -1,4 +1,4 @@
-"""What `semisync convert` prints: of the plan before the work, of the manifest after it."""
+"""The output of `semisync convert`: of the plan before the work, of the manifest after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.planning.static import savings
 
 
 def of_plan(plan: Plan) -> List[str]:
-    """What is going to be converted, a line per table."""
+    """The planned conversion, a line per table."""
     lines = [f"{plan.source}: {len(plan.tables)} tables, {len(plan.dense)} dense variables"]
     lines += [_of_table(table) for table in plan.tables]
     return lines + [f"  note: {note}" for note in plan.notes]
@@ -35,7 +35,7 @@ def _of_table(table: Table) -> str:
 
 
 def of_forecast(work: Forecast, ranks: int) -> List[str]:
-    """What --dry-run says of the work."""
+    """The lines of --dry-run about the work."""
     lines = [
         f"reads {work.read:,} bytes (files: {work.shards}), writes {work.written:,} "
         f"(files: about {work.files:,}, parts: {work.parts:,})"
@@ -51,7 +51,7 @@ def of_forecast(work: Forecast, ranks: int) -> List[str]:
 
 
 def of_model(model: Written, path: str) -> List[str]:
-    """What the module has that was written to `path`."""
+    """The contents of the module written to `path`."""
     count, values, buffers = counted(model)
     has = f"{count} parameters of {values:,} values, {buffers} buffers"
     return [f"wrote {path}: {has}", *(f"  note: {note}" for note in model.notes)]
@@ -66,14 +66,14 @@ class Counts(NamedTuple):
 
 
 def counted(model: Written) -> Counts:
-    """What the module has."""
+    """The contents of the module."""
     trained = [parameter for parameter in model.parameters if parameter.trainable]
     values = sum(math.prod(parameter.shape) for parameter in trained)
     return Counts(len(trained), values, len(model.parameters) - len(trained))
 
 
 def of_manifest(manifest: Manifest, plan: Plan, out: str, verified: bool) -> List[str]:
-    """What was written, what casts cost, what was not carried, and notes that the plan lacks."""
+    """The written tensors, the loss by casts, the dropped tensors, and further notes."""
     lines = [
         f"wrote {len(manifest.tensors)} tensors to {out} ({manifest.target}, manifest.json)"
         + (", verified" if verified else ", not verified")

@@ -47,7 +47,7 @@ def rows(report: Dict[str, Any]) -> List[List[str]]:
 
 
 def remarks(report: Dict[str, Any]) -> List[str]:
-    """What a static table saves, what was dropped, and the notes."""
+    """A static table's savings, the dropped tensors, and the notes."""
     lines = [f"{report['tensors']} tensors of {report['source']} ({report['target']})"]
     lines += [table["saved"] for table in report["tables"] if table["saved"]]
     lines += [f"dropped {name}: {reason}" for name, reason in report["dropped"].items()]

@@ -1,5 +1,5 @@
-"""`semisync inspect PATH --graph`: what a graph can be fed, what it likely gives, and whether
-`convert --model` writes it as a model, which is gone through without writing anything."""
+"""`semisync inspect PATH --graph`: a graph's feeds, its likely outputs, and whether
+`convert --model` writes it as a model, which is tried without writing anything."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(path: str, meta: Optional[str], as_json: bool, assets: Sequence[str] = (
 def converts(
     path: str, meta: Optional[str], graph: Graph, assets: Sequence[str] = ()
 ) -> Dict[str, Any]:
-    """What `convert --model` does with the graph at `path`, or with the one at `meta`.
+    """The result of `convert --model` on the graph at `path`, or on the one at `meta`.
 
     Returns:
         A dict: the call, the outputs of the model and a note on what it drops; or the reason why
@@ -86,7 +86,7 @@ def _options(meta: Optional[str], assets: Sequence[str]) -> List[str]:
 
 
 def _write(prefix: str, meta: Optional[str], assets: Sequence[str]) -> Written:
-    """All of `convert --model` but the files; raises what it would."""
+    """All of `convert --model` but the files; raises the same errors."""
     with open_model(prefix) as checkpoint:
         if checkpoint:  # else it is a frozen graph, which has no variables
             plan(checkpoint, meta)
@@ -152,7 +152,7 @@ def as_lines(path: str, interface: Interface) -> List[str]:
 
 
 def _call(path: str, interface: Interface) -> str:
-    """`semisync score` with what the first output needs."""
+    """A `semisync score` command with the options that the first output needs."""
     output = interface.outputs[0]
     prefix, suffix = os.path.splitext(path)
     parts = ["--checkpoint", prefix]

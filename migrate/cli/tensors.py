@@ -1,4 +1,4 @@
-"""The options that say what each tensor of a checkpoint becomes, for every command that plans."""
+"""The options on the fate of each tensor of a checkpoint, for every command that plans."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def add_tensors(group: argparse._ArgumentGroup) -> None:
 
 
 def tensors(args: argparse.Namespace) -> Dict[str, Any]:
-    """What `add_tensors` has declared, as arguments of `migrate.plan`."""
+    """The options of `add_tensors`, as arguments of `migrate.plan`."""
     return {
         "tables": args.tables,
         "partition_strategy": args.partition_strategy,

@@ -3,7 +3,7 @@
 convert   the order of the work
 items     every tensor that a plan writes, and its name in the target
 layout    the files that are made for them
-job       what is to be done and what has been done, on disk: what resumes
+job       the work and its progress, on disk: the state to resume from
 ranks     several processes that share one conversion
-manifest  what was written
+manifest  the record of the result
 """

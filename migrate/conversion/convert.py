@@ -7,7 +7,7 @@ whatever the size of a table, for nothing is kept that has been written:
    (`migrate.planning.checking`); hash tables are brought into the order of the target
    (`migrate.ids.sorted_tables`).
 2. The target lays itself out: it gives every chunk of every tensor its place in a file, and writes
-   what stands between them (`migrate.stream.regions`, `migrate.targets`).
+   the bytes between them (`migrate.stream.regions`, `migrate.targets`).
 3. The chunks are grouped into parts of 64 MiB. Threads read, check, transform, hash and write
    them, in any order; rows come in the order of the ids, however they lie in the partitions of the
    source (`migrate.stream.writing`).
@@ -105,13 +105,13 @@ def convert(
             its files are written too.
 
     Returns:
-        The `Manifest` of what was written.
+        The `Manifest` of the result.
 
     Raises:
         UsageError: a target that is not known, an `out` that holds something, or an interrupted
             conversion that is not to be resumed.
         BadInput: plan and checkpoint do not fit, or the checkpoint is damaged.
-        SemisyncError: what was written does not verify.
+        SemisyncError: the result does not verify.
         Unfinished: a server no longer answers or the disk is full; resume it later.
 
     Examples:
@@ -150,8 +150,8 @@ def convert(
 
 
 class _Work(NamedTuple):
-    """What a conversion reads, where its job stands and what it writes, in how many threads and as
-    which rank; and whether both sides are compared."""
+    """The source of a conversion, its job's folder, its target, its number of threads and its
+    rank; and whether both sides are compared."""
 
     checkpoint: Checkpoint
     directory: str
@@ -238,7 +238,7 @@ def _other_files(plan: Plan, sources: Mapping[str, HashTable]) -> List[str]:
 
 
 def _todo(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> List[Item]:
-    """What is written; files of their own come behind the format's tensors."""
+    """The items to write; files of their own come behind the format's tensors."""
     todo = items(plan, checkpoint, hashed)
     check_names(todo)
     return sorted(todo, key=lambda item: item.is_file)
@@ -271,7 +271,7 @@ def _verify(work: _Work, place: Place, manifest: Manifest) -> None:
 
 
 def _carry_out(work: _Work, job: Job, place: Place) -> List[Run]:
-    """Writes what the journal or the place lacks; the runs of all parts, by item and row."""
+    """Writes the parts missing in journal or place; the runs of all parts, by item and row."""
     directory, rank = work.directory, work.rank
     done = jobs.finished(directory)
     done = {part: record for part, record in done.items() if place.has(job.parts[part])}

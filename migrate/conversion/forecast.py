@@ -1,4 +1,4 @@
-"""What a conversion will take, told from the index alone; hash tables are as large as their sources
+"""The cost of a conversion, from the index alone; hash tables are as large as their sources
 at most, about: their rows are counted when they are sorted."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPARING, _READING = 100 << 20, 40 << 20
 class Forecast(NamedTuple):
     """Bytes that are read of `shards` files, and written to about `files`, in `parts`, of which the
     rank with most has `share`, `share_bytes`; threads and memory of each rank; bytes of disk of all
-    ranks in `place`, and what is free there.
+    ranks in `place`, and the free space there.
 
     Attributes:
         hashed: bytes of that for sorted hash tables.

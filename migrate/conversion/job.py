@@ -1,10 +1,10 @@
-"""A conversion under way, on the disk: what is to be done, and what has been done.
+"""A conversion's job on disk: the work, and its progress.
 
     job.json   source and its files' sizes and times, items, parts, target: written first
     journal    one line of JSON per finished part, appended by one process only; other ranks have
                journals of their own (migrate.conversion.ranks)
 
-1. A conversion that resumes makes its job again and goes on only where the text of `job.json` is
+1. A conversion that resumes makes its job again and resumes only where the text of `job.json` is
    the same: same plan, same source, same layout, same model.
 2. A part's line is written after its data has been synced, so that a part that the journal has is
    whole. A last line that was cut short is left out, and the part is written again.
@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class Job(NamedTuple):
-    """What a conversion does.
+    """A conversion's parameters.
 
     Attributes:
         source: prefix of the checkpoint.
@@ -65,7 +65,7 @@ class Job(NamedTuple):
 
 
 def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[List[Any]]:
-    """What tells whether the checkpoint, and the other files beside it, are unchanged."""
+    """The evidence that the checkpoint, and the other files beside it, are unchanged."""
     files = []
     for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths(), *others]:
         version = version_of(path)
@@ -152,7 +152,7 @@ def fail(directory: str, journal: str, reason: str, passing: bool) -> None:
 
 
 def remove(directory: str) -> None:
-    """Takes the job, the journals and what ranks said away."""
+    """Removes the job, the journals and the ranks' messages."""
     for pattern in (_JOB, _JOURNAL, said.FILE, *said.JOURNALS):
         for path in glob.glob(os.path.join(glob.escape(directory), pattern)):
             os.remove(path)
@@ -165,7 +165,7 @@ def _run(data: Dict[str, Any]) -> Run:
 
 
 def _end_last_line(path: str) -> None:
-    """Cuts off what a killed process left of a line."""
+    """Cuts off a killed process's unfinished line."""
     if os.path.exists(path):
         with open(path, "rb+") as file:
             file.truncate(file.read().rfind(b"\n") + 1)

@@ -1,8 +1,8 @@
-"""Where the tensors of a conversion come to lie, and the files that are made for them.
+"""The places of a conversion's tensors, and the files that are made for them.
 
 1. The target's format gives each chunk of each tensor its place in a file; items that are files of
    their own follow.
-2. The files are made in their full sizes, with everything that stands between the values.
+2. The files are made in their full sizes, with all bytes between the values.
 3. Room is taken before it is written: where the file system can do that (fallocate(2); ext4 for
    one), writing needs less CPU time afterwards and a full disk shows at once. Where it cannot, as
    ext2, glibc would write a zero into every block instead, and the disk would be written twice: but
@@ -40,7 +40,7 @@ def lay_out(target: str, todo: List[Item], checkpoint: Checkpoint, out: str) -> 
 
 
 def regions_of(todo: List[Item], checkpoint: Checkpoint) -> Iterator[Region]:
-    """Those of all items, without their places."""
+    """The regions of all items, without their places."""
     for index, item in enumerate(todo):
         for first, rows in cuts(item, _source_row_bytes(item, checkpoint)):
             yield Region(index, first, rows, "", 0)
@@ -62,7 +62,7 @@ def needed_on_disk(todo: List[Item], target: str, out: str, threads: int) -> int
 
 
 def parts_of(layout: Layout, todo: List[Item], out: str) -> List[Part]:
-    """What is written, and can be resumed, at a time: of a URL whole files."""
+    """The parts, the units of writing and resuming: of a URL whole files."""
     return regions.files(layout.regions) if is_remote(out) else regions.parts(layout.regions, todo)
 
 
@@ -75,7 +75,7 @@ def _source_row_bytes(item: Item, checkpoint: Checkpoint) -> int:
 
 
 def prepare(directory: str, layout: Layout) -> None:
-    """Makes the files in their full sizes, with everything that stands between the values."""
+    """Makes the files in their full sizes, with all bytes between the values."""
     for name, size in layout.files.items():
         os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
         with open(os.path.join(directory, name), "ab") as file:

@@ -1,4 +1,4 @@
-"""What a conversion says of what it wrote: its manifest."""
+"""A conversion's record of its result: the manifest."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def manifest_of(
 
 
 def _written(items: List[Item], runs: List[Run], checkpoint: Checkpoint) -> List[Written]:
-    """Each tensor with its pieces and what casts cost; raises BadInput if a value has no place."""
+    """Each tensor with its pieces and its cast loss; raises BadInput if a value has no place."""
     pieces: Dict[int, List[Piece]] = {}
     losses: Dict[int, Loss] = {}
     for run in runs:
@@ -158,7 +158,7 @@ def _ids(table: Table, hashed: Hashed, items: List[Item]) -> Ids:
 
 
 def _columns(hashed: Hashed, items: List[Item]) -> Dict[str, List[str]]:
-    """What of the table stands in which item."""
+    """The table's content in each item."""
     stem = hashed.sorted.stem
     names = {stem: "", f"{stem}-map": ""}
     names.update({of_slot: f"slot {name}" for name, of_slot in hashed.sorted.slots.items()})
@@ -179,7 +179,7 @@ def _written_part(table: Table, source: HashTable) -> HashTable:
 def _dropped(
     plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed], manifest: Manifest
 ) -> Dict[str, str]:
-    """What is not written, and why; an edited plan may leave tensors out without a word."""
+    """The tensors not written, and why; an edited plan may leave some out without a word."""
     written = manifest.sources()
     reasons = {name: "the plan leaves it out" for name in checkpoint if name not in written}
     for table in plan.tables:
@@ -198,7 +198,7 @@ def _slot_tensors(table: Table, hashed: Optional[Hashed]) -> List[str]:
 
 
 def _id_notes(plan: Plan, hashed: Mapping[str, Hashed]) -> Iterator[str]:
-    """What the user must know of the hash tables."""
+    """Notes for the user on the hash tables."""
     for table in plan.hash_tables:
         assert table.ids is not None
         merged = hashed[table.name].sorted.merged
@@ -232,7 +232,7 @@ def _module_notes(table: Table, ids: IdMapping, rows: int, max_probe: int) -> It
 
 
 def _plain(stored: numpy.ndarray) -> Any:
-    """A scalar as JSON can carry it: numbers as they are, what JSON lacks as text."""
+    """A scalar as JSON can carry it: numbers as they are, others as text."""
     value = widened(stored).item()
     if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)

@@ -1,4 +1,4 @@
-"""The names that model.py has for what a conversion wrote, so that its state dict loads from a DCP:
+"""model.py's names for a conversion's tensors, so that its state dict loads from a DCP:
 
     dcp.load(model.state_dict(), checkpoint_id=OUT)
 
@@ -8,7 +8,7 @@
    written, or its first rows, the name leads to the same bytes. What it keeps otherwise, such as a
    kernel that is turned for nn.Linear or the rows of a later part, is written once more, in a file
    of its own.
-3. The manifest has the names; `verify` compares what they lead to.
+3. The manifest has the names; `verify` compares the tensors behind them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def add_model_names(directory: str, parameters: Sequence[Parameter], beside: str
 
     Args:
         directory: of the data.
-        beside: where manifest and metadata stand, and what changes is written.
+        beside: the folder of manifest and metadata, where changes are written.
     """
     manifest = read_manifest(beside)
     if manifest.target != "dcp":
@@ -112,7 +112,7 @@ def _rename_tables(manifest: Manifest, parameters: Sequence[Parameter]) -> Dict[
 
 
 def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Renamed]:
-    """What the module has under a name of its own; without what it cannot be filled from."""
+    """Tensors with a name of the module's own; without those that cannot fill it."""
     states: Dict[str, List[Tuple[str, str]]] = {}
     for written in manifest.tensors:
         weight, _, state = owner(manifest, written)

@@ -2,12 +2,12 @@
 the output or, where the output is an object store, of the scratch folder.
 
 Rank 0
-  1. takes into the journal what ranks of an interrupted run have left, and writes `ranks.json`: the
+  1. enters in the journal the leftovers of an interrupted run's ranks, and writes `ranks.json`: the
      name of this run, how many ranks it has, and the numbers of the parts that are left. The rank r
      of n has every n-th of them from the r-th on;
   2. writes its own share, then enters the records of the others in the journal as they come;
   3. finishes the files and the manifest alone, and has both sides compared in the same way: a run
-     of another name, whose parts are the shares of the tensors, and whose records what was found in
+     of another name, whose parts are the shares of the tensors, and whose records the findings in
      them; hash tables it compares alone, id by id;
   4. says in `ranks.json` that all is done; or, wherever it was, that it has given up.
 
@@ -69,7 +69,7 @@ T = TypeVar("T", bound=_Numbered)
 
 
 def take_in(directory: str) -> None:
-    """Rank 0: enters in the journal what the ranks of an interrupted run have left."""
+    """Rank 0: enters in the journal the leftovers of an interrupted run's ranks."""
     if os.path.exists(os.path.join(directory, said.FILE)):
         os.remove(os.path.join(directory, said.FILE))
     written, compared = (
@@ -88,7 +88,7 @@ def led(directory: str) -> Iterator[None]:
     try:
         yield
     except Exception:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to report
             announced = said.read(directory)
             if announced is not None and not announced.over:
                 said.write(directory, announced._replace(todo=[], over="given up"))
@@ -122,7 +122,7 @@ def compared(
     todo: List[int],
     compare: Callable[[List[int]], Iterator[Found]],
 ) -> Iterator[Found]:
-    """Rank 0: what all ranks find in the shares `todo`; nothing is shared after it.
+    """Rank 0: the findings of all ranks in the shares `todo`; nothing is shared after it.
 
     Args:
         folder: of the manifest.
@@ -189,7 +189,7 @@ def assist(
     """Writes and compares the share of a rank other than 0 in the conversion into `out`.
 
     Args:
-        scratch: the same folder as that of rank 0.
+        scratch: the same folder as rank 0's.
 
     Returns:
         How many parts it wrote.

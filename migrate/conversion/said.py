@@ -1,6 +1,6 @@
-"""What the ranks of a conversion say to each other: files in the folder of its journal.
+"""The ranks' messages to each other: files in the folder of the journal.
 
-ranks.json            rank 0: what is shared now, and whether that is over
+ranks.json            rank 0: the work shared now, and whether it is over
 journal-RUN-RANK      another rank: a line per part that it has written
 compared-RUN-RANK     another rank: a line per share that it has compared
 """
@@ -59,7 +59,7 @@ class Reader(Generic[T]):
 
     Attributes:
         begun: whether it is there.
-        failed: what its writer could not do.
+        failed: the task that its writer could not do.
         passing: whether it may be able to later.
     """
 
@@ -72,7 +72,7 @@ class Reader(Generic[T]):
         self.passing = False
 
     def records(self) -> Iterator[T]:
-        """Those that are new."""
+        """The new ones."""
         if not os.path.exists(self._path):
             return
         self.begun = True
@@ -119,7 +119,7 @@ def _size(path: str) -> int:
 
 
 def read(directory: str) -> Optional[Announcement]:
-    """What rank 0 says, if anything."""
+    """Rank 0's message, if any."""
     try:
         return Announcement(**json_text.read(os.path.join(directory, FILE)))
     except FileNotFoundError:
@@ -127,5 +127,5 @@ def read(directory: str) -> Optional[Announcement]:
 
 
 def write(directory: str, announced: Announcement) -> None:
-    """Says it."""
+    """Writes the message."""
     write_whole(os.path.join(directory, FILE), json.dumps(announced._asdict()))

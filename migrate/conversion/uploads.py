@@ -1,10 +1,10 @@
-"""A conversion into an object store, which holds what no disk here does.
+"""A conversion into an object store that is larger than any local disk.
 
 1. A store can neither move a file nor write into one: each is made whole in a scratch folder, in
    which a few exist at a time, uploaded, and removed. Each process has a folder of its own there,
-   so that one that was left behind uploads nothing unfinished. The journal stands beside them.
-2. A part is a file. The journal has it when the store has it, so that one that resumes uploads what
-   the journal lacks, and what the store no longer has in its size.
+   so that an orphaned process uploads nothing unfinished. The journal stands beside them.
+2. A part is a file. The journal has it when the store has it, so that a resumed run uploads those
+   missing there, and those that the store lacks in that size.
 3. The manifest comes last, after both sides were compared: without it there is no conversion.
 """
 
@@ -26,7 +26,7 @@ from semisync.storage.remote import is_remote, sizes_below, upload
 
 
 def place_of(out: str, directory: str, layout: Layout) -> Place:
-    """Where the files of a conversion to `out` are written, whose job stands in `directory`."""
+    """The folder of the files of a conversion to `out`, whose job stands in `directory`."""
     return Uploads(out, directory, layout) if is_remote(out) else Place(directory)
 
 
@@ -77,7 +77,7 @@ class Uploads(Place):
         return set()
 
     def finish(self, last: str) -> None:
-        """Uploads what stands beside the values, and sees that the store has everything."""
+        """Uploads the files beside the values, and checks that the store has everything."""
         upload_folder(self.folder, self.out, without=last)
         there = sizes_below(self.out)
         for name, size in self._layout.files.items():

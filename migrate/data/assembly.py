@@ -27,7 +27,7 @@ def tables(
 
     Args:
         batches: starts the sequence of batches, each a list of ranges of the order; it is called
-            twice, first to find out what to read.
+            twice, first to find the columns to read.
         load: reads a block, see `Loader`; called in `readers` threads.
         lost: called with each block that could not be read.
     """

@@ -160,7 +160,7 @@ def _moments(array: Any, at: At) -> Any:
             return _in_microseconds(words.cast(pa.timestamp(unit, zone)))
         except pa.ArrowInvalid:
             pass
-    return cast(array, due, at)  # which says what is wrong
+    return cast(array, due, at)  # which names the error
 
 
 def _in_microseconds(array: Any) -> Any:

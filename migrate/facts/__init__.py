@@ -1,8 +1,8 @@
-"""What a model's files tell of its training, for `parity.diagnose`: why do two models differ?
+"""Facts on a model's training from its files, for `parity.diagnose`: why do two models differ?
 
 read.py            `migrate.read_facts`: which of the others reads a path
 checkpoint.py      a TensorFlow checkpoint and its MetaGraph
-converted.py       what `semisync convert` wrote
+converted.py       the output of `semisync convert`
 settings_file.py   a file that was written by hand
-slots.py           how an optimizer began, and how far it came
+slots.py           an optimizer's initial state and progress
 """

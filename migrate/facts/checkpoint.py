@@ -1,6 +1,6 @@
-"""What a TensorFlow checkpoint and its MetaGraph say about the model, without TensorFlow.
+"""Facts on the model in a TensorFlow checkpoint and its MetaGraph, without TensorFlow.
 
-1. Slots tell the optimizer. Its settings are constants of the MetaGraph; Adagrad's initial
+1. Slots identify the optimizer. Its settings are constants of the MetaGraph; Adagrad's initial
    accumulator is the smallest that the checkpoint holds, as accumulators only grow.
 2. A table's row is cold where it is all zero, or where every slot still has its initial value.
 3. Tables are the variables that the MetaGraph looks up; without one, all of two dimensions that
@@ -109,7 +109,7 @@ def _cold_rows(
 
 
 def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, SlotSample]:
-    """By optimizer, what its second-moment slots hold."""
+    """By optimizer, the samples of its second-moment slots."""
     samples: Dict[str, SlotSample] = {}
     for owner in slots.values():
         state = samples.setdefault(owner.optimizer, SlotSample(owner.optimizer))
@@ -155,7 +155,7 @@ def _batch_norm(graph: Graph) -> Dict[str, float]:
 
 
 def _combiners(evidence: Evidence) -> Dict[str, str]:
-    """How the graph pools each table; one that it pools in two ways, or not at all, is left out."""
+    """Each table's combiner in the graph; one with several, or none, is left out."""
     return {
         name: uses[0].combiner
         for name, uses in evidence.poolings.items()

@@ -1,4 +1,4 @@
-"""What a converted directory says about the model: manifest, tensors, `model.json` as edited.
+"""Facts on the model in a converted directory: manifest, tensors, `model.json` as edited.
 
 The optimizer is the one whose state was converted, with the arguments of `model.json` in
 TensorFlow's words, since the training continues with them.
@@ -67,13 +67,13 @@ def read_converted(directory: str) -> Facts:
                 states[_kind(table)].initial,
             )
             for table in manifest.tables
-            if table.dtype != "int8"  # packed rows, and frozen: what was not trained has no trace
+            if table.dtype != "int8"  # packed rows, and frozen: untrained rows leave no trace
         },
     )
 
 
 def _kind(table: TableSummary) -> str:
-    """Whose slots the table has: LazyAdam's are Adam's."""
+    """The owner of the table's slots: LazyAdam's are Adam's."""
     record = OPTIMIZERS.get(table.optimizer or "")
     return table.optimizer or "" if record is None else record.leaf
 

@@ -1,9 +1,9 @@
-"""`migrate.read_facts`: what is known of how a model was trained, told by its path:
+"""`migrate.read_facts`: the known facts of a model's training, by its path:
 
 a TensorFlow checkpoint     its prefix, with PREFIX.meta where that is there
-a converted directory       what `semisync convert` wrote, and model.json as it was edited
+a converted directory       the output of `semisync convert`, and model.json as it was edited
 a file of settings          .yaml, .yml or .json, written by hand; it may name one of the
-                            others, and its own words replace what that says
+                            others, and its own words replace that record's
 """
 
 import dataclasses
@@ -29,7 +29,7 @@ def read_facts(path: str) -> Facts:
 
     Raises:
         BadInput: it is none of the three, or damaged.
-        MissingExtra: reading it needs what is not installed.
+        MissingExtra: reading it needs a missing package.
 
     Examples:
         >>> facts = migrate.read_facts("model.ckpt-40000")

@@ -1,4 +1,4 @@
-"""A file of settings that the user writes by hand, where no checkpoint tells them:
+"""A file of settings that the user writes by hand, where no checkpoint has them:
 
     optimizer: {name: Adagrad, learning_rate: 0.05, epsilon: 1.0e-8, initial_accumulator_value: 0}
     batch_norm: {epsilon: 0.001, momentum: 0.99}

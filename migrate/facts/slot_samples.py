@@ -1,4 +1,4 @@
-"""What an optimizer's slots say: how it began, and how large its denominators have grown."""
+"""Samples of an optimizer's slots: its initial values, and the size of its denominators."""
 
 import math
 from typing import Dict, Iterable, Iterator, Optional, Sequence, Tuple
@@ -11,7 +11,7 @@ _SAMPLE = 1 << 20  # values at most that the median is taken of, evenly spread o
 
 
 class SlotSample:
-    """What the slots of one optimizer hold, over all variables; its second moments are sampled."""
+    """The slot values of one optimizer, over all variables; its second moments are sampled."""
 
     def __init__(self, optimizer: str) -> None:
         """Takes TensorFlow's name of an optimizer; one without a record has no telling slots."""
@@ -25,7 +25,7 @@ class SlotSample:
 
     @property
     def second_moment(self) -> Optional[int]:
-        """Which slot is to be added."""
+        """The number of the slot to add."""
         return self._second_moment
 
     def add(self, values: np.ndarray) -> None:
@@ -41,7 +41,7 @@ class SlotSample:
 
     @property
     def initial(self) -> Tuple[float, ...]:
-        """What each slot of an untrained value holds; () where that is not known.
+        """The initial value of each slot of an untrained variable; () where that is not known.
 
         Accumulators such as Adagrad's only grow, from a value that is a setting: where rows were
         never trained it is the smallest that the model holds.
@@ -52,7 +52,7 @@ class SlotSample:
         return tuple(values)
 
     def settings(self) -> Dict[str, float]:
-        """What the slots tell of the optimizer's settings."""
+        """The optimizer's settings, from its slots."""
         return {} if self._setting is None else {self._setting: self._smallest}
 
     @property

@@ -17,7 +17,7 @@ _LEAF = "ExponentialMovingAverage"
 
 
 def swapped_averages(saved: Mapping[str, Saved]) -> Dict[str, str]:
-    """Name in the checkpoint of each average that is stored as its variable -> that of the weights.
+    """Name in the checkpoint of each average that is stored as its variable -> the weights' name.
 
     Args:
         saved: variable nodes, whose names are never swapped, with where they are stored.

@@ -116,7 +116,7 @@ def _beside(prefix: str) -> Optional[str]:
 
 
 def _saved(graph: Graph, checkpoint: Checkpoint) -> Dict[str, Saved]:
-    """Where each variable node is stored, under the names of whole tensors."""
+    """Each variable node's stored tensor, under the names of whole tensors."""
     saved = saved_variables(graph)
     if not saved:
         full_names = checkpoint.objects().full_names

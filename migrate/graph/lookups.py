@@ -1,4 +1,4 @@
-"""Which variables of a graph are embedding tables, and how their rows were dealt to partitions.
+"""The embedding tables among a graph's variables, and the partitioning of their rows.
 
 1. The Saver's ops hold the name of each stored variable node, and the rows of a partition.
 2. A variable is looked up if a gather along its rows reads it, or a sum by segments that gathers
@@ -38,7 +38,7 @@ _RESHAPED = PASS | CAST | {"Reshape"}
 
 
 class Saved(NamedTuple):
-    """Where a variable node is stored: name in the checkpoint and first row of its part."""
+    """A variable node in the checkpoint: its name and first row of its part."""
 
     name: str
     row: int

@@ -110,7 +110,7 @@ class Graph:
         calls: by name, the nodes that `migrate.graph.lowering` replaced.
         named: the inputs' tensors by name, if the caller names the inputs; there are no others.
         admitted: absolute paths of files elsewhere that the caller allows it to read.
-        known: what is computed of it once, such as its index (`migrate.graph.index`).
+        known: values computed of it once, such as its index (`migrate.graph.index`).
     """
 
     path: str

@@ -1,4 +1,4 @@
-"""Who owns which slots, gathered from one source after another."""
+"""The owners of slots, gathered from one source after another."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ _COUNTS = re.compile(r"global_step|beta\d_power(_\d+)?")  # last parts of names
 
 
 class Training(NamedTuple):
-    """The optimizers of a checkpoint's variables, as far as they are known.
+    """The optimizers of a checkpoint's variables, where known.
 
     Attributes:
         slots: by variable.
-        orphans: tensors that look like slots -> what they look like.
+        orphans: tensors that look like slots -> their apparent kind.
         lacking: variables that the graph trains, but whose slots are missing -> the optimizer.
         guessed: variables without a training op, whose slots are named like those of another's op.
         by_hand: variables that the graph trains by ops of no known form, and that have no slots.

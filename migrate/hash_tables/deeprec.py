@@ -1,4 +1,4 @@
-"""DeepRec's EmbeddingVariables: keys and values in a checkpoint, and what DeepRec keeps with them.
+"""DeepRec's EmbeddingVariables: keys and values in a checkpoint, and DeepRec's counters.
 
     X-keys, X-values             the ids and their rows
     X-versions, X-freqs          global step of the last update, how often seen; [0] if not kept
@@ -57,7 +57,7 @@ class EmbeddingPart(TensorPart):
 
 
 def is_deeprec(checkpoint: Checkpoint, stem: Stem) -> bool:
-    """Whether the part has what only DeepRec writes."""
+    """Whether the part has tensors that only DeepRec writes."""
     return any(stem.name + suffix in checkpoint for suffix in ("-versions", "-freqs"))
 
 
@@ -83,7 +83,7 @@ def read_table(checkpoint: Checkpoint, stems: List[Stem], newer: Optional[Checkp
 
 
 def check_increment(tables: Iterable[HashTable], newer: Checkpoint) -> None:
-    """That every increment of a hash table has the table to which it belongs."""
+    """Checks that every increment of a hash table has its table."""
     known = {
         part.columns.keys
         for table in tables

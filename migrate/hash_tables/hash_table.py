@@ -46,7 +46,7 @@ class Rows(NamedTuple):
 
 
 class Part(Protocol):
-    """One partition of a table: what each format's reader implements."""
+    """One partition of a table: the interface of each format's reader."""
 
     @property
     def stored(self) -> int:
@@ -76,7 +76,7 @@ class HashTable:
         kind: the format: "MutableHashTable", "MutableDenseHashTable", "DeepRec", "TFRA",
             "Monolith", "HugeCTR".
         key_dtype: TensorFlow's name of the ids' type.
-        dtype: that of the values.
+        dtype: of the values.
         value_shape: of one row, () or (dim,).
         parts: in the order of their number.
         slots: the optimizer's state by slot name, tables of their own.

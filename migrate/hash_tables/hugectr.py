@@ -35,7 +35,7 @@ _DTYPES = ("int32", "int64", "uint32", "uint64", "float16", "float32", "float64"
 
 
 class _Meta(NamedTuple):
-    """What meta_info says of a table, and the stem of its files."""
+    """A table's entry in meta_info, and the stem of its files."""
 
     name: str
     stem: str

@@ -17,7 +17,7 @@ _VALUES = "rows"  # of a table, beside its slots
 
 
 def server_tables(path: str) -> Optional[Dict[str, HashTable]]:
-    """What the plug-ins find at a path, by name; None if they find nothing.
+    """The tables that the plug-ins find at a path, by name; None if they find none.
 
     Raises:
         BadInput: a plug-in fails, or two of them have a table of one name.
@@ -42,7 +42,7 @@ def _hash_table(plugin: Plugin, name: str, table: Table) -> HashTable:
 
 
 def slot_name(table: str, slot: str) -> str:
-    """What the slot <Optimizer>_<slot> of a table is called as a table of its own."""
+    """The name of the slot <Optimizer>_<slot> of a table as a table of its own."""
     return f"{table}/{slot}"
 
 
@@ -71,7 +71,7 @@ class ServerPart:
         return (os.path.abspath(self.shard.path),)
 
     def has(self, column: str) -> bool:
-        """See Part; a plug-in tells neither."""
+        """See Part; a plug-in has neither."""
         return False
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:

@@ -1,4 +1,4 @@
-"""Which hash tables are the optimizer's state of another one, and what torch calls that state.
+"""The hash tables that are the optimizer's state of another one, and torch's names for it.
 
 DeepRec            <variable>/<Optimizer>, with _<k> from the second slot on
 TFRA               <variable>_<Optimizer>_<slot>

@@ -28,7 +28,7 @@ _OF_DEEPREC = (
 
 
 class Stem(NamedTuple):
-    """What stands before `-keys`: part `number` of the table, of `parts` if the name tells."""
+    """The prefix before `-keys`: part `number` of the table, of `parts` if the name tells."""
 
     name: str
     table: str
@@ -83,7 +83,7 @@ class TensorPart:
 
 
 def stored_tables(checkpoint: Checkpoint) -> List[str]:
-    """Names before `-keys` of the parts of all hash tables: where `-values` stands beside ids."""
+    """The prefixes of `-keys` of all parts of hash tables, where `-values` stands beside ids."""
     return [
         name[:-5]
         for name, info in checkpoint.items()

@@ -6,7 +6,7 @@
                            TFRADynamicEmbedding or TFRADynamicEmbedding-STEP beside a checkpoint,
                            which has a scalar X_mht_1of2-shard_upsert_restore for each part
 
-What the files do not say is taken to be int64 keys and float32 rows unless told otherwise.
+Types that the files lack are taken to be int64 for keys and float32 for rows by default.
 Source: dynamic_embedding_variable.py; read here: files of TFRA 0.8.1.
 """
 
@@ -31,7 +31,7 @@ _FILE = re.compile(r"^(.+)_mht_(\d+)of(\d+)_rank(\d+)_size(\d+)-keys$")
 
 
 class _Place(NamedTuple):
-    """Which of the partitions of which rank; counts as the name of the file has them."""
+    """The partition's number and rank; counts as the name of the file has them."""
 
     rank: int
     part: int

@@ -26,11 +26,11 @@ _UNKNOWN = ("DeepRec", "MutableDenseHashTable")  # kinds whose look-ups in a gra
 
 
 class Made(NamedTuple):
-    """What a name stands for.
+    """The meaning of a name.
 
     Attributes:
         of: "values", "ids" or the name of a slot of the table.
-        fill: what the slot begins with.
+        fill: the slot's initial value.
     """
 
     table: HashTable

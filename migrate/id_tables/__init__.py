@@ -13,12 +13,12 @@ Look-up, while the module trains:
 1. A process asks for each id of its batch once, and says how often it has it. An id belongs to
    process murmur(id) % processes.
 2. The owner gives new ids rows. Their vectors depend on the seed, the table and the id alone; their
-   slots begin as the optimizer says. It counts, and notes the coming step as the ids' last.
+   slots get the optimizer's initial values. It counts, and notes the coming step as the ids' last.
 3. The rows come back as a leaf of autograd, where the gradients of repeated ids are summed.
 
 Step:
 4. The gradients of the rows go to the owners, which sum what the processes send, in their order,
-   and divide by their number unless told otherwise.
+   and divide by their number by default.
 5. The optimizer steps the rows of every look-up of which any process has a gradient. With a loss
    that is a mean over equal shares of a batch, that is the step of one process with the whole
    batch, up to rounding.

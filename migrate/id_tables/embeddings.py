@@ -1,6 +1,6 @@
 """The module: look-ups in tables by raw ids, and the optimizers that step their rows.
 
-`migrate.id_tables` tells the protocol.
+`migrate.id_tables` has the protocol.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class IdEmbeddings(torch.nn.Module):
     counts; any other is frozen, and changes nothing.
 
     Args:
-        tables: what they are.
+        tables: their declarations.
         seed: of the initializers, in all processes the same.
         average: whether a step takes the mean of the processes' gradients, as
             DistributedDataParallel does, for a loss that is a mean over each process's equal share;
@@ -85,7 +85,7 @@ class IdEmbeddings(torch.nn.Module):
     def optimizer(
         self, kind: Type[RowOptimizer], tables: Optional[Sequence[str]] = None, **settings: Any
     ) -> RowOptimizer:
-        """What steps the rows of tables; all processes call its `step`.
+        """The optimizer of tables' rows; all processes call its `step`.
 
         Args:
             kind: of migrate.torchrec.optimizers.
@@ -118,7 +118,7 @@ class IdEmbeddings(torch.nn.Module):
         return optimizer
 
     def _attach(self, optimizer: RowOptimizer) -> None:
-        """Has the optimizer step what the look-ups of its tables wait for."""
+        """Makes the optimizer step the pending look-ups of its tables."""
         names = [name for name, store in self.stores.items() if store.optimizer is optimizer]
 
         def collect(_: Any, given: Sequence[Any], named: Dict[str, Any]) -> Any:
@@ -267,7 +267,7 @@ class IdEmbeddings(torch.nn.Module):
     def collect(self) -> None:
         """Brings the gradients of the look-ups since the last step to the tables' rows.
 
-        The step does so itself. It is for what looks at gradients before, such as
+        The step does so itself. It is for code that looks at gradients before, such as
         torch.amp.GradScaler; all processes call it, after backward.
         """
         self._collect(list(self.tables))
@@ -389,7 +389,7 @@ def _with_rows(optimizer: Any, state: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def tables_of(module: torch.nn.Module) -> Dict[str, IdEmbeddings]:
-    """Those of a module by their paths in it."""
+    """The `IdEmbeddings` of a module, by their paths in it."""
     return {
         path: inner for path, inner in module.named_modules() if isinstance(inner, IdEmbeddings)
     }

@@ -1,4 +1,4 @@
-"""What the processes send one another: arrays for each of them, all at once."""
+"""The exchange between processes: arrays for each of them, all at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Parts = List[List[torch.Tensor]]  # of each process several, one-dimensional
 
 
 class Processes:
-    """Those of `group`, or all; one without torch.distributed. Every method is called by all."""
+    """The processes of `group`, or all; one without torch.distributed. All call every method."""
 
     def __init__(self, group: Any = None) -> None:
         self._group = group
@@ -37,10 +37,10 @@ class Processes:
         return numpy.ones(len(ids), bool) if self.ranks == 1 else self.owners(ids) == self.rank
 
     def exchange(self, parts: Parts, sizes: Optional[Sequence[Sequence[int]]] = None) -> Parts:
-        """Sends parts[r] to process r, and receives what each sends here, all of one type.
+        """Sends parts[r] to process r, and receives the parts sent here, all of one type.
 
         Args:
-            sizes: of what is received; they are exchanged first by default.
+            sizes: of the received parts; exchanged first by default.
         """
         if self.ranks == 1:
             return parts
@@ -90,7 +90,7 @@ class Processes:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """What fails within in one process fails in all, once they are there."""
+        """An error within in one process is raised in all, once they are there."""
         try:
             yield
         except SemisyncError:

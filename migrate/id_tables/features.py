@@ -1,4 +1,4 @@
-"""What a look-up is given, as a table's ids and bags."""
+"""A look-up's input, as a table's ids and bags."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Feature(NamedTuple):
 
 
 def given(features: Any, tables: Sequence[IdTable]) -> Dict[str, Feature]:
-    """The features of `tables`, by name; raises UsageError for what is missing or no ids.
+    """The features of `tables`, by name; raises UsageError for missing ones or other values.
 
     Args:
         features: a KeyedJaggedTensor, or by name (ids, offsets), (ids, offsets, weights) with
@@ -88,7 +88,7 @@ def _bound(bounds: Tensor, count: int) -> bool:
 def vectors(
     table: IdTable, features: Mapping[str, Feature], rows: Tensor, places: Tensor
 ) -> Dict[str, Tensor]:
-    """What the look-up gives for each feature of a table: pooled [bags, dim], else [*shape of the
+    """The look-up's result for each feature of a table: pooled [bags, dim], else [*shape of the
     ids, dim]; on the device of its ids.
 
     Args:

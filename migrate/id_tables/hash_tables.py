@@ -32,7 +32,7 @@ _STEPS = ("DeepRec",)  # whose versions are global steps; Monolith's are times
 
 
 class Filled(NamedTuple):
-    """What a table got, in all processes together.
+    """The result of filling a table, in all processes together.
 
     Attributes:
         rows: how many.
@@ -66,7 +66,7 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
             needs; by default the newest version.
 
     Returns:
-        What the table got, a `Filled`.
+        The result of the filling.
 
     Raises:
         UsageError: rows or slots do not fit.
@@ -146,7 +146,7 @@ def _slots(store: Store, source: HashTable, step: Optional[int]) -> Dict[str, st
 
 
 def _own(rows: Rows, source: HashTable, processes: Processes) -> Rows:
-    """Those of this process, with int64 ids."""
+    """The rows of this process, with int64 ids."""
     rows = rows._replace(keys=numpy.ascontiguousarray(rows.keys, numpy.int64))
     if rows.values is None or len(rows.values) != len(rows.keys):
         raise BadInput(f"{source.name!r} has ids without rows")

@@ -1,4 +1,4 @@
-"""What the vector of a new id begins with: by its table, its id and a seed alone.
+"""The initial vector of a new id: by its table, its id and a seed alone.
 
 An id therefore begins with the same vector whenever it comes, in whatever process, however many
 there are; and again, after it was evicted.
@@ -16,7 +16,7 @@ import torch
 
 
 class Initializer(Protocol):
-    """What a new id's vector begins with: anything with this method.
+    """The initializer of new ids' vectors: anything with this method.
 
     Examples:
         >>> from migrate.id_tables import Initializer, Normal

@@ -1,4 +1,4 @@
-"""Which rows a table gives up."""
+"""The rows that a table evicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Limit:
             down to 15/16 of it, so that not every step looks for rows to evict.
         policy: "least recent": those that no step has used for longest; "least frequent": those
             that were met least often. Where that is equal, the other decides, then the smaller id.
-        age: steps since the last that used a row, after which it goes, at most a sixteenth later.
+        age: steps since the last that used a row, after which it is evicted, or a sixteenth later.
 
     Raises:
         UsageError: an argument is not as above.
@@ -63,7 +63,7 @@ class Limit:
             ranks: the number of processes.
 
         Returns:
-            A mask [n]; None: none goes.
+            A mask [n]; None: none is evicted.
         """
         gone = None
         if self.age is not None and step % max(1, self.age // _PARTS) == 0:

@@ -1,4 +1,4 @@
-"""What passes between the processes in a look-up, and what comes back to the owners in a step."""
+"""The messages between processes in a look-up, and back to the owners in a step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from semisync.common.compiled.table import unique_integers
 
 
 class Asked(NamedTuple):
-    """What this process asks of one table.
+    """This process's request to one table.
 
     Attributes:
         unique: its ids, each once.
@@ -34,7 +34,7 @@ class Asked(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What all processes ask this one of a table, one after the other.
+    """All processes' requests to this one of a table, one after the other.
 
     Attributes:
         ids, counts: [n] int64, an id once a process.
@@ -57,7 +57,7 @@ class Pending(NamedTuple):
     """A look-up whose gradient the next step needs.
 
     Attributes:
-        leaf: what this process got, [ids, dim].
+        leaf: the received vectors, [ids, dim].
         rows: of this process, that it gave to all.
         given: how many to each.
         done: [True] after the step.
@@ -83,7 +83,7 @@ def ask(ids: Tensor, dim: int, processes: Processes) -> Asked:
 
 
 def questions(asked: Sequence[Asked], processes: Processes) -> List[Question]:
-    """Sends what is asked of each table to the owners."""
+    """Sends the requests of each table to the owners."""
     columns = [(one.unique[one.order], one.sizes) for one in asked]
     columns += [(one.counts[one.order], one.sizes) for one in asked]
     came = processes.exchange(_by_rank([(torch.from_numpy(of), sizes) for of, sizes in columns]))
@@ -133,7 +133,7 @@ def to_owners(
 
 
 def gradients(pending: Sequence[Pending], processes: Processes) -> List[Tensor]:
-    """Sends the gradient of each look-up to the owners; returns that of its `rows`."""
+    """Sends the gradient of each look-up to the owners; returns the gradient of its `rows`."""
     leaves = [one.leaf for one in pending]
     grads = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
     asked, given = [one.asked for one in pending], [one.given for one in pending]
@@ -150,6 +150,6 @@ def whole(pending: Sequence[Pending], grads: Sequence[Tensor], share: float) -> 
 
 
 def _by_rank(columns: Any) -> Parts:
-    """What each process gets, from pairs (tensor [n], how much of it each gets)."""
+    """Each process's part, from pairs (tensor [n], how much of it each gets)."""
     split = [tensor.split(sizes) for tensor, sizes in columns]
     return [list(of) for of in zip(*split)]

@@ -1,9 +1,9 @@
-"""The rows of one table that this process has: vectors, the optimizer's slots, and what is counted.
+"""The rows of one table that this process has: vectors, the optimizer's slots, and counters.
 
 1. Rows have the numbers 0 to count - 1, in columns whose `Room` doubles, unless it is said how many
    will come.
 2. `IdIndex` finds the row of an id.
-3. A row that goes leaves its number to the last one, so that there are no holes.
+3. An evicted row's number passes to the last row, so that there are no holes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Store:
         return len(self.ids)
 
     def fills(self) -> Dict[str, float]:
-        """What each of the optimizer's slots begins with; none without an optimizer."""
+        """The initial value of each of the optimizer's slots; none without an optimizer."""
         if self.optimizer is None:
             return {}
         return self.optimizer.initial_state(self.group())
@@ -80,7 +80,7 @@ class Store:
         self._state()["step"] = torch.tensor(float(count))
 
     def described(self) -> Dict[str, Any]:
-        """What is not a row's, of JSON's types."""
+        """The state beside the rows, of JSON's types."""
         return {
             "dim": self.dim,
             "seed": self.seed,

@@ -1,4 +1,4 @@
-"""What a table is to be."""
+"""The declaration of a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class IdTable:
             None: a vector per id.
         initializer: of a new id's vector; by default Keras's.
         limit: None: the table grows with its ids.
-        unknown: what a frozen look-up gives for an id without a row: "zeros", "initial", the vector
+        unknown: a frozen look-up's vector for an id without a row: "zeros", "initial", the vector
             that it would begin with, or a vector [dim].
 
     Raises:
@@ -67,7 +67,7 @@ class IdTable:
             )
 
     def instead(self, ids: numpy.ndarray, seed: int) -> torch.Tensor:
-        """What frozen look-ups give for ids without rows.
+        """The vectors of frozen look-ups for ids without rows.
 
         Args:
             ids: int64 [n].

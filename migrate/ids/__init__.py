@@ -7,5 +7,5 @@
     hashing        where TorchRec's HashZchManagedCollisionModule looks for an id
 
 `migrate.stream.columns` then reads the rows in the order of the target. Memory does not grow with a
-table: what grows lies in files of the conversion's directory.
+table: the data that grows with it lies in files of the conversion's directory.
 """

@@ -1,4 +1,4 @@
-"""Where TorchRec's HashZchManagedCollisionModule looks for an id.
+"""The slots in which TorchRec's HashZchManagedCollisionModule looks for an id.
 
 The rows of a table are divided into buckets of equal size. An id belongs to bucket id % buckets,
 and is searched for from row murmur(id) % size of its bucket on, one row after the other, wrapping
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy
 
-_BLOCK = 1 << 15  # ids hashed at a time: what fits into a CPU's cache
+_BLOCK = 1 << 15  # ids hashed at a time: they fit into a CPU's cache
 
 
 def home_rows(ids: numpy.ndarray, rows: int, buckets: int) -> numpy.ndarray:

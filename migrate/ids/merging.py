@@ -6,8 +6,8 @@
 3. A slot's row is the one of the same id, and where table or slot have the id in several
    partitions, in the same one as the table's. An id without one gets the optimizer's initial value;
    a slot's row without an id is left out. Both are counted.
-4. Each id is given its row, while a thread brings the next block (`migrate.ids.placing`). What goes
-   where is written into maps, one for the table and one per slot (`migrate.stream.columns`), and
+4. Each id is given its row, while a thread brings the next block (`migrate.ids.placing`). The moves
+   are written into maps, one for the table and one per slot (`migrate.stream.columns`), and
    the ids into a file in the order of the target.
 
 Memory: four blocks of BLOCK_ROWS ids, or more where one run's marks are far apart.
@@ -35,7 +35,7 @@ _BLOCKS = 16  # at least: memory that is touched for the first time is expensive
 
 @dataclass
 class Merged:
-    """What became of a table.
+    """The result for a table.
 
     Attributes:
         rows: of the target.
@@ -62,7 +62,7 @@ def merge(
     where: str,
     partitions: Sequence[str],
 ) -> Merged:
-    """Writes TABLE-map.rows, SLOT-map.rows and TABLE-map.ids, and says what became of the table.
+    """Writes TABLE-map.rows, SLOT-map.rows and TABLE-map.ids, and returns its result.
 
     Args:
         newest: whether the newest version of an id wins; else BadInput where one comes twice.
@@ -204,7 +204,7 @@ def _joined(
     Both are in order.
 
     Args:
-        table, runs: what they are of.
+        table, runs: the table and its sorted runs.
         contested: which ids of `own` several partitions of the table had.
     """
     if numpy.array_equal(own.ids, slot.ids) and not contested.any():

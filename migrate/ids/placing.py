@@ -1,6 +1,6 @@
-"""From one order of the ids to the rows of the target: what goes where is written into maps.
+"""From one order of the ids to the rows of the target: the moves are written into maps.
 
-1. Ids come block by block in the order of their places, each with what goes into every map.
+1. Ids come block by block in the order of their places, each with its entry of every map.
 2. An id's row is the next one (`InTurn`), or that of its hash (`ByHash`).
 3. A row without an id gets the map's mark of a free row.
 
@@ -23,7 +23,7 @@ _BLOCK_ROWS = 1 << 16  # written or searched at a time
 
 @dataclass
 class Target:
-    """Where ids get their rows.
+    """The assignment of rows to ids.
 
     Attributes:
         rows: None for as many as ids and spare ones.
@@ -90,7 +90,7 @@ class ByHash:
     """Each id gets its home row or, where that is taken, the next free one of its bucket.
 
     Ids come in the order of their home rows, so that the next free row is behind the last one
-    taken. What finds none up to the end of its bucket is put into the first free rows of the bucket
+    taken. An id without one in its bucket is put into the first free rows of the bucket
     when all of its ids are there.
 
     Args:
@@ -106,14 +106,14 @@ class ByHash:
         self._size = target.rows // target.buckets
         self._bucket = 0
         self._next = 0  # the first row that the maps do not have yet
-        self._over: List[Tuple[int, List[int]]] = []  # home row and columns of what found no row
+        self._over: List[Tuple[int, List[int]]] = []  # home row, columns of ids without a row
         self.max_probe = 1
 
     def put(self, places: numpy.ndarray, columns: Sequence[numpy.ndarray]) -> None:
         """Writes the maps up to the last row that the ids with these `places` take.
 
         Args:
-            columns: what goes into each map.
+            columns: the entries of each map.
         """
         of_ids = homes(places, self._rows)
         while len(of_ids):
@@ -153,7 +153,7 @@ class ByHash:
         self._next = max(self._next, row)
 
     def _close(self) -> None:
-        """Ends the bucket: what found no row wraps around to its beginning."""
+        """Ends the bucket: ids without a row wrap around to its beginning."""
         begin = self._bucket * self._size
         self._fill(begin + self._size)
         if not self._over:

@@ -66,7 +66,7 @@ class Batch(NamedTuple):
     rows: numpy.ndarray
 
     def only(self, chosen: numpy.ndarray) -> Batch:
-        """Those of the rows that a mask or an order chooses."""
+        """The rows that a mask or an order chooses."""
         return Batch(*(column[chosen] for column in self))
 
 

@@ -1,9 +1,9 @@
 """The hash tables of a plan, sorted and merged in the directory of the conversion.
 
-    DIRECTORY/ids/plan.json       what is sorted: written first
+    DIRECTORY/ids/plan.json       the list of sorted tables: written first
     DIRECTORY/ids/0.ids, ...      columns of the tables, see migrate.ids.runs
     DIRECTORY/ids/0-map.rows, ... maps, see migrate.ids.merging
-    DIRECTORY/ids/0.done          a table that is sorted as a whole, and what became of it
+    DIRECTORY/ids/0.done          a table that is sorted as a whole, and its result
 
 A conversion that resumes takes a table that is there as a whole, unless the machine was restarted
 since: these files are never synced, so that they are only as good as its memory. They take the
@@ -60,7 +60,7 @@ def sort_tables(
     """Sorts `tables` of `sources` in `directory`, each as its target wants it.
 
     Args:
-        files: what tells whether the source is still the same.
+        files: the evidence that the source is unchanged.
         workers: threads that sort.
 
     Raises:
@@ -138,7 +138,7 @@ def _sort(folder: str, stem: str, table: Table, source: HashTable, workers: int)
 
 
 def _known(done: str) -> Optional[Dict[str, Any]]:
-    """What the file `done` says of a sorted table; None where it has to be sorted (again)."""
+    """The result in the file `done` of a sorted table; None where it has to be sorted (again)."""
     if not os.path.exists(done):
         return None
     known: Dict[str, Any] = json_text.read(done)
@@ -157,7 +157,7 @@ def _target(table: Table, ids: IdMapping) -> Target:
 
 
 def _places(target: Target) -> Places:
-    """What the rows of a run are sorted by."""
+    """The sort key of a run's rows."""
     if not target.buckets:
         return lambda ids: ids
     rows, buckets = target.rows, target.buckets
@@ -175,6 +175,6 @@ def _write_segments(folder: str, stem: str, rows: int) -> None:
 
 
 def _boot() -> str:
-    """What changes when the machine is restarted."""
+    """A value that changes when the machine is restarted."""
     with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()

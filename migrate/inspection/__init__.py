@@ -1,1 +1,1 @@
-"""What `semisync inspect` tells of a checkpoint: its tensors, and what their rows look like."""
+"""`semisync inspect` of a checkpoint: its tensors, and statistics of their rows."""

@@ -1,4 +1,4 @@
-"""What a checkpoint holds, as plain data: its tensors, and what their rows look like.
+"""A checkpoint's contents as plain data: its tensors, and statistics of their rows.
 
 1. The listing comes from the index. Which tensor is a slot, and whose, `migrate.graph.training`
    tells.
@@ -82,7 +82,7 @@ def empty(prefix: str) -> Dict[str, Any]:
 
 
 class _Read(NamedTuple):
-    """What is said of a checkpoint, and the tensors that were read to their ends for it."""
+    """A checkpoint's listing, and the tensors that were read to their ends for it."""
 
     data: Dict[str, Any]
     tensors: Set[str]
@@ -105,7 +105,7 @@ def _tensor(name: str, info: TensorInfo, kind: str) -> Dict[str, Any]:
 
 
 def _kind(name: str, info: TensorInfo, slots: Optional[Container[str]]) -> str:
-    """As TensorInfo.kind, but `slots`, where known, are what has an owner."""
+    """As TensorInfo.kind, but `slots`, where known, are tensors with an owner."""
     if slots is None:
         return info.kind
     if name in slots:

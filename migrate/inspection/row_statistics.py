@@ -1,4 +1,4 @@
-"""What the rows of a table look like: norms, and rows that deserve a look. Streams; one chunk.
+"""Statistics of a table's rows: norms, and rows that deserve a look. Streams; one chunk.
 
 A row is suspicious when it holds a NaN or an infinity, when it is all zero, or when it was never
 updated: then every optimizer slot still has the value that TensorFlow gives it by default (0.1 for
@@ -32,7 +32,7 @@ class RowStatistics(NamedTuple):
 
     Attributes:
         norm_mean, norm_max: of the Euclidean norms of finite rows, None if there are none.
-        never_updated: None if no slot can tell.
+        never_updated: None if no slot shows it.
     """
 
     rows: int
@@ -48,7 +48,7 @@ def of_variable(checkpoint: Checkpoint, name: str, slots: Mapping[str, float]) -
     """Reads the variable and its slots from front to back, verified.
 
     Args:
-        slots: tensors of the variable's shape -> what they begin with.
+        slots: tensors of the variable's shape -> their initial value.
     """
     info = checkpoint[name]
     row_bytes = info.nbytes // info.shape[0] if info.shape[0] else 0

@@ -1,4 +1,4 @@
-"""What a launcher told this process: which of how many it is.
+"""This process's settings from its launcher: its rank, and the number of processes.
 
 torchrun sets RANK and WORLD_SIZE, and where rank 0 is or its own run id; an operator such as
 Kubeflow's sets the same for a pod without torchrun. RANK and WORLD_SIZE alone may be there for any
@@ -19,7 +19,7 @@ _LAUNCHERS = (("TORCHELASTIC_RUN_ID",), ("MASTER_ADDR", "MASTER_PORT"))  # torch
 
 
 class Rank(NamedTuple):
-    """Which of how many processes this one is, and its patience with silent ones, in seconds."""
+    """This process's rank, their number, and its patience with silent ones, in seconds."""
 
     number: int = 0
     size: int = 1

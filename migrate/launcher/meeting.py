@@ -1,4 +1,4 @@
-"""How the processes of one start meet in a store that still has what earlier starts left there.
+"""The meeting of the processes of one start, in a store with the leftovers of earlier starts.
 
 torchrun keeps one store for all starts, and has no number for a start on which the agents of
 several nodes agree: TORCHELASTIC_RESTART_COUNT is how often an agent's own processes failed. The

@@ -1,4 +1,4 @@
-"""What NVIDIA's dynamicemb reads beside a table's rows: its optimizer's settings.
+"""NVIDIA's dynamicemb's file beside a table's rows: its optimizer's settings.
 
 It reads `T_opt_args.json` of every table T that it loads, and asks for all settings of the
 optimizer where it loads its state. `opt_type` and the names are its own.

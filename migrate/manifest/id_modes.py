@@ -23,7 +23,7 @@ class Mode(NamedTuple):
     Attributes:
         spare: rows beyond those of the ids, for ids that are not in the table.
         reserved: the first and the last of the ids that stand for something else.
-        owner: what reserves them.
+        owner: the module that reserves them.
     """
 
     spare: int

@@ -1,9 +1,9 @@
-"""What a conversion wrote: `manifest.json` beside the data.
+"""A conversion's record of its result: `manifest.json` beside the data.
 
 The target formats carry no checksum of their own; the manifest has the SHA-256 of each tensor's
 bytes (row-major, little-endian, rows in the order of the ids), in pieces of up to 64 MiB so that
 several can be written and checked at a time, and the tensor that each came from, and the SHA-256 of
-the target's index. It also keeps what a state dict has no place for: scalars, notes, what was
+the target's index. It also keeps data without a place in a state dict: scalars, notes, what was
 dropped; and its own SHA-256.
 """
 
@@ -55,7 +55,7 @@ class Written:
         partition_strategy: "mod" where the rows were dealt out from the partitions, else None.
         value: the number that was written instead of the source's own, else None.
         pieces: its rows, in order, with their hashes.
-        loss: what a cast or a quantization changed, else None.
+        loss: by a cast or a quantization, else None.
         slices: name under which the source is stored -> [start, sizes] of each of its slices there;
             empty where it is stored whole, under its own name.
     """
@@ -118,9 +118,9 @@ class Ids:
         fill: as in the plan.
         duplicates: rows that lost against a newer one of the same id.
         buckets: mpzch: total_num_buckets.
-        max_probe: at least what the module must be given.
+        max_probe: the least max_probe for the module.
         without: slot in torch -> ids that the source has no such state of.
-        columns: fqn -> what of the source stands there: "ids", "values", "freqs", "versions", or
+        columns: fqn -> its content of the source: "ids", "values", "freqs", "versions", or
             "slot " and its name in torch; several stand side by side.
         tensors: names of the checkpoint's tensors that the table is made from.
     """
@@ -168,7 +168,7 @@ class TableSummary:
         optimizer: the TensorFlow one whose slots came along.
         hyperparameters, row_wise, features, pooling, weighted, static, placement: as in
             migrate.planning.plan.Table.
-        trained_bytes: what the weights and slots of a static table take where it is trained, in
+        trained_bytes: size of the weights and slots of a static table where it is trained, in
             the checkpoint's types, else None.
         ids: of a hash table, else None.
     """
@@ -192,20 +192,20 @@ class TableSummary:
 
 @dataclass
 class Manifest:
-    """What a converted directory holds, and what each part of it was made from.
+    """The contents of a converted directory, and the source of each part.
 
     Attributes:
         source: the checkpoint's prefix.
         target: the format.
         module: path of the EmbeddingBagCollection.
-        tables: what became of each table.
+        tables: the result for each table.
         tensors: every tensor that was written.
         scalars: value of each scalar by its name in the checkpoint.
         dropped: the reason by the name of a tensor that was left out.
-        notes: what a reader should know.
+        notes: for the reader.
         meta: the plan's MetaGraph.
         newer: prefix of the increment that was laid over the source.
-        renamed: what model.py calls the tensors of a DCP, where there is one.
+        renamed: model.py's names of the tensors of a DCP, where there is one.
         index_sha256: of the target's index (`migrate.targets.INDEXES`), in hexadecimal; None in
             manifests of earlier versions.
 
@@ -240,7 +240,7 @@ class Manifest:
         return names
 
     def not_carried(self) -> List[str]:
-        """What was not written, and why.
+        """The tensors that were not written, and why.
 
         Returns:
             A sentence per reason, with the names.
@@ -251,7 +251,7 @@ class Manifest:
         return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
     def variables(self) -> Iterator[Written]:
-        """What has the values of one tensor of the checkpoint.
+        """The written tensors that hold the values of one tensor of the checkpoint each.
 
         Yields:
             `Written`.
@@ -261,7 +261,7 @@ class Manifest:
                 yield written
 
     def rows_by_id(self) -> Iterator[RowsById]:
-        """What has a row for each id of a hash table, by ascending id, and the ids.
+        """The written tensors with a row per id of a hash table, by ascending id, and the ids.
 
         Yields:
             `RowsById`.
@@ -283,7 +283,7 @@ class Manifest:
         return json.dumps(self.document(), indent=1, ensure_ascii=False) + "\n"
 
     def document(self) -> Dict[str, Any]:
-        """What `manifest.json` holds.
+        """The contents of `manifest.json`.
 
         Returns:
             A dict of plain data, with the manifest's schema and its SHA-256.

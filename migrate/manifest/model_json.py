@@ -1,4 +1,4 @@
-"""`model.json` beside a converted checkpoint: what builds the modules that it fills.
+"""`model.json` beside a converted checkpoint: the parameters of the modules that it fills.
 
     {"schema": "semisync.model/1", "module": "ebc", "tables": [
       {"name": "user", "rows": 31, "dim": 8, "dtype": "float32",
@@ -8,7 +8,7 @@
                      "arguments": {"lr": 0.1, "eps": 0.0}, "fused": true}}]}
 
 It is data that any program can read and anyone may edit; `migrate.torchrec.build` builds from it.
-`read_model` and `checked_model` refuse what has a key missing, unknown or of another type.
+`read_model` and `checked_model` refuse missing keys, unknown ones, and other types.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAX_PROBE = 128  # which HashZchManagedCollisionModule has by default
 _KEYS_OF_MODE = {"mch": ("eviction_interval",), "mpzch": ("buckets", "max_probe")}
 
 
-# What made the table in TensorFlow, and continues it in torch.
+# The table's optimizer in TensorFlow, and its counterpart in torch.
 # class      a torch optimizer, None where none computes the same
 # arguments  of the class; lr is left out where the MetaGraph does not have it as a constant
 # fused      whether TorchRec's fused kernels compute the same, given to apply_optimizer_in_backward
@@ -194,7 +194,7 @@ def contradicts(config: ModelConfig, manifest: Manifest) -> bool:
 
 
 def _of_data(table: TableConfig) -> List[Any]:
-    """What a config says of a table that follows from the data."""
+    """The config's entries of a table that follow from the data."""
     ids = table.get("ids")
     of_ids = [ids["mode"], ids.get("buckets")] if ids else None
     shape = [table["name"], table["rows"], table["dim"], table["dtype"]]
@@ -202,7 +202,7 @@ def _of_data(table: TableConfig) -> List[Any]:
 
 
 def ids_config(ids: Optional[Ids]) -> Optional[IdsConfig]:
-    """What the config says of a table's raw ids."""
+    """The config's entries on a table's raw ids."""
     if ids is None:
         return None
     config: IdsConfig = {"mode": ids.mode}

@@ -1,4 +1,4 @@
-"""What a table may be called in TorchRec, which keeps its tables in a torch.nn.ModuleDict, and what
+"""Names of a table in TorchRec, which keeps its tables in a torch.nn.ModuleDict, and those
 the ids of a table by raw id are called."""
 
 # The names that a ModuleDict has for itself; a test compares them with torch's, which planning does

@@ -1,4 +1,4 @@
-"""Rows of floats as 8-bit numbers, in FBGEMM's rowwise layout: what a static int8 table holds.
+"""Rows of floats as 8-bit numbers, in FBGEMM's rowwise layout, as in a static int8 table.
 
     row   scale (float16), bias (float16), dim numbers q (uint8): dim + 4 bytes
     value q * scale + bias
@@ -43,7 +43,7 @@ def quantized(values: numpy.ndarray) -> numpy.ndarray:
 
 
 def dequantized(rows: numpy.ndarray) -> numpy.ndarray:
-    """What rows uint8 [n, dim + 4] stand for, float32 [n, dim]."""
+    """The values of rows uint8 [n, dim + 4], float32 [n, dim]."""
     head = numpy.ascontiguousarray(rows[:, :HEAD]).view("<f2").astype(numpy.float32)
     with numpy.errstate(invalid="ignore"):
         values: numpy.ndarray = rows[:, HEAD:] * head[:, :1] + head[:, 1:]

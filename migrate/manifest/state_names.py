@@ -1,4 +1,4 @@
-"""What a conversion calls the state of optimizers, and whose state a name is.
+"""A conversion's names of optimizer states, and the owner by the name.
 
 optim.state.WEIGHT.T.momentum1   of table T: FBGEMM's fused state, which has the table's name
 optim.state.WEIGHT.exp_avg       of a table: torch.optim's

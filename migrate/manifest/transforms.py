@@ -1,7 +1,7 @@
-"""What happens to values on their way: one object per transform, named as in the manifest.
+"""Transforms of values on their way: one object per transform, named as in the manifest.
 
     copy      bit for bit
-    cast      to the data type of the target; what that costs is counted (`Loss`)
+    cast      to the data type of the target; the loss is counted (`Loss`)
     int8      to 8-bit values with a scale and a bias per row (migrate.manifest.quantization);
               counted, too
     row_mean  the mean over the columns, in float64: exact Adagrad's accumulator [rows, dim] becomes
@@ -26,7 +26,7 @@ from semisync.encoding.dtypes import BFLOAT16, number_type, widened
 
 @dataclass
 class Loss:
-    """What a cast or a quantization changed.
+    """The loss by a cast or a quantization.
 
     Attributes:
         values: how many were counted.
@@ -79,7 +79,7 @@ class Transform:
     exact = True
 
     def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
-        """`values`, a few rows, as the target has them in `dtype`; `loss` takes in what it cost."""
+        """`values`, a few rows, as the target has them in `dtype`; `loss` takes in the error."""
         return values
 
     def shape(self, shape: Sequence[int]) -> Tuple[int, ...]:
@@ -87,7 +87,7 @@ class Transform:
         return tuple(shape)
 
     def type_name(self, dtype: str) -> str:
-        """What a reader calls the type of the target."""
+        """A reader's name of the target's type."""
         return dtype
 
     def row_bytes(self, dim: int, dtype: str, gpu: bool = False) -> int:

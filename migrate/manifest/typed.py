@@ -55,7 +55,7 @@ def checked(keys: Mapping[str, Key], data: Any, where: str, record: str) -> Dict
     """The mapping `data`, its values checked against `keys`; else BadInput as of `build`.
 
     Args:
-        record: what the mapping describes, for messages.
+        record: the described thing, for messages.
     """
     if not isinstance(data, dict):
         raise BadInput(f"{where}: expected the fields of a {record}, found {data!r:.80}")

@@ -56,7 +56,7 @@ def load_model(
     The module's `forward` takes a mapping of the graph's own inputs, placeholders or features that
     a parser or an iterator delivers; `module.tensorflow_inputs` lists them. Trained variables are
     parameters, others buffers: `module.tensorflow_variables` has the TensorFlow name of each.
-    `module.source` is its Python source, `module.tensorflow_features` what features.json has,
+    `module.source` is its Python source, `module.tensorflow_features` features.json's contents,
     `module.notes` caveats of its scores, such as that a vocabulary is a guess.
 
     Args:

@@ -1,4 +1,4 @@
-"""Which tensors of a graph are its outputs.
+"""The output tensors of a graph.
 
 1. Those that the caller names: tensors, or outputs of a SavedModel's signatures.
 2. Those of a SavedModel's signature, `serving_default` before others.

@@ -2,7 +2,7 @@
 
     NAME/__init__.py     load, and INPUTS, OUTPUTS, VARIABLES of model.py
     NAME/model.py        the directory's, edited or not
-    NAME/runtime/        of `migrate.runtime` the modules that model.py needs, and what these need
+    NAME/runtime/        of `migrate.runtime` the modules that model.py needs, and their own imports
     NAME/weights.pt      the state dict; constants.npz and assets/ as they are
 
 1. The names from `runtime` in model.py determine the modules; their imports determine the others.

@@ -8,7 +8,7 @@ A dense variable's update is one op. A table's is several:
 
     Adam      m and v decay as a whole, Assign(m, m * b1), and have the gradient added,
               ScatterAdd(m, ids, ...); every row moves, AssignSub(w, ...). In older versions
-              ScatterAdd takes what Assign gives for m
+              ScatterAdd takes Assign's output for m
     LazyAdam  rows of m and v are overwritten, ScatterUpdate(m, ids, b1 * gather(m, ids) + ...);
               these rows alone move, ScatterSub(w, ids, ...)
 

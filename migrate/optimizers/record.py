@@ -1,4 +1,4 @@
-"""What a record says of an optimizer: TensorFlow's names and values, and what continues it.
+"""An optimizer's record: TensorFlow's names and values, and the torch counterpart.
 
 1. `Optimizer` is the record. Each optimizer has its record in the module of its name, and
    `migrate.optimizers.registry` lists them.
@@ -28,7 +28,7 @@ class Slot(NamedTuple):
     Attributes:
         name: TensorFlow's, as in Optimizer.get_slot(variable, name).
         torch: torch.optim's name of it; TensorFlow's where torch lacks the optimizer.
-        input: that of the training op; None: the slot's own name.
+        input: of the training op; None: the slot's own name.
         fused: FBGEMM's name of it in fused optimizers; None: torch's.
         initial: the value that TensorFlow's default gives it.
         setting: the argument of TensorFlow's optimizer that sets `initial`; such slots only grow.
@@ -64,10 +64,10 @@ class Composed(NamedTuple):
     """An update by several ops.
 
     Attributes:
-        step: pattern of what is subtracted from the variable.
+        step: pattern of the value subtracted from the variable.
         decays: the hyperparameter by which each slot is multiplied before the gradient is added.
         rows: whether only the rows of the batch move.
-        added: pattern of what is written to rows of slot 0: "grad" in it is the gradient, unless
+        added: pattern of the value written to rows of slot 0: "grad" in it is the gradient, unless
             that is in `step`.
     """
 
@@ -78,7 +78,7 @@ class Composed(NamedTuple):
 
 
 class StepCount(NamedTuple):
-    """Where a checkpoint holds the number t of updates that the bias correction counts.
+    """The place in a checkpoint of the number t of updates, for the bias correction.
 
     Attributes:
         decay: the hyperparameter b of which b^(t+1) is kept.
@@ -93,7 +93,7 @@ class StepCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Counterpart:
-    """The torch optimizer that computes what TensorFlow's does.
+    """The torch optimizer with the same formula as TensorFlow's.
 
     Attributes:
         path: its class, dotted.
@@ -105,7 +105,7 @@ class Counterpart:
             slot.
         fused: whether TorchRec's fused kernels compute the same.
         row_wise: class that approximates it with one accumulator per row.
-        dynamicemb: what NVIDIA's dynamicemb calls the optimizer that keeps the same state.
+        dynamicemb: NVIDIA's dynamicemb's name of the optimizer with the same state.
     """
 
     path: str
@@ -120,7 +120,7 @@ class Counterpart:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """What is known of one optimizer.
+    """All knowledge of one optimizer.
 
     Attributes:
         name: TensorFlow's default `name=`, by which slots are named; "LazyAdam" for the one whose
@@ -128,20 +128,20 @@ class Optimizer:
         slots: in the order that their names count.
         ops: training ops.
         hyperparameters: input of the ops -> TensorFlow's name of the hyperparameter.
-        note: what a reader of converted state should know; a conversion's manifest has it.
+        note: for a reader of converted state; a conversion's manifest has it.
         named_as: whose name slots have, where not its own.
         longer: its slots where an option adds some (centered RMSProp).
         flags: attribute of the ops -> the hyperparameter that it sets to 1.
         fixed: hyperparameters that the ops lack -> the value that their formula amounts to.
         composed: its update of a table, where several ops make it.
         still_at_zero: whether a value whose gradient is 0 stays as it is, and its slots.
-        counterpart: what continues it in torch; None: nothing does.
+        counterpart: the torch optimizer that continues it; None: none does.
         steps: where its step is found; None: it counts none.
         keras_epsilon: epsilon's default in Keras's optimizer with the same slots and update, of
             which object-based checkpoints keep no other trace; None: there is none.
         epsilon_under_root: whether epsilon is added to the second moment before its root is taken.
-        row_wise_note: what the row-wise approximation means for the tables "{}".
-        setting_notes: hyperparameter -> what it means for the table "{}" that it is set.
+        row_wise_note: the effect of the row-wise approximation on the tables "{}".
+        setting_notes: hyperparameter -> the effect of setting it on the table "{}".
     """
 
     name: str
@@ -185,7 +185,7 @@ class Optimizer:
     def initial_state(
         self, settings: Mapping[str, Any], all_slots: bool = False
     ) -> Dict[str, float]:
-        """Torch's name of each slot -> what TensorFlow begins it with, given its settings."""
+        """Torch's name of each slot -> TensorFlow's initial value, given its settings."""
         slots = self.all_slots if all_slots else self.slots
         return {slot.torch: settings.get(slot.setting or "", slot.initial) for slot in slots}
 

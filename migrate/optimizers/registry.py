@@ -1,4 +1,4 @@
-"""All optimizers by name, and what follows from their records together.
+"""All optimizers by name, and look-ups over all records.
 
 To add an optimizer, write its record in a module of its own and list it in `_RECORDS`. Those
 without slots leave no trace in a checkpoint, and stand in `SLOTLESS_OPS` alone.
@@ -38,7 +38,7 @@ _RECORDS = (
 
 OPTIMIZERS: Dict[str, Optimizer] = {record.name: record for record in _RECORDS}
 
-# What the last part of a slot's name is by default.
+# The last part of a slot's name by default.
 LEAVES: Tuple[str, ...] = tuple(record.name for record in _RECORDS if record.leaf == record.name)
 
 

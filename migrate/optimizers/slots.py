@@ -2,11 +2,11 @@
 
 TensorFlow names the k-th slot of a variable `<variable>/<optimizer>` and `<variable>/<optimizer>_k`
 (k from 1). `<optimizer>` is the `name=` of the tf.train.Optimizer; where that is not a default
-one, the training ops of the MetaGraph tell what it stands for (`migrate.graph.training`).
+one, the training ops of the MetaGraph identify it (`migrate.graph.training`).
 
 Names on the other side:
-    table   what FBGEMM's fused optimizers call it (Adagrad: momentum1), else what torch.optim does
-    dense   what torch.optim calls it (Adagrad: sum; Adam: exp_avg, exp_avg_sq)
+    table   the name in FBGEMM's fused optimizers (Adagrad: momentum1), else torch.optim's
+    dense   the name in torch.optim (Adagrad: sum; Adam: exp_avg, exp_avg_sq)
 Where neither side has the optimizer, TensorFlow's word for the slot is kept.
 """
 
@@ -22,7 +22,7 @@ DEFAULT_NAMES: Mapping[str, str] = {leaf: leaf for leaf in LEAVES}
 
 
 class Slots(NamedTuple):
-    """The slots of one variable, and what else is known of its optimizer.
+    """The slots of one variable, and the known facts of its optimizer.
 
     Attributes:
         optimizer: TensorFlow's name of it, by which its slots are named.
@@ -30,7 +30,7 @@ class Slots(NamedTuple):
         hyperparameters: None for one that is not a constant, or not the same for all parts.
         lazy: Adam that moves the rows of the batch alone (LazyAdam).
         by_graph: whether training ops of the MetaGraph say so.
-        power: the scalar of the checkpoint that tells how many updates there were, where a training
+        power: the checkpoint's scalar that gives the number of updates, where a training
             op names it and all parts have the same.
     """
 
@@ -56,7 +56,7 @@ def slot_of(leaf: str, names: Mapping[str, str] = DEFAULT_NAMES) -> Optional[Tup
     """(optimizer, k) for the last part of a slot's name.
 
     Args:
-        names: what is before _k -> the optimizer that it stands for.
+        names: prefix before _k -> its optimizer.
     """
     if leaf in names:
         return names[leaf], 0
@@ -88,11 +88,11 @@ def torch_name(slot: Slot, fused: bool) -> str:
 
 
 def state_name(table: str, slot: str) -> str:
-    """What the optimizer of a table calls the state: FBGEMM's has the table's name before it."""
+    """The state's name in the optimizer of a table: FBGEMM's has the table's name before it."""
     return f"{table}.{slot}" if slot in FUSED_STATES else slot
 
 
 def unfused_name(table: str, state: str) -> str:
-    """torch.optim's name for what `state_name` gave."""
+    """torch.optim's name for the result of `state_name`."""
     start, _, slot = state.rpartition(".")
     return FUSED_STATES.get(slot, state) if start == table else state

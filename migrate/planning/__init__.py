@@ -7,6 +7,6 @@
    checkpoint itself does not tell it, and concatenating "mod" partitions would be silently wrong.
 4. So does the pooling; where look-ups do not agree on one, it stays open and a note says so.
 5. Hash tables of rows of numbers become tables too; how their ids find a row, the caller says.
-6. What is left is dense, whatever its shape; only the scalars that a training step counts with
-   stand apart. What cannot be converted is dropped with a reason.
+6. All others are dense, whatever its shape; only the scalars that a training step counts with
+   stand apart. Tensors that cannot be converted are dropped with a reason.
 """

@@ -1,6 +1,6 @@
 """Does a plan contradict the MetaGraph? Look-ups and training ops say what an edited plan may not.
 
-What the MetaGraph leaves open, the plan decides. A slot that has its place by its name alone may be
+The plan decides the MetaGraph's open questions. A slot that has its place by its name alone may be
 put elsewhere.
 """
 
@@ -56,7 +56,7 @@ def _check_pooling(table: Table, evidence: Evidence) -> None:
 def _check_slots(
     variable: str, planned: Mapping[str, str], fused: bool, evidence: Evidence
 ) -> None:
-    """That each slot is the one that the training ops read in its place, and no other's."""
+    """Checks that each slot is the one that the training ops read in its place, and no other's."""
     owners = {
         source: owner
         for owner, slots in evidence.training.slots.items()
@@ -78,7 +78,7 @@ def _check_slots(
 
 
 def _trained(variable: str, fused: bool, evidence: Evidence) -> Dict[str, str]:
-    """Torch's names of the slots that training ops tell -> the tensors."""
+    """Torch's names of the slots that training ops identify -> the tensors."""
     slots = evidence.training.slots.get(variable)
     if slots is None or not slots.by_graph:
         return {}

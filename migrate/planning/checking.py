@@ -59,7 +59,7 @@ def check_plan(plan: Plan, checkpoint: Checkpoint, sources: Mapping[str, HashTab
 
 
 def _check_text(plan: Plan) -> None:
-    """That every name can be written: paths and options may be bytes that are not UTF-8."""
+    """Checks that every name can be written: paths and options may be bytes that are not UTF-8."""
     try:
         json.dumps(asdict(plan), ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -1,4 +1,4 @@
-"""Does a plan's hash table fit the source, and what its ids become?"""
+"""Does a plan's hash table fit the source, and the target of its ids?"""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def check_ids(table: Table, ids: IdMapping, sources: Mapping[str, HashTable], wh
 
 
 def _check_dynamicemb(table: Table, source: HashTable, name: str) -> None:
-    """What its files can hold: float32, and the state of some optimizers."""
+    """Checks the limits of its files: float32, and the state of some optimizers."""
     if table.cast is not None or table.rows is not None or table.static not in (None, "float32"):
         raise BadInput(f"{name}: dynamicemb's files are float32 and have no free rows")
     if table.placement is not None:
@@ -65,10 +65,10 @@ def _check_dynamicemb(table: Table, source: HashTable, name: str) -> None:
 
 
 def _check_fill(table: Table, ids: IdMapping, source: HashTable, name: str) -> None:
-    """That the slots can hold what they are filled with."""
+    """Checks that the slots can hold their fills."""
     for slot, of_source in table.written_slots.items():
         dtype = source.slots[of_source].dtype
-        with numpy.errstate(all="ignore"):  # what does not fit is said below
+        with numpy.errstate(all="ignore"):  # a misfit is reported below
             written = widened(filler(ids.fill[slot], number_type(dtype)))
         if not numpy.isfinite(written):
             raise BadInput(

@@ -1,4 +1,4 @@
-"""Which tensors are dropped, and which variables and hash tables become embedding tables."""
+"""The choice of dropped tensors, and of variables and hash tables that become embedding tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan's entries: what a variable or a hash table becomes, with its slots."""
+"""The plan's entries: the target of a variable or a hash table, with its slots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from semisync.common.errors import BadInput, UsageError
 
 
 class Entries:
-    """Makes the entries of a plan; what a reader should know of them goes to the notes of `result`.
+    """Makes the entries of a plan; remarks on them for a reader go to the notes of `result`.
 
     Attributes:
         slot_tensors: names of all tensors that are slots of variables.
@@ -51,7 +51,7 @@ class Entries:
             result.notes += unknown_notes(checkpoint, self._slots)
 
     def hash_table(self, source: HashTable) -> Table:
-        """What the hash table `source` becomes."""
+        """The entry of the hash table `source`."""
         if source.filtered is not None:
             self._result.notes.append(
                 f"{source.name}: {source.filtered.stored} ids that were counted, but not admitted "
@@ -76,7 +76,7 @@ class Entries:
         )
 
     def table(self, name: str, info: TensorInfo) -> Table:
-        """What the variable `name` becomes as a table."""
+        """The entry of the variable `name` as a table."""
         if name in self._lookups and self._lookups[name].shared:
             raise BadInput(
                 f"{name!r} is one of several variables that a look-up treats as partitions of one "
@@ -104,7 +104,7 @@ class Entries:
         )
 
     def dense(self, name: str, info: TensorInfo, tables: Collection[str]) -> Dense:
-        """What a variable becomes as a dense one, given the names of the tables."""
+        """The entry of a variable as a dense one, given the names of the tables."""
         slots = self._slots.get(name)
         renamed = self._options.name_of(name)
         return Dense(
@@ -132,7 +132,7 @@ class Entries:
         return None, False
 
     def _note_optimizer(self, slots: Optional[Slots]) -> None:
-        """That an optimizer is known by its training op alone, and may do more beside it."""
+        """Notes that an optimizer is known by its training op alone, and may do more beside it."""
         if slots is None or not slots.by_graph or 0 not in slots.sources:
             return
         leaf = slots.sources[0].rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What the caller of `migrate.plan` asks for."""
+"""The options of the caller of `migrate.plan`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Options:
             )
 
     def name_of(self, name: str) -> str:
-        """What `name` is called in the target, after all renaming."""
+        """The target's name of `name`, after all renaming."""
         for pattern, replacement in self.rename:
             try:
                 name, times = re.subn(pattern, replacement, name)
@@ -68,7 +68,7 @@ class Options:
 
     @property
     def reason(self) -> str:
-        """Why what `drops` names is left out."""
+        """The reason for leaving out the tensors that `drops` names."""
         return f"--drop {self.drop}"
 
     def drops(self, name: str) -> bool:
@@ -77,7 +77,7 @@ class Options:
 
 
 def search(pattern: str, name: str, option: str) -> bool:
-    """re.search; UsageError, which names the option, for what is not a regular expression."""
+    """re.search; UsageError, which names the option, for a bad regular expression."""
     try:
         return re.search(pattern, name) is not None
     except re.error as error:

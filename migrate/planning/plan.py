@@ -1,11 +1,11 @@
-"""A conversion's plan: what each tensor of a checkpoint becomes.
+"""A conversion's plan: the target of each tensor of a checkpoint.
 
     tables   variables that are looked up, and hash tables: they become tables of an
              EmbeddingBagCollection
     dense    all other variables
-    scalars  what training counts with, step counters and beta powers: written, and their values put
+    scalars  training's counters, step counters and beta powers: written, and their values put
              into the manifest
-    dropped  what is not written, and why
+    dropped  tensors that are not written, and why
 
 The plan names tensors, it holds none. It is data, and YAML, in which tables by ids of their own
 stand apart, as `hash_tables`. Whoever reads one back (`Plan.from_yaml`) may have edited it;
@@ -36,7 +36,7 @@ class IdMapping:
 
     Attributes:
         kind: format of the source.
-        stored: rows there, duplicates and what the format keeps for itself included.
+        stored: rows there, duplicates and the format's own rows included.
         mode: how the target finds an id's row, one of migrate.manifest.id_modes.MODES.
         buckets: mpzch: parts of the table that are dealt to ranks.
         duplicates: an id in two partitions: "error", or "newest" version wins.
@@ -60,7 +60,7 @@ class Table:
         variable: in the checkpoint: a variable [rows, dim], or a hash table.
         dim: values per row.
         dtype: TensorFlow's name of its data type.
-        rows: of the target; None: what the ids of a hash table need (mpzch: a quarter more than are
+        rows: of the target; None: as the ids of a hash table need (mpzch: a quarter more than are
             stored).
         ids: how the ids of a hash table find their rows; None: an id is its row number.
         partitions: number of parts along the rows.
@@ -69,7 +69,7 @@ class Table:
         slots: the optimizer's name of a slot -> tensor [rows, dim] in the checkpoint, or name of
             the slot in the hash table.
         hyperparameters: of the optimizer, as far as the MetaGraph has them as constants.
-        power: the one of the plan's scalars that tells the optimizer's step, where a training op
+        power: the plan's scalar that gives the optimizer's step, where a training op
             names it.
         cast: "float16", "bfloat16" or "float32": data type in the target, where another.
         row_wise: Adagrad: write the mean of each row's accumulator, an approximation.
@@ -134,7 +134,7 @@ class Dense:
 
 @dataclass
 class Plan:
-    """What becomes of each tensor of a checkpoint; edit it, or its YAML, before `migrate.convert`.
+    """The target of each tensor of a checkpoint; edit it, or its YAML, before `migrate.convert`.
 
     Attributes:
         source: the checkpoint's prefix.
@@ -145,7 +145,7 @@ class Plan:
         dense: the other variables.
         scalars: names of tensors that become numbers of the manifest.
         dropped: the reason by the name of a tensor that is left out.
-        notes: what a reader should know before converting.
+        notes: to read before converting.
 
     Examples:
         >>> plan = migrate.plan(migrate.open_checkpoint("model.ckpt-40000"))
@@ -166,7 +166,7 @@ class Plan:
 
     @property
     def hash_tables(self) -> List[Table]:
-        """Those of `tables` whose ids are not row numbers."""
+        """The `tables` whose ids are not row numbers."""
         return [table for table in self.tables if table.ids is not None]
 
     def fqn(self, table: Table) -> str:
@@ -193,7 +193,7 @@ class Plan:
         return yaml_text.dump(self.document())
 
     def document(self) -> Dict[str, Any]:
-        """What the plan's YAML holds.
+        """The contents of the plan's YAML.
 
         Returns:
             A dict of plain data, with the plan's schema.
@@ -206,7 +206,7 @@ class Plan:
 
         Args:
             text: YAML, as `to_yaml` writes it.
-            where: what the message calls it.
+            where: its name in the message.
 
         Returns:
             A `Plan`.

@@ -1,4 +1,4 @@
-"""What each tensor of a checkpoint becomes, decided one after the other."""
+"""The target of each tensor of a checkpoint, decided one after the other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plan(
     ids: str = "rows",
     duplicates: str = "error",
 ) -> Plan:
-    """Decides what each tensor of `checkpoint` becomes.
+    """Decides the target of each tensor of `checkpoint`.
 
     Args:
         checkpoint: from `migrate.open_checkpoint`.
@@ -46,7 +46,7 @@ def plan(
             no longer trained, and their type in the target; the first match counts.
         ids: how the target finds the row of a hash table's id, one of
             `migrate.manifest.id_modes.MODES`.
-        duplicates: "error" or "newest": what becomes of an id that two partitions of a hash table
+        duplicates: "error" or "newest": the treatment of an id that two partitions of a hash table
             hold.
 
     Returns:

@@ -1,6 +1,6 @@
-"""What a reader of converted tables and of their optimizer state should know: the manifest's notes.
+"""The manifest's notes: the semantics of converted tables and of their optimizer state.
 
-What each optimizer computes, and what continues it in torch, its record says
+The formula of each optimizer, and its counterpart in torch, are in its record
 (`migrate.optimizers`).
 """
 

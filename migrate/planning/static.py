@@ -92,7 +92,7 @@ def static_bytes(table: TableSummary, gpu: bool = False) -> int:
 
 
 def savings(table: TableSummary) -> str:
-    """What making the table static saves, in words."""
+    """The savings by making the table static, in words."""
     assert table.trained_bytes is not None  # it is static
     small, gpu = static_bytes(table), static_bytes(table, gpu=True)
     padded = f", {gpu:,} in a GPU's padded rows" if gpu != small else ""

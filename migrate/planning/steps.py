@@ -1,11 +1,11 @@
 """How many updates an optimizer with a bias correction, such as Adam, made: its step.
 
-1. The power of beta2 tells. TensorFlow multiplies it by beta2 at every update, so that it is
+1. The power of beta2 gives it. TensorFlow multiplies it by beta2 at every update, so that it is
    beta2^(t+1) after t of them.
-2. Where it does not tell, the global step stands in, if there is exactly one; but not where each
+2. Where it does not, the global step stands in, if there is exactly one; but not where each
    variable counts its own updates (AdamAsync) and its power is not known, since the global step
    counts the updates of all workers.
-3. Where neither tells, no step is written, and a note says what settles it.
+3. Where neither does, no step is written, and a note names the remedy.
 
 Which scalar is that power, the plan says where a training op tells it, else the optimizer's record
 (`StepCount`).
@@ -24,20 +24,20 @@ from migrate.optimizers.record import StepCount
 from migrate.optimizers.registry import OPTIMIZERS
 from migrate.planning.plan import Dense, Plan, Table
 
-Trained = Union[Table, Dense]  # what has an optimizer
+Trained = Union[Table, Dense]  # the owner of an optimizer
 
-_LARGEST = 1e4  # updates that a power still tells; beyond, the correction is next to 1
+_LARGEST = 1e4  # updates that a power still resolves; beyond, the correction is next to 1
 
 
 class Step(NamedTuple):
-    """The number of updates, and the scalar that tells it."""
+    """The number of updates, and the scalar that gives it."""
 
     value: float
     source: str
 
 
 class _Told(NamedTuple):
-    """The step, or None; and why the power does not tell it, "" if it does."""
+    """The step, or None; and why the power does not give it, "" if it does."""
 
     step: Optional[Step]
     reason: str
@@ -50,7 +50,7 @@ def optimizer_step(plan: Plan, owner: Trained, checkpoint: Checkpoint) -> Option
 
 
 def table_step_notes(plan: Plan, tables: Sequence[Table], checkpoint: Checkpoint) -> List[str]:
-    """The steps of tables and what tells them, or what is missing and what settles it; one note for
+    """The steps of tables and their sources, or the missing scalar and the remedy; one note for
     all that are alike."""
     alike: Dict[Tuple[Optional[str], str], List[str]] = {}
     for table in tables:
@@ -85,7 +85,7 @@ def _count(owner: Trained) -> Optional[StepCount]:
 
 
 def _unknown(plan: Plan, count: StepCount, reason: str) -> str:
-    """That a step is not known, why, and what settles it."""
+    """The note that a step is not known, why, and the remedy."""
     return (
         f"not known: {reason}{_without_global_step(plan, count)}; none is written, so "
         "that its optimizer begins at 0 unless you set state['step'] after load_optimizer"
@@ -116,7 +116,7 @@ def _told(plan: Plan, owner: Trained, count: StepCount, checkpoint: Checkpoint) 
 def _told_by_powers(
     powers: List[str], owner: Trained, count: StepCount, checkpoint: Checkpoint
 ) -> _Told:
-    """What the power tells: a float32 product of t factors, so that t is known to about 1e-4."""
+    """The step by the power: a float32 product of t factors, so that t is known to about 1e-4."""
     decay = count.decay
     if not powers:
         return _Told(None, f"the plan's scalars have no {decay}_power of it")
@@ -148,7 +148,7 @@ def _global_steps(plan: Plan) -> List[str]:
 
 
 def _powers(plan: Plan, owner: Trained, count: StepCount) -> List[str]:
-    """The scalars that may be the power for `owner`: what its training op reads, or else by name.
+    """The scalars that may be the power for `owner`: the input of its training op, or else by name.
 
     The parts of a table in partitions have one each, and so no single step; those of a hash
     table are not scalars.

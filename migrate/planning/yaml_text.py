@@ -1,6 +1,6 @@
 """Plain data as YAML, and back; a field that comes twice is an error.
 
-An alias repeats what it names, and ten lines of them repeat it a billion times: there are none.
+An alias repeats its anchor, and ten lines of them repeat it a billion times: there are none.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Input(NamedTuple):
 
     Attributes:
         dtype: TensorFlow's name for it, "string" for text; None: not known.
-        shape: None stands for any size, the rows first; None alone: not known.
+        shape: None stands for any size, the rows first; None alone: unknown.
         tensors: its names in TensorFlow: one, or the indices, values and dense_shape of a sparse
             one.
         optional: whether the graph has a default for it.

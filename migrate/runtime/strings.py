@@ -49,7 +49,7 @@ class Strings:
         buffers are shared, not copied.
 
         Args:
-            shape: that of an Arrow array, which has one dimension.
+            shape: of an Arrow array, which has one dimension.
         """
         if isinstance(values, cls):
             return values if shape is None else values.reshape(shape)

@@ -1,4 +1,4 @@
-"""What `semisync score --json` prints."""
+"""The document of `semisync score --json`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def document(
     positives: Optional[int] = None,
     unknown_ids: Optional[Mapping[str, float]] = None,
 ) -> Dict[str, Any]:
-    """What was scored, as plain data.
+    """The scoring, as plain data.
 
     Args:
         positives: rows with label 1; None: not counted.

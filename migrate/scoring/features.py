@@ -209,7 +209,7 @@ def _shaped(values: _Values, wanted: Input, size: Tuple[int, ...]) -> _Values:
             size = fitted((None, *wanted.shape[1:]), size) or size
     if isinstance(values, np.ndarray):
         return values.reshape(size)
-    if 0 in size[1:]:  # from_arrays could not tell how many there are
+    if 0 in size[1:]:  # from_arrays could not infer their number
         kind = values.type
         for width in reversed(size[1:]):
             kind = pa.list_(kind, width)

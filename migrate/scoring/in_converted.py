@@ -67,7 +67,7 @@ class ConvertedModel:
         return {**self._origin, **more, "versions": torch_code.versions()}
 
     def unknown_ids(self) -> Dict[str, float]:
-        """That share, for tables that lacked any id."""
+        """The share of ids without a row, for tables that lacked any."""
         tables = self.module.named_modules()
         return {n: m.unknown / m.looked_up for n, m in tables if getattr(m, "unknown", 0)}
 

@@ -12,7 +12,7 @@
 2. `Hstu` and `SasRec` are towers: each item's state from the items up to its own. What else is in a
    batch has no influence on a sequence.
 3. `Retrieval` asks which item comes next, `Ranking` what is done with an item, for several labels.
-4. `read_histories` reads what users did from files, `split` leaves out what is asked for later.
+4. `read_histories` reads what users did from files, `split` holds out events to ask for.
 5. `ranks` says where the next item stands among all of them, `measured` HR@K, NDCG@K and MRR;
    `judged` AUC, GAUC and log loss of labels.
 """

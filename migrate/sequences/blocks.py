@@ -2,9 +2,9 @@
 
 1. Sequences of up to 16 tokens stand in a block of just their length. A longer one is lengthened
    at its end to the next of 8 lengths between two powers of two, by less than an eighth, and not
-   beyond the longest of the batch. On a GPU, where a block costs more than what is added to it,
+   beyond the longest of the batch. On a GPU, where a block costs more than padding it,
    all are lengthened to a power of two.
-2. The blocks lie one behind the other, [tokens, dim], so that what is done to each token alone is
+2. The blocks lie one behind the other, [tokens, dim], so that work on each token alone is
    done once for all, and a block [sequences, length, dim] is a view.
 3. What is added stands behind the sequence. A causal tower does not see it.
 """
@@ -42,7 +42,7 @@ class Blocks:
         self._back = torch.from_numpy(back).to(offsets.device)
 
     def spread(self, packed: Tensor) -> Tensor:
-        """From the order of the batch, [T, ...], to that of the blocks."""
+        """From the order of the batch, [T, ...], to the blocks' order."""
         return packed[self._out]
 
     def gather(self, spread: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ class Blocks:
         return spread[self._back]
 
     def split(self, spread: Tensor) -> List[Tensor]:
-        """The blocks of what is spread: views [sequences, length, ...]."""
+        """The blocks of a spread tensor: views [sequences, length, ...]."""
         parts = spread.split([count * length for count, length in self.shapes])
         return [part.unflatten(0, shape) for part, shape in zip(parts, self.shapes)]
 

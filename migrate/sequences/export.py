@@ -3,7 +3,7 @@
     FOLDER/items/part-00000.parquet    item int64 or text, vector: list of dim float32
     FOLDER/users/part-00000.parquet    user int64, vector
     FOLDER/top/part-00000.parquet      user, items: K ids, the best first, scores: float32 of each
-    FOLDER/export.json                 what it is of, written first
+    FOLDER/export.json                 its sources, written first
 
 1. The product of a user's vector and an item's is the score; the best are exactly those of the
    largest scores, of equal ones the item of the smaller id.
@@ -50,7 +50,7 @@ def best(users: Tensor, items: Tensor, count: int, seen: Seen = None) -> Tuple[T
     Args:
         users: [n, dim].
         items: [m, dim].
-        seen: what each user is not given.
+        seen: items withheld from each user.
     """
     found = []
     for _, table, places in scored(users, items, seen):
@@ -163,7 +163,7 @@ def _begin(folder: str, described: Dict[str, Any]) -> None:
 
 
 def _data(trained: Trained, histories: Histories) -> str:
-    """What is exported, as a digest."""
+    """The identity of the export, as a digest."""
     state = trained.model.state_dict()
     weights = [value for value in state.values() if isinstance(value, Tensor)]
     for tables in tables_of(trained.model).values():

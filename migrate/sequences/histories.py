@@ -1,10 +1,10 @@
-"""Users' histories from files: what each user met, in the order of time.
+"""Users' histories from files: each user's events, in the order of time.
 
     histories = read_histories("log/*.parquet", Columns(time="time"))      # a row per event
     histories = read_histories("users.orc", Columns(user="id", item="items"))   # lists of items
     histories = read_histories("LastFM.txt", Columns(form="lines"))        # user item item ...
 
-1. Files, formats and what becomes of missing values are `migrate.data`'s. A row has a user and one
+1. Files, formats and fills of missing values are `migrate.data`'s. A row has a user and one
    item or a list of them; time and labels then have as many values.
 2. All rows of a user are one history, sorted by time; equal times, and rows without times, keep the
    order of the files and of the rows in them.
@@ -43,7 +43,7 @@ _NO_INTEGERS = ("int64 is expected", ", not numbers")  # how that of a column en
 
 @dataclass
 class Columns:
-    """Where a history stands in the files.
+    """The columns of a history in the files.
 
     Args:
         user, item: columns of integers; of items also lists of them.
@@ -69,7 +69,7 @@ class Columns:
 
 
 class Histories(NamedTuple):
-    """What each user did, in the order of time. Each user has at least one event.
+    """Each user's events, in the order of time. Each user has at least one event.
 
     Attributes:
         users: raw ids int64 [U], ascending.
@@ -122,7 +122,7 @@ def read_histories(paths: Paths, columns: Optional[Columns] = None) -> Histories
 
     Args:
         paths: as `migrate.data.open_data` takes them.
-        columns: where a history stands; by default `Columns()`.
+        columns: of a history; by default `Columns()`.
 
     Returns:
         `Histories`.

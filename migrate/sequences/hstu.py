@@ -13,7 +13,7 @@ Words", equations 1 to 3):
 f1, f2 are linear; A is of each head; N is the longest sequence of the configuration. There is no
 softmax, so that how often something occurred counts. t[i + 1] is when the answer is asked for.
 The norms' epsilon is the authors', 1e-6. A V begins with a variance of 1e-8, so that the epsilon
-says how much attention counts at first.
+scales attention initially.
 
 Where Triton is there, a GPU computes A V without A in memory (`migrate.sequences.fused`).
 """
@@ -141,9 +141,9 @@ def _has_triton() -> bool:
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, visible: Tensor) -> Tensor:
-    """The sum over j of silu(query[i] key[j] + bias[i, j]) value[j], for what i sees.
+    """The sum over j of silu(query[i] key[j] + bias[i, j]) value[j], for all j that i sees.
 
-    query, key, value, and what is found: [b, n, heads, size].
+    query, key, value, and the result: [b, n, heads, size].
 
     Args:
         bias, visible: [b or 1, n, n].

@@ -1,4 +1,4 @@
-"""The whole: a table of items, a tower over their sequences, and what is asked of it.
+"""The whole model: a table of items, a tower over their sequences, and its task.
 
     items = torch.nn.Embedding(12_101, 64)
     model = RetrievalModel(items, Hstu(64, heads=2, layers=2, length=50), Retrieval(12_101))
@@ -108,7 +108,7 @@ class RetrievalModel(nn.Module):
 
 
 class RankingModel(nn.Module):
-    """What a user does with each item, from what was before its moment: see `Packed.begins`.
+    """A model of the labels of each item, from the events before its moment: see `Packed.begins`.
 
     Args:
         table: any module from rows of items to vectors [dim].
@@ -163,7 +163,7 @@ class RankingModel(nn.Module):
         return self.loss(packed)
 
     def logits(self, packed: Packed) -> Dict[str, Tensor]:
-        """The logits of every item, candidates included, from what was before its moment.
+        """The logits of every item, candidates included, from the events before its moment.
 
         Args:
             packed: a batch.

@@ -1,4 +1,4 @@
-"""Users and items that are text: their ids, and what the text was.
+"""Users and items that are text: their ids, and the texts.
 
 The id of a text is its FarmHash Fingerprint64, the same in every run and on every machine; that of
 two texts of one column is never taken for both.
@@ -73,7 +73,7 @@ class Names(NamedTuple):
 
     @classmethod
     def read(cls, path: str) -> Names:
-        """What `write` wrote; raises BadInput if the file is missing or broken."""
+        """The contents of the file of `write`; raises BadInput if the file is missing or broken."""
         try:
             table = pq.read_table(path, columns=list(cls._fields)).combine_chunks()
             ids, text = (table[name].chunk(0) for name in cls._fields)

@@ -25,8 +25,8 @@ class Packed:
         items: int64 [T], rows of the item table.
         offsets: int64 [B + 1]; sequence b is items[offsets[b]:offsets[b + 1]].
         times: [T], when each item was, in any unit; None: unknown.
-        labels: name -> [T], 0 or 1: what the user did with each item.
-        asked: [B], when what follows each sequence is asked for; None: at its last item.
+        labels: name -> [T], 0 or 1: of each item.
+        asked: [B], when each sequence's next item is asked for; None: at its last item.
         targets: int64 [B], how many of each sequence's last items are candidates, which see what
             came before them and themselves, not each other; None: there are none.
 
@@ -100,7 +100,7 @@ class Packed:
 
     @property
     def last(self) -> Tensor:
-        """Where the last item of each sequence stands: int64 [B]."""
+        """The position of each sequence's last item: int64 [B]."""
         return self.offsets[1:] - 1
 
     @functools.cached_property
@@ -166,7 +166,7 @@ class Packed:
         return begins
 
     def followed(self) -> Followed:
-        """What is learned of next items: each is asked for after all that was before its moment.
+        """The examples of next items: each is asked for after all events before its moment.
 
         Returns:
             `Followed`.
@@ -222,7 +222,7 @@ class Packed:
 
 
 class Followed(NamedTuple):
-    """Next items, and what each is asked of.
+    """Next items, and the position that each is predicted from.
 
     Attributes:
         seen: the items before the last moment of each sequence.

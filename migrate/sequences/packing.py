@@ -71,7 +71,7 @@ class Source(NamedTuple):
 
 
 class Asking(NamedTuple):
-    """When what comes next is asked for, which a bias by time must be told.
+    """The time at which the next item is asked for, which a bias by time needs.
 
     Attributes:
         after: that long after the last known event; None: not by that.
@@ -85,7 +85,7 @@ class Asking(NamedTuple):
     @classmethod
     def of(cls, text: Union[int, str]) -> Asking:
         """ "next", of the event to predict, "last", "+N" after the last one, or a time; raises
-        UsageError for what means nothing."""
+        UsageError for a meaningless value."""
         if text == "next":
             return cls()
         if text == "last":
@@ -114,7 +114,7 @@ class Asking(NamedTuple):
         """Of each of `ends`, where there are times.
 
         Raises:
-            BadInput: what is known is of a later time.
+            BadInput: a known event is of a later time.
         """
         if histories.times is None:
             return None
@@ -134,10 +134,10 @@ class Asking(NamedTuple):
 
 
 def pack(source: Source, ends: Ends, asking: Optional[Asking] = None, more: int = 0) -> Packed:
-    """What is known at each end.
+    """The events known at each end, packed.
 
     Args:
-        asking: when what is next is asked for.
+        asking: when the next item is asked for.
         more: events, beyond the source's length.
     """
     histories = source.histories
@@ -208,7 +208,7 @@ def _labels(histories: Histories, at: numpy.ndarray) -> Dict[str, torch.Tensor]:
 
 
 def ask(source: Source, ends: Ends, asking: Asking) -> Asked:
-    """Each sequence with the event at its end as what is asked for."""
+    """Each sequence with the event at its end as the target."""
     histories = source.histories
     zero = numpy.zeros_like(ends.ends)
     at, offsets = places(histories, ends.users, zero, ends.ends)
@@ -226,7 +226,7 @@ def whole(histories: Histories, users: Optional[slice] = None) -> Ends:
 def places(
     histories: Histories, users: numpy.ndarray, starts: numpy.ndarray, ends: numpy.ndarray
 ) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """Where the events from `starts` to `ends` of each user stand, and where each user's begin."""
+    """The positions of each user's events from `starts` to `ends`, and each user's first."""
     lengths = ends - starts
     offsets = numpy.append(0, numpy.cumsum(lengths))
     first = histories.offsets[users] + starts - offsets[:-1]

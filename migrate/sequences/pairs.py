@@ -1,4 +1,4 @@
-"""What a token may know of those before it: which it sees, and how far back they lie.
+"""Attention's pairs: the tokens that a token sees, and their distances.
 
 A tower asks once per batch, and its layers share the answer, block by block (`migrate.sequences.
 blocks`). Of a block of b sequences of n tokens, the one that looks is row i, the one that it looks
@@ -37,12 +37,12 @@ class InBlocks:
         self.spread, self.gather = self._blocks.spread, self._blocks.gather
 
     def each(self, spread: Tensor) -> Iterator[Tuple[Tensor, Pairs]]:
-        """Each block [sequences, length, ...] of what is spread, with its pairs."""
+        """Each block [sequences, length, ...] of a spread tensor, with its pairs."""
         return zip(self._blocks.split(spread), self._pairs)
 
 
 def pairs(tokens: Tokens, buckets: int = 0) -> List[Pairs]:
-    """Those of each block.
+    """The pairs of each block.
 
     Args:
         buckets: the number of those for ages; 0: no ages.
@@ -69,7 +69,7 @@ def check_times(tokens: Tokens, wanted: bool) -> None:
 
 
 def bucket(ages: Tensor, buckets: int) -> Tensor:
-    """That of each age, in any unit: floor(ln(max(1, |age|)) / 0.301), at most buckets - 1."""
+    """Bucket of each age, in any unit: floor(ln(max(1, |age|)) / 0.301), at most buckets - 1."""
     logs = ages.abs().clamp(min=1).float().log() / _STEP
     return logs.long().clamp(max=buckets - 1)
 

@@ -1,10 +1,10 @@
-"""What a user does with an item: clicks, conversions, all that has a label, at once.
+"""Ranking: clicks, conversions, every label of an item, at once.
 
 1. Items and actions take turns: item, action, item, action. An action's vector is the sum over the
    labels of a learned one for 0 and one for 1. A candidate has no action.
 2. An item's state sees the item itself, and the items and actions before its moment: the logits of
    its labels stand there (Zhai et al. 2024, section 2.2). An action sees its own item too. What is
-   shown at one time is of one moment, `Packed.begins`: none sees what was done with another.
+   shown at one time is of one moment, `Packed.begins`: none sees the labels of another.
 3. The items of a moment have one place, as their actions have the next, so that their order has no
    influence.
 4. The loss is the sum over labels of the mean log loss.

@@ -1,7 +1,7 @@
-"""Where the item that came next stands among all items: ranks, and what is measured of them.
+"""The rank of the next item among all items, and metrics of ranks.
 
 1. A rank counts from 1, over all items of the table. Of equal scores the target's comes last.
-2. What a user has had already can be left out; the target itself stays in.
+2. Items that a user has had can be left out; the target itself stays in.
 3. Users are taken in blocks, so that no more than about 2^24 scores are held, or one user's.
 """
 
@@ -24,7 +24,7 @@ def scored(
     users: Tensor, items: Tensor, seen: Seen = None, scores: int = _SCORES
 ) -> Iterator[Tuple[slice, Tensor, Seen]]:
     """Blocks of users: which they are, the scores of all items [n, m], and the places in these of
-    what each user has had, (numbers of users, rows of items); None where `seen` is.
+    each user's past items, (numbers of users, rows of items); None where `seen` is.
 
     Args:
         users: [n, dim].
@@ -55,7 +55,7 @@ def ranks(
         users: vectors [n, dim].
         items: vectors [m, dim].
         targets: int64 [n], rows of `items`.
-        seen: (rows, offsets) of what each user has had and is left out; None: nothing is.
+        seen: (rows, offsets) of each user's past items, to leave out; None: none are.
         scores: about how many are held at a time.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The next item: sampled softmax over what follows each item.
+"""The next item: sampled softmax over each item's successor.
 
 Of the state u of an item, the vector v of the one that followed, and K draws of negatives j, each
 drawn with probability q[j], the loss is
@@ -7,7 +7,7 @@ drawn with probability q[j], the loss is
 
 s(v) = u v / temperature, with u and v divided by their norms. In the mean over draws the sum is
 that of the full softmax (Bengio and Senecal 2008): this is the correction by log q. Without it no
-draw has a weight; negatives from the batch then push down what is popular.
+draw has a weight; negatives from the batch then push down popular items.
 
     all        every item once, K q = 1: the full softmax
     uniform    K of all items, q = 1 / items
@@ -41,7 +41,7 @@ class Negatives(NamedTuple):
 
 
 class Retrieval(nn.Module):
-    """Sampled softmax over what follows each item; the module has its formula.
+    """Sampled softmax over each item's successor; the module has its formula.
 
     Args:
         items: the number of rows of the table.
@@ -121,10 +121,10 @@ class Retrieval(nn.Module):
 
         Args:
             states: of these items, [n, dim].
-            following: rows of what came next, int64 [n].
-            vectors: of what came next, [n, dim].
+            following: rows of the next items, int64 [n].
+            vectors: of the next items, [n, dim].
             drawn: the negatives.
-            others: the vectors of what was drawn, [k, dim].
+            others: the vectors of the negatives, [k, dim].
 
         Returns:
             A scalar.
@@ -139,7 +139,7 @@ class Retrieval(nn.Module):
         return (torch.logaddexp(positive, negative.logsumexp(1)) - positive).mean()
 
     def directions(self, vectors: Tensor) -> Tensor:
-        """What is multiplied for a score, of states or of items' vectors.
+        """The factor of a score, of states or of items' vectors.
 
         Args:
             vectors: [n, dim].

@@ -1,4 +1,4 @@
-"""Which part of each history is trained on, and which next items are asked for to measure.
+"""The split of each history: events to train on, and next items to measure on.
 
 leave one out   the last moment of each user is the test, the one before it the validation; a
                 user of fewer than three moments is trained on alone
@@ -33,7 +33,7 @@ class Ends(NamedTuple):
         ends: how many events of each are known, [S] int64.
         stops: up to which event is asked for, where that is more than the one at each end.
         known: how many events of each are known where that is fewer than `ends`: those before the
-            moment of what is asked for.
+            moment of the target.
     """
 
     users: numpy.ndarray
@@ -48,10 +48,10 @@ class Ends(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Which events are trained on, and which are asked for to measure.
+    """The events to train on, and those to measure on.
 
     Attributes:
-        train: what is trained on, at least two events each.
+        train: the sequences to train on, at least two events each.
         asked: by part, "validation" and "test", what is known when the event at `ends` is asked
             for, and where the part stops.
 
@@ -68,7 +68,7 @@ class Split(NamedTuple):
 
 @dataclass
 class SplitAt:
-    """Where the parts begin.
+    """The beginnings of the parts.
 
     Without times one moment of each part is left out per user.
 
@@ -141,7 +141,7 @@ def split(histories: Histories, at: SplitAt) -> Split:
 
 
 def moments(histories: Histories) -> numpy.ndarray:
-    """Where the moment of each event begins, int64 [N + 1]; the last one is N."""
+    """The index at which the moment of each event begins, int64 [N + 1]; the last one is N."""
     begins = numpy.ones(len(histories.items) + 1, bool)
     if histories.times is not None:
         begins[1:-1] = histories.times[1:] != histories.times[:-1]
@@ -172,7 +172,7 @@ def seconds(time: Union[int, str, None], what: str, known: str = "") -> Optional
 
     Args:
         what: begins the message of the UsageError for other text.
-        known: what else that is said to be expected.
+        known: further expected forms, for that error.
     """
     if not isinstance(time, str):
         return time

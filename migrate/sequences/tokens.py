@@ -1,4 +1,4 @@
-"""What a tower knows of the tokens of a batch, beside their vectors: T tokens of B sequences."""
+"""A tower's data on the tokens of a batch, beside their vectors: T tokens of B sequences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Tokens:
 
     Args:
         offsets: int64 [B + 1], of the sequences.
-        places: int64 [T], for what is learned of places, and of their distances; those of n tokens
+        places: int64 [T], for learned vectors of places and biases of distances; those of n tokens
             of a sequence in a row are less than n apart.
         times: [T]; None: unknown.
-        asked: [T], when what stands at each token is asked for; None: unknown.
-        sees: what each sees; None: all of its sequence up to itself, whose places are 0, 1, 2, ...
+        asked: [T], when the item at each token is asked for; None: unknown.
+        sees: each one's view; None: all of its sequence up to itself, whose places are 0, 1, 2, ...
     """
 
     offsets: Tensor

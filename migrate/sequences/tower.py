@@ -1,7 +1,7 @@
-"""What towers share: vectors of items come in, with their places, and go from layer to layer.
+"""Shared by all towers: vectors of items come in, with their places, and go from layer to layer.
 
 A layer takes tokens, [P, dim], and how their sequences stand among one another, and gives tokens.
-What concerns each token alone is done once for all of them.
+Work on each token alone is done once for all of them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from semisync.common.errors import BadInput, UsageError
 class Tower(nn.Module):
     """[T, dim], the vectors of a batch's items, to [T, dim], each from the items up to its own.
 
-    What enters the first layer is sqrt(dim) times the vector, plus a learned one for its place.
+    The input of the first layer is sqrt(dim) times the vector, plus a learned one for its place.
 
     Args:
         length: of the longest sequence.
         buckets: for ages; 0: times have no influence.
-        epsilon: of the norm of what leaves the last layer.
+        epsilon: of the norm after the last layer.
     """
 
     layers: nn.ModuleList
@@ -72,7 +72,7 @@ class Tower(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the tower computes.
+        """The device of the tower.
 
         Returns:
             A torch.device.

@@ -1,4 +1,4 @@
-"""A team's own sparse parameter server: what a plug-in tells of its files and of its ops.
+"""A team's own sparse parameter server: a plug-in's description of its files and ops.
 
     # acme_server.py, named by --plugin acme_server, or installed with the entry point
     # [options.entry_points] semisync.servers = acme = acme_server
@@ -9,7 +9,7 @@
     def train(op): ...               # op of graph -> Training, or None
 
 1. A plug-in is a module with one or more of these functions. docs/servers.md has a whole one.
-2. `read_tables` is given what the command is given: the path of a dump, or the prefix of a
+2. `read_tables` is given the command's argument: the path of a dump, or the prefix of a
    checkpoint, beside which the dump lies. All that reads hash tables then reads these.
 3. `look_up` and `train` are given each op of a graph (`migrate.graph.op.Op`). All that reads graphs
    then takes those ops for look-ups and updates by raw id; they need not be installed.

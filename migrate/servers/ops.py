@@ -1,4 +1,4 @@
-"""What a plug-in tells of an op of the graph."""
+"""A plug-in's description of an op of the graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class LookUp(NamedTuple):
     Attributes:
         table: its name, as `read_tables` has it.
         ids: one of the op's inputs: integers of any shape; the rows are [*shape, dim].
-        default: what an id that the table lacks gets: a number, or one of the op's inputs, float
+        default: the vector of an absent id: a number, or one of the op's inputs, float
             [dim] or [n, dim]; a new id begins with it when the model trains on.
         output: number of the op's output that has the rows.
     """
@@ -43,7 +43,7 @@ class Training(NamedTuple):
         optimizer: TensorFlow's name: "Adagrad", "Adam", "Ftrl", "GradientDescent", ...
         hyperparameters: by TensorFlow's names, all that its training op takes: numbers, or inputs
             of the op; of Adam "beta1_power" and "beta2_power" too.
-        begins: slot -> what it begins with for a new id, where not TensorFlow's default.
+        begins: slot -> its initial value for a new id, where not TensorFlow's default.
     """
 
     table: str

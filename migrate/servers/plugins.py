@@ -1,4 +1,4 @@
-"""Which plug-ins there are: those that are installed, and those that the caller names.
+"""The available plug-ins: those that are installed, and those that the caller names.
 
 The names stand in an environment variable, so that the processes that a command starts have the
 same ones.
@@ -30,10 +30,10 @@ class Plugin(NamedTuple):
     module: ModuleType
 
     def ask(self, function: str, *given: Any, about: str) -> Any:
-        """What a function of the module returns; None if the module lacks it.
+        """The result of a function of the module; None if the module lacks it.
 
         Args:
-            about: what it is asked of, for the sentence where it fails, a BadInput.
+            about: its subject, for the BadInput where it fails.
         """
         asked: Optional[Callable] = getattr(self.module, function, None)
         if asked is None:

@@ -1,4 +1,4 @@
-"""What a plug-in tells of its files."""
+"""A plug-in's description of its files."""
 
 from __future__ import annotations
 

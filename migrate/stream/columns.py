@@ -29,7 +29,7 @@ _GAP_BYTES = 4 << 10  # gaps up to this are read: another call costs more
 
 
 class Origin(NamedTuple):
-    """Where values of the target come from.
+    """A source of the target's values.
 
     Attributes:
         map: name of the map; "" takes the column's rows one by one.

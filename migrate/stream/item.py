@@ -1,4 +1,4 @@
-"""One tensor of the target: its name, its shape, and what its rows are made from."""
+"""One tensor of the target: its name, its shape, and the sources of its rows."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Item(NamedTuple):
     """One tensor to write.
 
     Attributes:
-        path: where it stands in a nested state dict; its name joins that by dots.
+        path: in a nested state dict; its name joins that by dots.
         source: the tensor or hash table of the checkpoint that it is made from.
         role: see migrate.manifest.manifest.Written.
         dtype: torch's name of its data type (TensorFlow's is the same where both have it).
         shape: its sizes.
         interleave: rows are dealt out from the partitions in turn.
-        transform: what happens to its values.
+        transform: of its values.
         value: a number that is written instead of the source's own.
         origins: of a hash table: the columns that stand side by side in a row.
     """
@@ -55,7 +55,7 @@ class Item(NamedTuple):
 
     @property
     def is_file(self) -> bool:
-        """Whether it is a file of its own, whose path is its fqn, and no tensor of the format."""
+        """Whether it is its own file, whose path is its fqn, and no tensor of the format."""
         return self.role.startswith("file")
 
     @property

@@ -1,9 +1,9 @@
-"""Where the rows of each tensor come to lie in the files of the target.
+"""The places of each tensor's rows in the files of the target.
 
 1. A `Region` is a run of rows of one tensor that lie together in one file, CHUNK_BYTES at most
    (at least one row). Its place is known before the first byte is written, so that any process
    can write any region, in any order, twice if need be.
-2. What stands between the regions (headers, padding) is a `Frame`; the target knows its bytes.
+2. The bytes between the regions (headers, padding) are a `Frame`; the target knows its bytes.
 3. A `Part` is a list of regions, PART_BYTES in all: the unit that one worker writes, syncs and
    reports, and that an interrupted conversion need not write again. For an object store it is a
    whole file of UPLOAD_BYTES, which a put request takes at once.
@@ -20,7 +20,7 @@ from migrate.stream.item import Item
 CHUNK_BYTES = 16 << 20
 PART_BYTES = 64 << 20
 FILE_BYTES = 4 << 30
-UPLOAD_BYTES = 65 << 20  # four chunks and what stands around them
+UPLOAD_BYTES = 65 << 20  # four chunks and their frames
 
 
 class Region(NamedTuple):

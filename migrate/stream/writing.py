@@ -54,7 +54,7 @@ class Run:
 
 
 class Record(NamedTuple):
-    """What was done: the number of the part, and its runs."""
+    """The finished work: the number of the part, and its runs."""
 
     part: int
     runs: List[Run]
@@ -112,7 +112,7 @@ def write_parts(
 
 
 def _sync(directory: str, names: Set[str]) -> None:
-    """Waits until what was written to these files is on the disk."""
+    """Waits until all writes to these files are on the disk."""
     for name in names:
         descriptor = os.open(os.path.join(directory, name), os.O_WRONLY)
         try:
@@ -124,7 +124,7 @@ def _sync(directory: str, names: Set[str]) -> None:
 def _write_part(
     files: PerThread[_Files], items: Sequence[Item], place: Place, numbered: Tuple[int, Part]
 ) -> Tuple[Record, Set[str]]:
-    """Writes one part; returns what was done, and the files that are to be synced."""
+    """Writes one part; returns the finished work, and the files that are to be synced."""
     number, part = numbered
     place.begin(part)
     runs = [
@@ -151,7 +151,7 @@ def _write_run(files: _Files, items: Sequence[Item], regions: List[Region]) -> R
 def _made(
     columns: Columns, item: Item, regions: List[Region], run: Run
 ) -> Optional[Iterator[Tuple[Region, int, numpy.ndarray]]]:
-    """As `_values`, for what is not a tensor of the checkpoint; None for what is one."""
+    """As `_values`, for items that are no tensor of the checkpoint; None for the others."""
     if item.value is not None:
         array, shape = number_type(item.dtype), item.shape[1:]
         return (

@@ -97,7 +97,7 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
 
 @lru_cache(maxsize=1024)
 def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
-    """What `torch.save` writes before and after the values of a tensor, the same every time."""
+    """The bytes that `torch.save` writes before and after a tensor's values, always the same."""
     buffer = io.BytesIO()
     with_crc = torch.serialization.get_crc32_options()
     torch.serialization.set_crc32_options(False)
@@ -116,7 +116,7 @@ def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
 
 
 def _contents(data: memoryview, record: zipfile.ZipInfo) -> slice:
-    """Where the contents of `record` stand in an archive."""
+    """The position of the contents of `record` in an archive."""
     # A local header is 30 bytes, the last four of which are the lengths of the name and of more.
     name, more = struct.unpack_from("<HH", data, record.header_offset + 26)
     start = record.header_offset + 30 + name + more

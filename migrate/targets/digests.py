@@ -1,10 +1,10 @@
 """SHA-256 of the files of a folder that several processes write: a training's checkpoint.
 
     FOLDER/digests.json      {file: SHA-256} of all
-    FOLDER/digests.R.json    the same of what process R wrote, until they are joined
+    FOLDER/digests.R.json    the same of process R's files, until they are joined
 
-1. Each process reads back what it has written, and writes its part.
-2. One joins the parts, before it writes what makes the folder whole.
+1. Each process reads back its files, and writes its part.
+2. One joins the parts, before it writes the file that makes the folder whole.
 3. Who reads the folder compares first; several processes share out the files.
 4. A folder without digests is an earlier version's, and read as it is.
 """
@@ -47,7 +47,7 @@ def join_parts(folder: str, processes: int, more: Dict[str, str]) -> None:
 
 
 def damage(folder: str, process: int = 0, processes: int = 1) -> Optional[str]:
-    """What is not as it was written, in a sentence; None: nothing is.
+    """The damage since the writing, in a sentence; None: there is none.
 
     Args:
         process, processes: which share of the files is looked at.

@@ -93,7 +93,7 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
 
 
 def _files(items: Sequence[Item], room: int) -> List[List[int]]:
-    """Which items each file holds. The largest types first, so that all values are aligned."""
+    """The items of each file. The largest types first, so that all values are aligned."""
     files: List[List[int]] = [[]]
     left = room
     for index, item in enumerate(items):

@@ -2,7 +2,7 @@
 
 1. The work goes into a hidden directory beside the final place, on the same file system:
    `.NAME.partial`. One process at a time holds its lock. Of a URL it is in a scratch folder on
-   disk, and only what is not uploaded yet stands there: step 3 is the manifest's upload
+   disk, and only files not uploaded yet stand there: step 3 is the manifest's upload
    (`migrate.conversion.uploads`).
 2. Every file and the directory are synced to the disk.
 3. One rename puts it into place; after it, the parent directory is synced.
@@ -29,7 +29,7 @@ from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import flush
 from semisync.storage.remote import Unreachable, check_takes_files, is_remote, sizes_below
 
-FILES = "files-"  # begin the names of folders of what is not uploaded yet
+FILES = "files-"  # prefix of the folders of files not uploaded yet
 LOCK = "lock"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, ulimit -f
 
@@ -70,7 +70,7 @@ def work_directory(
 
     Args:
         needed: bytes on disk.
-        resume: go on in what an interruption left, where it left something.
+        resume: continue an interrupted conversion, if any.
 
     Raises:
         UsageError: `out` holds something, an interrupted conversion is there and `resume` is
@@ -133,7 +133,7 @@ def _move(work: str, out: str) -> None:
 def locked(work: str, written: str, patience: float = 0) -> Iterator[None]:
     """Makes the directory `work` and locks it, by LOCK in it, until the block ends.
 
-    LOCK says who has it.
+    LOCK names the holder.
 
     Args:
         patience: seconds to wait for another process, which may be about to end.
@@ -185,7 +185,7 @@ def _sign(lock: int) -> None:
 
 
 def _holder(lock: int) -> str:
-    """Who has a lock, in brackets; "" where that has not been written yet."""
+    """The holder of a lock, in brackets; "" where that has not been written yet."""
     text = os.pread(lock, 200, 0).decode(errors="replace")
     return f" ({text})" if text else ""
 
@@ -216,7 +216,7 @@ def write_whole(path: str, text: str) -> None:
 
 
 def begin(path: str, description: str, work: str) -> None:
-    """Records what is done in `work`, or checks that it is what was begun there.
+    """Records the job of `work`, or checks that it is the one begun there.
 
     Raises:
         UsageError: `path` has another description.

@@ -1,18 +1,18 @@
-"""The way back: a TensorFlow checkpoint of what torch has of one.
+"""The way back: a TensorFlow checkpoint of torch's state.
 
     migrate.write_checkpoint("converted", "back.ckpt", original="model.ckpt-40000")
     migrate.write_checkpoint(training, "model.ckpt-40100", original="model.ckpt-40000")
 
-1. The original's index says what the checkpoint has: the name of each tensor, its type, its shape,
-   how it is cut and into how many data files. What is written differs from it in values alone, so
-   that whatever restored the original restores it (`written`).
-2. A side of torch says what it has (`held`): a directory that `semisync convert` wrote
+1. The original's index is the template: the name of each tensor, its type, its shape,
+   how it is cut and into how many data files. The result differs from it in values alone, so
+   that any code that restores the original restores it (`written`).
+2. A side of torch lists its tensors (`held`): a directory that `semisync convert` wrote
    (`converted`), a module with its optimizer (`in_module`), a checkpoint that training saved after
    the conversion (`trained`). Its rows are put where their ids stand in TensorFlow, kernels are
    turned back, slots go to their names.
-3. What torch does not have is copied from the original, byte by byte, and reported. What torch has
+3. Tensors that torch lacks are copied from the original, byte by byte, and reported. What torch has
    in a form that does not lead back is refused by name.
-4. Every value passes through once, in bounded memory; the crc32c of what was read is checked and
-   that of what is written computed on the way (`data_files`).
+4. Every value passes through once, in bounded memory; the crc32c of the input is checked and
+   that of the output computed on the way (`data_files`).
 5. The files are written beside their place and moved there when whole, the index last (`placing`).
 """

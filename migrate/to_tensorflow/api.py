@@ -35,15 +35,15 @@ def write_checkpoint(
     progress: Optional[Progress] = None,
     assets: Sequence[str] = (),
 ) -> Returned:
-    """Writes the TensorFlow checkpoint `prefix`, of the format V2, from what torch has.
+    """Writes the TensorFlow checkpoint `prefix`, of the format V2, from torch's state.
 
     Args:
         source: a directory that `semisync convert` wrote; a checkpoint of `semisync train`; a DCP
-            that another training saved after a conversion; what `migrate.build_training` returned;
+            that another training saved after a conversion; the result of `migrate.build_training`;
             or a module of `migrate.load_model`, with the `optimizer` of `migrate.build_optimizer`
             if there is one.
         prefix: of the files to write.
-        original: prefix of the checkpoint that was converted: what torch does not have is copied
+        original: prefix of the checkpoint that was converted: tensors that torch lacks are copied
             from it, and the layout is the same.
         converted: of a DCP of one's own training: the directory of the conversion that it began
             from.
@@ -59,7 +59,7 @@ def write_checkpoint(
         assets: of such a checkpoint, as in `migrate.load_model`.
 
     Returns:
-        What was written and what was copied, a `Returned`.
+        The written and the copied tensors, a `Returned`.
 
     Raises:
         BadInput: source and original do not fit, are damaged, or something has no way back.
@@ -113,7 +113,7 @@ def _side(
     meta: Optional[str],
     assets: Sequence[str],
 ) -> Tuple[Side, Optional[Manifest]]:
-    """What `source` has, and the manifest of the conversion where there is one."""
+    """The tensors of `source`, and the manifest of the conversion where there is one."""
     from migrate.to_tensorflow.by_graph import side_of_training
     from migrate.to_tensorflow.by_manifest import side_of_dcp
     from migrate.to_tensorflow.in_directory import side_of_directory

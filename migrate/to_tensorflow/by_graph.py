@@ -1,4 +1,4 @@
-"""What a torch Distributed Checkpoint has that `semisync train` saved.
+"""The tensors of a torch Distributed Checkpoint that `semisync train` saved.
 
 Its tensors have the names that the module of `migrate.build_training` gives them, so that the graph
 beside the original says what each is: `model.ATTRIBUTE`, `optim.ATTRIBUTE.SLOT`, `counter.NODE`.
@@ -32,10 +32,10 @@ def side_of_training(
     meta: Optional[str] = None,
     assets: Sequence[str] = (),
 ) -> Side:
-    """What a DCP has of the checkpoint whose graph its training was built from.
+    """A DCP's tensors of the checkpoint whose graph its training was built from.
 
     Raises:
-        BadInput: it is not one, is damaged, or lacks what the graph trains.
+        BadInput: it is not one, is damaged, or lacks a variable that the graph trains.
     """
     digests.check(directory)
     saved = read_dcp(directory)
@@ -81,7 +81,7 @@ def _counters(found: MetaGraph, recipe: Recipe) -> Dict[str, str]:
 
 
 def _left_out(found: MetaGraph, recipe: Recipe, held: Dict[str, Held]) -> List[str]:
-    """What a step in TensorFlow changes and torch's does not."""
+    """Variables that a step in TensorFlow changes and torch's does not."""
     others = [found.saved[node].name for node in recipe.others() if node in found.saved]
     return sorted(set(others) - set(held))
 
@@ -103,7 +103,7 @@ class _Search:
         self._by_id[variable] = parameter.dealt > 1
 
     def held(self) -> Dict[str, Held]:
-        """What was noted."""
+        """The noted tensors."""
         return {
             name: joined(
                 sorted(places, key=lambda place: place.first), self._saved, self._by_id[name]

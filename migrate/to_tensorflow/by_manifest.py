@@ -1,8 +1,8 @@
-"""What a torch Distributed Checkpoint has that training saved after a conversion.
+"""The tensors of a torch Distributed Checkpoint that training saved after a conversion.
 
-The manifest of the conversion says what there is to find, `keys` where. Values are taken as they
+The manifest of the conversion lists the tensors, `keys` their keys. Values are taken as they
 are, whatever the sharding they were saved under. A variable that is not found is refused: the
-original's value would be that of before the training. So is a slot, unless there are none at all
+original's value would be older than the training. So is a slot, unless there are none at all
 of tables, or none of dense variables: these are then the original's, as are step counters that
 training did not save.
 """
@@ -27,14 +27,14 @@ from semisync.common.errors import BadInput, UsageError
 def side_of_dcp(
     directory: str, converted: str, manifest: Manifest, names: Mapping[str, Optional[str]]
 ) -> Side:
-    """What the DCP in `directory` has of the checkpoint from which `converted` was made.
+    """The tensors in the DCP in `directory` of the checkpoint from which `converted` was made.
 
     Args:
         names: as of `migrate.write_checkpoint`.
 
     Raises:
         BadInput: it is not one, or its shapes are those of another model.
-        UsageError: `names` names what is not there.
+        UsageError: `names` has unknown names.
     """
     refuse_increment(manifest, converted)
     return _Finding(directory, converted, manifest, names).side()
@@ -62,7 +62,7 @@ class _Finding:
         self._unsaved: List[str] = []  # counters
 
     def side(self) -> Side:
-        """What was found."""
+        """The tensors found."""
         self._check_names()
         every = [one for one in self._manifest.variables() if not self._is_static(one)]
         for written in every:
@@ -136,7 +136,7 @@ class _Finding:
         """The slot of each part of its variable; empty unless all are there.
 
         Args:
-            prefix: what is known to stand before their names.
+            prefix: the known prefix of their names.
         """
         owner, states = self._owner(written)
         own = self._keys.find(written.fqn)
@@ -153,7 +153,7 @@ class _Finding:
         return places
 
     def _slot_prefix(self, slots: Sequence[Written]) -> Optional[str]:
-        """What stands before the slots of a model's attributes, which may end alike."""
+        """The prefix of the slots of a model's attributes, which may end alike."""
         names = []
         for written in slots:
             owner, states = self._owner(written)
@@ -198,7 +198,7 @@ class _Finding:
             self._unsaved.append(written.source)
 
     def _take(self, written: Written, places: Sequence[Place]) -> None:
-        """Holds what is at `places` as the tensor of the checkpoint that it is."""
+        """Holds the values at `places` as their tensor of the checkpoint."""
         held = joined(places, self._saved, written.partition_strategy == "mod")
         if list(held.shape) != written.shape:
             raise BadInput(

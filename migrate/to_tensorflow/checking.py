@@ -1,4 +1,4 @@
-"""Do they fit: what torch has, the template of the checkpoint, and the original?"""
+"""Do torch's tensors, the template of the checkpoint, and the original fit?"""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from semisync.encoding.dtypes import BY_NAME, widened
 
 
 def check(side: Side, template: Template, original: Optional[Checkpoint]) -> List[str]:
-    """The names of what the original gives.
+    """The names of the tensors that the original gives.
 
     Raises:
-        BadInput: what there is does not fit, or something is missing.
+        BadInput: a tensor does not fit, or is missing.
     """
     groups = template.groups()
     source = f"the manifest of {side.place}" if original is None else original.prefix
@@ -49,7 +49,7 @@ def check(side: Side, template: Template, original: Optional[Checkpoint]) -> Lis
 
 
 def _without_original(side: Side, names: Sequence[str]) -> str:
-    """What only the original can give, or say."""
+    """The reason why only the original can give these tensors."""
     why = "it was cast, and the manifest does not say from which type"
     if names[0] not in side.held:
         why = side.lacking.get(names[0], "it is not there")
@@ -86,13 +86,13 @@ def _check_scalars(side: Side, original: Checkpoint) -> None:
 def notes(
     side: Side, template: Template, copied: Sequence[str], original: Optional[Checkpoint]
 ) -> Iterator[str]:
-    """What a reader should know; `copied` names what the original gives."""
+    """Notes for the reader; `copied` names the tensors that the original gives."""
     yield from _slot_notes(side, copied, original)
     yield from _cast_notes(side, template)
 
 
 def _slot_notes(side: Side, copied: Sequence[str], original: Optional[Checkpoint]) -> Iterator[str]:
-    """That slots are older than their variables may be."""
+    """The note that slots may be older than their variables."""
     owners = [
         name.rpartition("/")[0]
         for name in copied
@@ -104,7 +104,7 @@ def _slot_notes(side: Side, copied: Sequence[str], original: Optional[Checkpoint
 
 
 def _cast_notes(side: Side, template: Template) -> Iterator[str]:
-    """What torch has in another type."""
+    """The tensors that torch has in another type."""
     groups = template.groups()
     casts: Dict[str, List[str]] = {}
     for name, held in sorted(side.held.items()):

@@ -62,7 +62,7 @@ class Box:
     """A piece on its way.
 
     Attributes:
-        crc32c: of what was written so far, masked; to be set where TensorFlow's covers
+        crc32c: of the bytes written so far, masked; to be set where TensorFlow's covers
             something else.
     """
 

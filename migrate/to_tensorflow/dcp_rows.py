@@ -1,7 +1,7 @@
 """Rows of any torch Distributed Checkpoint, read a block at a time.
 
 `migrate.targets.reading.dcp` reads those that `semisync convert` wrote, whose chunks are small and
-hold whole rows. A chunk that training saved is what a rank had of a tensor: any box, any size. Each
+hold whole rows. A chunk that training saved is a rank's part of a tensor: any box, any size. Each
 is a `torch.save` of its own, in which the values stand as they are in memory, so that rows can be
 read in place where they are contiguous; else the chunk is loaded.
 """
@@ -27,7 +27,7 @@ from semisync.common.errors import BadInput
 from semisync.common.sentences import words_of
 from semisync.encoding.dtypes import number_type
 
-_LOCAL_HEADER = 30  # bytes of a zip archive's; the last four are the lengths of what follows it
+_LOCAL_HEADER = 30  # bytes of a zip archive's; the last four are the lengths of the fields after it
 
 
 def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:
@@ -68,7 +68,7 @@ def _joined_blocks(places: Sequence[Place], parts: Sequence[Saved]) -> Iterator[
 
 
 def _turned(shape: Tuple[int, ...], axes: Optional[Sequence[int]]) -> Tuple[int, ...]:
-    """The shape in TensorFlow of what has `shape` in torch."""
+    """The shape in TensorFlow of a tensor of `shape` in torch."""
     if axes is None or len(axes) != len(shape):
         return shape
     return tuple(shape[axis] for axis in numpy.argsort(axes))
@@ -86,7 +86,7 @@ class _Open:
         self._loaded: Optional[numpy.ndarray] = None
 
     def overlap(self, first: int, last: int) -> Tuple[int, int]:
-        """Those of the rows first..last that it has."""
+        """The rows among first..last that it has."""
         start, count = self.piece.start[0], self.piece.shape[0]
         return max(first, start), min(last, start + count)
 
@@ -138,7 +138,7 @@ class _Open:
         return part_of_file(self._chunk.path, self._chunk.offset, self._chunk.length)
 
     def _contents(self) -> Optional[int]:
-        """Where the values begin; None where the file has them in another way."""
+        """The offset of the values; None where the file has them in another way."""
         with self._opened() as view, zipfile.ZipFile(view) as archive:
             records = {one.filename.partition("/")[2]: one for one in archive.infolist()}
             record = records["data/0"]

@@ -1,4 +1,4 @@
-"""A hash table of contrib.lookup, of what training made of it in torch.
+"""A hash table of contrib.lookup, from its trained state in torch.
 
     X-keys [n]         the ids that have a row, in the order of the rows
     X-values [n, dim]  their rows

@@ -1,4 +1,4 @@
-"""What a side of torch has of a checkpoint's tensors."""
+"""A checkpoint's tensors as a side of torch holds them."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ def held_ids(ids: numpy.ndarray) -> Held:
 
 
 class Side(NamedTuple):
-    """What torch has.
+    """The tensors that torch has.
 
     Attributes:
         place: where, for messages.
         held: by the tensor's name in TensorFlow.
         lacking: tensors that the original must give -> why.
-        refused: tensors of which torch has what does not lead back, and for which the original's
+        refused: tensors whose state in torch does not lead back, and for which the original's
             values would be wrong -> why.
         scalars: values that the original's scalars must have.
-        notes: what a reader should know.
+        notes: for the reader.
     """
 
     place: str

@@ -1,7 +1,7 @@
-"""What a directory that `semisync convert` wrote has of its checkpoint.
+"""The tensors of a checkpoint in a directory that `semisync convert` wrote.
 
 1. A tensor that was copied has the original's bits. Their SHA-256 is checked as they are read.
-2. One that was cast goes back to the original's type: what the cast cost stays lost, and a note
+2. One that was cast goes back to the original's type: the cast's loss stays, and a note
    says so. Rows of static tables that were rounded (fp16, int8) are the original's to give.
 3. Means of a row (row-wise Adagrad) and hash tables are the original's to give, too: nothing has
    changed them since.
@@ -24,7 +24,7 @@ from semisync.encoding.dtypes import number_type
 
 
 def side_of_directory(directory: str) -> Tuple[Side, Manifest]:
-    """What the converted `directory` has; raises BadInput unless it is one, as it was written."""
+    """Tensors of the converted `directory`; raises BadInput unless it is one, as it was written."""
     manifest = read_manifest(directory)
     if not is_intact(directory):
         raise BadInput(

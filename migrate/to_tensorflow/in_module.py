@@ -1,4 +1,4 @@
-"""What a module of `migrate.load_model` or `migrate.build_training` has, and its optimizer.
+"""The tensors of a module of `migrate.load_model` or `migrate.build_training`, and its optimizer.
 
 The module knows which variable each of its tensors is (`tensorflow_nodes`), the optimizer the names
 of its slots and counters. All of it is in memory already.
@@ -25,7 +25,7 @@ Part = Tuple[int, torch.Tensor, Parameter]  # first row, values, and how they st
 
 
 def side_of_module(module: Any, optimizer: Optional[Any] = None) -> Side:
-    """What a module has, and an optimizer of `build_training` or `build_optimizer`.
+    """The tensors of a module, and of an optimizer of `build_training` or `build_optimizer`.
 
     Raises:
         UsageError: they are not those, or have only a part of a variable.
@@ -60,7 +60,7 @@ def _add(parts: Dict[str, List[Part]], name: str, parameter: Parameter, values: 
 
 
 def _add_state(parts: Dict[str, List[Part]], optimizer: Any) -> List[str]:
-    """Adds the slots; returns what a reader should know."""
+    """Adds the slots; returns notes for the reader."""
     if not hasattr(optimizer, "targets"):
         raise UsageError(
             f"the optimizer is a {type(optimizer).__name__}, which does not know the slots of "

@@ -1,6 +1,6 @@
-"""Which key of a training's checkpoint holds a variable, or a slot of it.
+"""The key of a training's checkpoint that holds a variable, or a slot of it.
 
-A training names its tensors after its own modules: what stands before a name that is known is free
+A training names its tensors after its own modules: the prefix of a known name is free
 (`model.`, `module.`), and it must be the name of one tensor alone. Known are
 
     NAME                      that the caller gives, ".T" behind it where it is transposed
@@ -37,7 +37,7 @@ _TRANSPOSED = ".T"
 
 
 class Place(NamedTuple):
-    """Where a variable, or some rows of it, is.
+    """The place of a variable, or of some rows of it.
 
     Attributes:
         key: in the checkpoint.
@@ -53,7 +53,7 @@ class Place(NamedTuple):
 
 
 class Keys:
-    """The keys of a checkpoint, found by what they end with."""
+    """The keys of a checkpoint, found by their suffixes."""
 
     def __init__(self, keys: Collection[str], place: str) -> None:
         self._place, self._keys = place, set(keys)
@@ -65,7 +65,7 @@ class Keys:
         """The key that is `name`, or ends with it; None if there is none.
 
         Args:
-            prefix: what stands before it where that is known.
+            prefix: before it, where known.
 
         Raises:
             BadInput: there are several.
@@ -110,7 +110,7 @@ def given_place(name: str, key: str, keys: Keys, rank: int) -> Place:
 
 
 def table_names(table: str) -> Iterator[str]:
-    """What the key of a table's weight ends with."""
+    """The suffixes of the key of a table's weight."""
     for container in _CONTAINERS:
         yield f"{container}.{table}.weight"
 

@@ -1,12 +1,12 @@
-"""Where the checkpoint's files come to lie: beside their place until they are whole.
+"""The places of the checkpoint's files: beside their place until they are whole.
 
 1. The work goes into `.NAME.writing` beside PREFIX, NAME being the last part of PREFIX. One process
-   at a time holds its lock; what a killed one left is removed by the next.
+   at a time holds its lock; a killed one's leftovers are removed by the next.
 2. Every file is synced to the disk, then moved: the data files, the MetaGraph, and last the index,
    without which there is no checkpoint.
 3. With `overwrite` the old index goes first, so that no moment has the old index beside new data.
 
-An error removes what was begun.
+An error removes unfinished files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables by raw id, of what training made of them in torch, dealt to TFRA's shards again.
+"""Tables by raw id, from their trained state in torch, dealt to TFRA's shards again.
 
     X_mht_1of2-keys [n]        the shard's ids, in the order of the rows
     X_mht_1of2-values [n, dim] their rows; the same of each slot
@@ -6,7 +6,7 @@
 1. An id goes to the shard that TFRA looks for it in: id % shards, or, where TensorFlow was built
    for GPUs, (id & 0x7fffffff) % shards. The graph beside the original says which, or else the ids
    of the original do. Where these are dealt otherwise, the job has a partitioner of its own, and
-   where they fit both and a new id differs, nothing tells: either is refused.
+   where they fit both and a new id differs, neither can be inferred: either is refused.
 2. The rows of a shard are written as they are read, in blocks. Memory: the ids, 16 bytes each.
 """
 

@@ -1,4 +1,4 @@
-"""The file `checkpoint`, which says which checkpoint of a directory is the latest.
+"""The file `checkpoint`, which names the latest checkpoint of a directory.
 
 It is a CheckpointState as text; a prefix without a directory is one of the file's own.
 Source: tensorflow/python/training/checkpoint_state.proto

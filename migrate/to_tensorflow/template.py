@@ -1,4 +1,4 @@
-"""What the checkpoint to write is made of: names, types, shapes, and how each tensor is cut.
+"""The structure of the checkpoint to write: names, types, shapes, and how each tensor is cut.
 
 It is what the original's index says, or without an original what the manifest of the conversion
 kept of that. Pieces keep the number of their data file; where they stand in it follows from what is
@@ -45,7 +45,7 @@ class Template(NamedTuple):
 
 
 def of_checkpoint(original: Checkpoint) -> Template:
-    """That of a checkpoint, of the format V2 or V1."""
+    """The template of a checkpoint, of the format V2 or V1."""
     return Template(original.num_shards, original.stored.as_stored, original.parts)
 
 

@@ -1,4 +1,4 @@
-"""Writing the checkpoint: what torch has, and from the original what it does not have."""
+"""Writing the checkpoint: torch's tensors, and from the original those that torch lacks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COPIED = 1 << 20  # bytes of the original that are copied at a time
 
 
 class Returned(NamedTuple):
-    """What was written.
+    """The result of the writing.
 
     Attributes:
         prefix: of the checkpoint.
@@ -36,7 +36,7 @@ class Returned(NamedTuple):
         tensors: how many it has.
         nbytes: of their values.
         copied: those that are the original's, not torch's.
-        notes: what a reader should know.
+        notes: for the reader.
     """
 
     prefix: str
@@ -54,10 +54,10 @@ def write(
     prefix: str,
     progress: Optional[Progress] = None,
 ) -> Returned:
-    """Writes the checkpoint `prefix` of what `side` has, and of the rest from `original`.
+    """Writes the checkpoint `prefix` from the tensors of `side`, and the rest from `original`.
 
     Raises:
-        BadInput: what torch has does not fit `template`, or something is missing.
+        BadInput: torch's tensors do not fit `template`, or something is missing.
     """
     shapes = {name: held.shape for name, held in side.held.items() if held.resized}
     laid = lay_out(resized(template, shapes))

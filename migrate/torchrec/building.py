@@ -97,7 +97,7 @@ def build(
 
 
 def _raw_ids(model: ModelConfig) -> Dict[str, IdsConfig]:
-    """What the config says of ids, by table, for those whose module looks raw ids up."""
+    """The config's entries on ids, by table, for those whose module looks raw ids up."""
     raw = {}
     for table in model["tables"]:
         ids: IdsConfig = table.get("ids") or {"mode": "rows"}
@@ -213,7 +213,7 @@ def _class(optimizer: OptimizerConfig, table: str) -> Any:
             f"no optimizer of torch computes what {optimizer['tensorflow']} did for table "
             f"{table!r}; name one in the model config"
         )
-    if path not in CLASSES:  # an import runs what it finds, and the file may be a stranger's
+    if path not in CLASSES:  # an import runs the module's code, and the file may be a stranger's
         raise UsageError(
             f"the optimizer class {path!r} of table {table!r} is not one that a conversion names "
             f"({', '.join(sorted(CLASSES))}); make another yourself, and fill it with "

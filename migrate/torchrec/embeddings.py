@@ -62,7 +62,7 @@ class Embeddings(torch.nn.Module):
 
 
 def collection_name(config: Config, int8: bool, weighted: bool, managed: bool, on_cpu: bool) -> str:
-    """Which collection a table belongs to."""
+    """The name of the collection that a table belongs to."""
     pooled = isinstance(config, EmbeddingBagConfig)
     kind = "ebc" if pooled else f"ec_{config.embedding_dim}"
     plain = WEIGHTED * (weighted and pooled) + INT8 * int8 + kind

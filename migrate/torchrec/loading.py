@@ -144,7 +144,7 @@ def _id_tensors(manifest: Manifest, weights: Dict[str, Any]) -> Iterator[Tuple[s
 
 
 def _check_probes(manifest: Manifest, module: torch.nn.Module) -> None:
-    """That every HashZchManagedCollisionModule searches far enough to find all ids."""
+    """Checks that every HashZchManagedCollisionModule searches far enough to find all ids."""
     needed = {table.name: table.ids.max_probe for table in manifest.tables if table.ids}
     for path, inner in module.named_modules():
         table = path.rpartition(_MANAGED)[2]
@@ -186,7 +186,7 @@ def _slot_keys(
 
 
 def _unpadded(weight: Any, entry: Written) -> Any:
-    """8-bit rows without what FBGEMM adds to align the next; other weights as they are."""
+    """8-bit rows without FBGEMM's padding; other weights as they are."""
     if entry.transform == INT8.name and weight.dtype == torch.uint8:
         return weight[:, : entry.shape[1]]
     return weight

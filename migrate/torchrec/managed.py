@@ -1,6 +1,6 @@
 """Raw ids in TorchRec: the modules that find their rows, and the collections that have them.
 
-What they are built from is what the model config says of a table's `ids`
+They are built from the model config's entry on a table's `ids`
 (migrate.manifest.model_json).
 """
 
@@ -47,7 +47,7 @@ def with_raw_ids(
 
 
 def _module(ids: IdsConfig, rows: int, device: torch.device) -> ManagedCollisionModule:
-    """What finds the row of an id among `rows`."""
+    """The module that finds the row of an id among `rows`."""
     if ids["mode"] == "mch":
         interval = ids["eviction_interval"]
         return MCHManagedCollisionModule(

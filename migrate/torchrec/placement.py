@@ -1,4 +1,4 @@
-"""Where TorchRec's planner is to put the tables of a model config.
+"""The devices of a model config's tables, for TorchRec's planner.
 
     placement   kernel                 where the rows are
     device      fused, int8: quant     the GPU's memory

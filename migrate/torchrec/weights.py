@@ -18,7 +18,7 @@ COMBINERS = ("mean", "sqrtn", "sum")
 def combiner_weights(
     combiner: str, lengths: torch.Tensor, weights: Optional[torch.Tensor] = None
 ) -> torch.Tensor:
-    """Weights with which a weighted collection that pools by sum gives what `combiner` did.
+    """Weights with which a weighted collection that pools by sum equals `combiner`.
 
     Args:
         combiner: "sum", "mean" or "sqrtn".

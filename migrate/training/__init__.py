@@ -10,7 +10,7 @@
 2. The data give this process's `Batch`es and their own position; `open_columns` reads files.
 3. `train` takes the steps, measures, reports, and writes checkpoints while it goes on; `Scores`
    keeps each row's score from before its step.
-4. `renew_evicted` has tables by raw ids give a row to a new id without what the old one left there.
+4. `renew_evicted` has tables by raw ids give a row to a new id without the old one's values.
 
 `semisync train` is these together. Importing this package imports no torch.
 """

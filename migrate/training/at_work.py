@@ -1,4 +1,4 @@
-"""One training at a time in a folder: OUT/lock says who is at work there.
+"""One training at a time in a folder: OUT/lock names the process at work there.
 
 The lock is the system's, so that it ends with its holder, a killed one too.
 """

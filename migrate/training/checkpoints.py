@@ -1,7 +1,7 @@
 """A training's checkpoints: written while it goes on, whole or not there, the newest few kept.
 
     FOLDER/step-00001200/
-        state.json          what is not a tensor, such as the position in the data
+        state.json          the state besides tensors, such as the position in the data
         __0_0.distcp ...    tensors, as torch.distributed.checkpoint writes them, a file per process
         PATH.tables/        the tables by raw ids at PATH in the module (migrate.id_tables)
         digests.json        of all files (migrate.targets.digests)
@@ -143,7 +143,7 @@ class Checkpoints:
         self._writing, self._step = writing, step
 
     def wait(self) -> None:
-        """Waits until what `save` began is whole.
+        """Waits until the checkpoint begun by `save` is whole.
 
         Raises:
             SemisyncError: it could not be written.
@@ -221,7 +221,7 @@ class Checkpoints:
             raise BadInput(f"{found}; train --resume takes the checkpoint before it")
 
     def _damage(self, step: int) -> Optional[str]:
-        """What any process finds of its share of the files."""
+        """The damage that any process finds in its share of the files."""
         if step in self._sound:
             return None
         own = digests.damage(self.path(step), rank(), ranks())
@@ -235,7 +235,7 @@ class Checkpoints:
         return found
 
     def state(self, step: int) -> Dict[str, Any]:
-        """What `save` was given as `state`.
+        """The `state` given to `save`.
 
         Args:
             step: of a whole checkpoint.
@@ -267,7 +267,7 @@ class Checkpoints:
         try:
             found = read_metadata(self.path(step)).state_dict_metadata
             return {name: one.size for name, one in found.items()}  # type: ignore[union-attr]
-        except (BadInput, AttributeError) as error:  # the latter of what is no tensor
+        except (BadInput, AttributeError) as error:  # the latter of the state besides tensors
             raise BadInput(
                 f"{self.path(step)} cannot be read ({error}); remove this checkpoint, and --resume "
                 "takes the one before"
@@ -302,7 +302,7 @@ class _Writer(dcp.FileSystemWriter):
     """torch's, which leaves digests of all files.
 
     Args:
-        beside: what this process has written in the folder already.
+        beside: the files that this process has written in the folder already.
     """
 
     def __init__(self, folder: str, beside: Iterable[str], processes: int) -> None:
@@ -329,15 +329,15 @@ class _Files(FileSystem):
         self._folder, self._processes = folder, processes
 
     def rename(self, path: Any, new_path: Any) -> None:
-        """What torch does last, in one process: it makes the checkpoint whole."""
+        """torch's last step, in one process: it makes the checkpoint whole."""
         digests.join_parts(self._folder, self._processes, {_WHOLE: digests.digest(path)})
         super().rename(path, new_path)
 
 
 @contextmanager
 def _writing(path: str) -> Iterator[None]:
-    """A failure as a SemisyncError that names the checkpoint and says what to do; what was written
-    of it goes."""
+    """A failure as a SemisyncError that names the checkpoint and says what to do; unfinished files
+    are removed."""
     try:
         yield
     except (CheckpointException, OSError, SemisyncError) as error:

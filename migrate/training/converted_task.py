@@ -1,7 +1,7 @@
 """A TensorFlow checkpoint with its graph as a task: the graph's loss, its scores, its optimizer.
 
 The scores are logits: of the tensor that is named, or of the one that the graph's loss is given;
-where that is a sigmoid, what the sigmoid is of.
+where that is a sigmoid, its input.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from semisync.common.tensor_names import of_edge
 
 
 class Converted(NamedTuple):
-    """A task, with what its module takes, by name (migrate.runtime.interface.Input).
+    """A task, with its module's inputs, by name (migrate.runtime.interface.Input).
 
     Attributes:
         loss, scores: the tensors' names; scores is None if none are wanted.

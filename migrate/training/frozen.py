@@ -2,7 +2,7 @@
 layout (migrate.manifest.quantization), a row as dim + 4 bytes.
 
 Rows of fewer than 8 numbers, or of an odd number, stay in 16 bits, in which they are smaller.
-What a table holds is rounded; nothing else changes, and look-ups give float32.
+A table's values are rounded; nothing else changes, and look-ups give float32.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NARROW = 8
 
 
 class Shrunk(NamedTuple):
-    """What became of the tables, and the largest difference of any value."""
+    """The result for the tables, and the largest difference of any value."""
 
     tables: List[str]
     bytes_before: int
@@ -86,7 +86,7 @@ def shrink(module: nn.Module, trained: Any, precision: str) -> Shrunk:
         precision: "fp16" or "int8".
 
     Returns:
-        What was replaced and what it saves, a `Shrunk`.
+        The replaced tables and the savings, a `Shrunk`.
 
     Raises:
         BadInput: a table has values that 16 bits cannot hold.

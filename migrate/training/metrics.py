@@ -1,4 +1,4 @@
-"""How well a model scores what it has not been trained on yet: AUC, log loss, normalised entropy.
+"""Metrics of a model's scores of rows not trained on yet: AUC, log loss, normalised entropy.
 
 1. Every batch is scored before the step that it is for, so that the metrics of one pass over the
    data are those of rows that the model had not seen: progressive validation.
@@ -30,7 +30,7 @@ _WAITING = 1 << 16  # rows
 
 
 class Figures(NamedTuple):
-    """What was measured of some rows.
+    """The metrics of some rows.
 
     Attributes:
         loss, entropy: mean log loss, normalised entropy.
@@ -67,14 +67,14 @@ class Counts:
             self._settle()
 
     def merge(self, other: Mapping[str, Any]) -> None:
-        """Adds what `state` gave."""
+        """Adds the result of `state`."""
         bins, rows = (numpy.asarray(other[part], numpy.int64) for part in ("bins", "rows"))
         self._settle()
         self._merge(bins, rows.reshape(2, -1))
         self._loss += other["loss"]
 
     def state(self) -> Dict[str, Any]:
-        """All that it holds: the bins in use int64 [bins], the rows of each label and bin int64
+        """The state: the bins in use int64 [bins], the rows of each label and bin int64
         [2, bins], the loss."""
         self._settle()
         return {"bins": self._bins, "rows": self._rows, "loss": self._loss}
@@ -163,7 +163,7 @@ class Metrics:
         return {day: figures for day, figures in found.items() if figures is not None}
 
     def gathered(self) -> "Metrics":
-        """Those of all processes; every process must call it."""
+        """The metrics of all processes; every process must call it."""
         if not dist.is_initialized():
             return self
         states: List[Any] = [None] * dist.get_world_size()
@@ -171,12 +171,12 @@ class Metrics:
         return Metrics.of(states)
 
     def state(self) -> Dict[str, Dict[str, Any]]:
-        """All that it holds; `of` makes them again."""
+        """The state; `of` restores it."""
         return {day: counts.state() for day, counts in self._days.items()}
 
     @classmethod
     def of(cls, states: Sequence[Mapping[str, Mapping[str, Any]]]) -> "Metrics":
-        """The sum of what `state` gave."""
+        """The sum of the results of `state`."""
         metrics = cls()
         for state in states:
             for day, counts in state.items():

@@ -7,9 +7,9 @@ would go on with the vector and the optimizer's state of the old one.
 
 1. The module counts the ids of each batch; at every interval it chooses whom to evict.
 2. Before the batch is looked up, the rows of the evicted become zero, as free rows of a converted
-   table are, and their slots what the optimizer begins with.
+   table are, and their slots the optimizer's initial values.
 3. Ids between two intervals are counted in memory only: a checkpoint at a multiple of the interval
-   is exact, one between two forgets what was counted since the last.
+   is exact, one between two forgets the counts since the last.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def renew_evicted(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> 
 
     Args:
         module: that holds the collections.
-        optimizer: what steps its tables, of torch.optim or `migrate.torchrec.optimizers`.
+        optimizer: of its tables, from torch.optim or `migrate.torchrec.optimizers`.
 
     Examples:
         renew_evicted(model, optimizer)
@@ -63,7 +63,7 @@ def _renew(managed: Any, weights: Dict[str, Any], optimizer: torch.optim.Optimiz
 
 
 def _beginnings(optimizer: torch.optim.Optimizer, weight: torch.Tensor) -> Dict[str, float]:
-    """What a slot begins with, where that is not 0."""
+    """The initial values of slots, where not 0."""
     (group,) = (
         group for group in optimizer.param_groups if any(one is weight for one in group["params"])
     )

@@ -28,14 +28,14 @@ _FILLS = {"dense": float, "ids": int, "label": float}  # other kinds take text
 
 
 class Reading(NamedTuple):
-    """What is read of the files.
+    """The columns to read of the files.
 
-    inputs    what the module takes, by name
+    inputs    the module's inputs, by name
     column    the column of each input that has one
     constants the value of each input that is one for all rows
     label, day, key columns; None: there is none
-    fills     by column, or pattern of columns, what stands for a missing value
-    types     by column, or pattern of columns, what its values are first turned into
+    fills     by column, or pattern of columns, the fill of a missing value
+    types     by column, or pattern of columns, the type that values are first cast to
     tables    by input, those whose rows its values number
     """
 
@@ -77,7 +77,7 @@ class Reading(NamedTuple):
         return list(map(self._told, found.values()))
 
     def _told(self, column: Column) -> Column:
-        """The column with its fill, its type, its tables, and what a label may be."""
+        """The column with its fill, its type, its tables, and a label's allowed values."""
         filled = _filled(column, of_column(self.fills.items(), column.name))
         kind = None if column.kind == "key" else of_column(self.types.items(), column.name)
         among = (0, 1) if column.name == self.label else ()
@@ -118,17 +118,17 @@ def reading_of(
     types: Optional[Mapping[str, str]] = None,
     tables: Optional[Mapping[str, Sequence[TableRows]]] = None,
 ) -> Reading:
-    """What is read for a module's inputs.
+    """The columns read for a module's inputs.
 
     Args:
         inputs: of the module, by name.
         named: {input: column} where the names differ.
-        feeds: {input: value}; what is not an input is left to the optimizer. An input with a
+        feeds: {input: value}; other names are left to the optimizer. An input with a
             default that is not named takes no column.
         label, day, key: columns; None: there is none.
-        fills: {column, or pattern: what stands for a missing value}; without one, a missing value
+        fills: {column, or pattern: the fill of a missing value}; without one, a missing value
             of a dense input is an error.
-        types: {column, or pattern: what its values are first turned into}, as a `Column` has it.
+        types: {column, or pattern: the type its values are first cast to}, as a `Column` has it.
         tables: of a `Converted`; an id that is no row of its table is an error.
 
     Returns:
@@ -184,7 +184,7 @@ class ColumnData:
         return {**self._data.state_dict(), **counts}
 
     def load_state_dict(self, state: Dict[str, Any]) -> None:
-        """Goes to a position."""
+        """Moves to a position."""
         self._data.load_state_dict(state)
         self.trained, self.dropped = state.get("trained", 0), state.get("dropped", 0)
 

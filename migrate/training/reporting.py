@@ -1,9 +1,9 @@
-"""What a training says: a line while it runs, a file of figures, TensorBoard's scalars.
+"""Reports of a training: a line while it runs, a file of figures, TensorBoard's scalars.
 
     OUT/log.jsonl       a line per report: {"step": ..., "loss": ..., "auc": ..., ...}
     OUT/tensorboard     the same as scalars for TensorBoard
 
-A training that goes on from a checkpoint takes back what was said of later steps.
+A training that goes on from a checkpoint takes back the reports of later steps.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Reporter:
         self._since, self._rows = time.monotonic(), 0
 
     def report(self, step: int, figures: Mapping[str, Any], rows: Optional[int] = None) -> None:
-        """figures: of this step; None for what is not known. rows: trained on since the start;
+        """figures: of this step; None for unknown ones. rows: trained on since the start;
         None: no training took place since the last report."""
         now = time.monotonic()
         speeds = {}
@@ -60,12 +60,12 @@ class Reporter:
         self._progress.end(text)
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Writes the buffered rest."""
         self._progress.close()
         self._board.close()
 
     def _forget(self, step: int) -> None:
-        """Takes out of the log what is later than `step`."""
+        """Removes the log's lines later than `step`."""
         if os.path.exists(self._path):
             with open(self._path, encoding="utf-8") as file:
                 lines = [line for line in file if _step(line) <= step]
@@ -73,7 +73,7 @@ class Reporter:
 
 
 def _step(line: str) -> int:
-    """That of a line; of one that a killed process left unfinished, later than all."""
+    """The step of a line; of one that a killed process left unfinished, later than all."""
     try:
         return int(json_text.loads(line)["step"])
     except (ValueError, KeyError, TypeError):

@@ -43,7 +43,7 @@ class Scores:
         key, label, day: the names of the columns; a day of None: there is none.
 
     Raises:
-        UsageError: a column has the name of one that is written.
+        UsageError: a column has the name of a written one.
 
     Examples:
         >>> from migrate.training import Batch, Scores
@@ -79,7 +79,7 @@ class Scores:
         self._kept.append(pa.table({**columns, "score": score, "logit": logit}))
 
     def flush(self, step: int) -> None:
-        """Writes what is kept, as a part of that step; every process calls it.
+        """Writes the kept scores, as a part of that step; every process calls it.
 
         Args:
             step: the number of steps so far.

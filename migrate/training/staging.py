@@ -60,7 +60,7 @@ class Copies(AsyncStager):
 
 
 def _on_the_cpu(shard: ShardMetadata) -> ShardMetadata:
-    """Where the copy of a shard is, of the same process."""
+    """A shard's metadata with the copy's device, of the same process."""
     assert isinstance(shard.placement, _remote_device)
     return dataclasses.replace(
         shard, placement=_remote_device(f"rank:{shard.placement.rank()}/cpu")

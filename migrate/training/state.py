@@ -1,5 +1,5 @@
-"""What a checkpoint of a training holds: every tensor by a name that does not depend on how many
-processes there are, and what is not a tensor.
+"""The contents of a training's checkpoint: every tensor by a name that does not depend on how many
+processes there are, and the state besides tensors.
 
     model.KEY               the module's state
     optim.PARAMETER.SLOT    the optimizer's
@@ -49,7 +49,7 @@ def save(
 
 def load(checkpoints: Checkpoints, step: int, task: Task) -> Tuple[Metrics, Dict[str, Any]]:
     """Restores the task in place; returns the metrics, of rank 0 all and of the others none, and
-    what is not a tensor.
+    the state besides tensors.
 
     Raises:
         UsageError: the checkpoint is another model's.
@@ -100,7 +100,7 @@ def _of_module(module: torch.nn.Module) -> Dict[str, Any]:
 
 
 def optimizers_of(task: Task) -> List[Any]:
-    """What a step is taken by: the task's optimizer, and those of its tables by raw ids."""
+    """The optimizers of a step: the task's own, and those of its tables by raw ids."""
     of_tables = [one for tables in tables_of(task.module).values() for one in tables.optimizers]
     return [task.optimizer, *(one for one in of_tables if one is not task.optimizer)]
 
@@ -121,7 +121,7 @@ def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
 
 
 def _of_task(task: Task) -> Dict[str, Any]:
-    """The tensors themselves, whole or sharded; of tables by raw id what this process has."""
+    """The tensors themselves, whole or sharded; of tables by raw id this process's part."""
     optimizer = task.optimizer
     tensors = _of_module(_module(task))
     if hasattr(optimizer, "named_slots"):

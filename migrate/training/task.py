@@ -1,4 +1,4 @@
-"""What is trained: a module that gives a loss, its optimizer, and the batches.
+"""The training task: a module that gives a loss, its optimizer, and the batches.
 
 Anything that has these few methods trains under the same loop: a converted graph with its own
 optimizer, or a module of one's own with one of torch.optim.
@@ -30,12 +30,12 @@ class Batch(NamedTuple):
     """One process's share of a global batch.
 
     Attributes:
-        inputs: what the module takes.
+        inputs: of the module.
         labels: 0 or 1, [rows] or [rows, 1]; None: there is nothing to measure.
         days: of each row, for metrics by day; None: there are none.
         keys: of each row, to write its score beside; None: there are none.
         parts: more of the same step, whose losses are added to its own.
-        size: what the speed is counted by, where there are no labels.
+        size: the unit of speed, where there are no labels.
         last: whether an epoch ends with it.
         share: of the global batch; None: as much as every other process has.
 
@@ -54,7 +54,7 @@ class Batch(NamedTuple):
     share: Optional[Share] = None
 
     def weight(self, processes: int) -> float:
-        """What the loss counts for in the mean of the losses of all processes.
+        """The weight of the loss in the mean of the losses of all processes.
 
         Args:
             processes: how many there are.
@@ -66,7 +66,7 @@ class Batch(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What an epoch's end came to: figures to report, and whether the model is the best so far."""
+    """The result of an epoch's end: figures to report, and whether the model is the best so far."""
 
     figures: Mapping[str, float]
     best: bool = False
@@ -109,7 +109,7 @@ class Task(NamedTuple):
 def loss_and_scores(
     module: torch.nn.Module, batch: Batch
 ) -> Tuple[torch.Tensor, Optional[torch.Tensor]]:
-    """What the module of a task makes of a batch; the loss is one number, the sum of several."""
+    """The output of a task's module for a batch; the loss is one number, the sum of several."""
     found = module(batch.inputs)
     loss, scores = found if isinstance(found, tuple) else (found, None)
     return loss.sum(), scores

@@ -33,13 +33,13 @@ from semisync.common.errors import BadInput, SemisyncError
 
 
 class Settings(NamedTuple):
-    """How long a training goes on, and how often it reports and saves.
+    """A training's length, and the intervals of its reports and checkpoints.
 
     Args:
         steps: after which it ends; None: with the data.
         checkpoint_every, report_every: steps.
         keep: checkpoints.
-        warm_up: steps over which the learning rates rise to what they are.
+        warm_up: steps over which the learning rates rise to their values.
         unit: of the speed.
 
     Examples:
@@ -80,10 +80,10 @@ def train(
     scores: Optional[Scores] = None,
     after_epoch: Optional[Callable[[], Epoch]] = None,
 ) -> Result:
-    """Trains `task` on what is left of `data`; every process calls it.
+    """Trains `task` on the rest of `data`; every process calls it.
 
     Args:
-        task: what is trained.
+        task: the one to train.
         data: iterates over `Batch`es, and has `state_dict` and `load_state_dict`, as `open_columns`
             gives it.
         out: the folder for checkpoints, log and TensorBoard's scalars.
@@ -131,7 +131,7 @@ def train(
 
 @contextlib.contextmanager
 def _room(out: str) -> Iterator[None]:
-    """A full disk as a SemisyncError that says what to do."""
+    """A full disk as a SemisyncError with the remedy."""
     try:
         yield
     except OSError as error:
@@ -275,7 +275,7 @@ class _Run:
         self._saved = self.step
 
     def _keep_best(self) -> None:
-        """Has the best checkpoint in a folder of its own, once it is whole."""
+        """Copies the best checkpoint to its own folder, once it is whole."""
         if self._best == self._saved:
             self._checkpoints.wait()
             if rank() == 0:

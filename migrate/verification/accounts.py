@@ -36,7 +36,7 @@ def check_beside(directory: str, manifest: Manifest, result: Verification) -> No
 
 
 def check_index(directory: str, manifest: Manifest, result: Verification) -> None:
-    """The target's index, which says where its values are."""
+    """The target's index, which has the places of its values."""
     name = INDEXES[manifest.target]
     if manifest.index_sha256 is None:
         result.unchecked.append(f"{name}, of which a manifest of an earlier version has no SHA-256")

@@ -1,7 +1,7 @@
-"""A checkpoint as a conversion has it: what reads its values reads those that were written.
+"""A checkpoint as a conversion has it: readers of its values get the written ones.
 
 Names, shapes and partitions are the checkpoint's; every value is the conversion's, in the places
-and the type that TensorFlow has it in. What the conversion does not have is refused by name: the
+and the type that TensorFlow has it in. Tensors that the conversion lacks are refused by name: the
 checkpoint's own value would hide that it was lost.
 """
 
@@ -24,7 +24,7 @@ from semisync.encoding.dtypes import BY_NAME
 
 
 class Lost(BadInput):
-    """The conversion does not have what its checkpoint has."""
+    """The conversion lacks a tensor of its checkpoint."""
 
 
 class Carried(Checkpoint):
@@ -67,7 +67,7 @@ class Carried(Checkpoint):
             self._found(name)
 
     def _found(self, name: str) -> Optional[Written]:
-        """Where a variable stands; None for text, which stands in files of the model's own."""
+        """The place of a variable; None for text, which stands in files of the model's own."""
         info = self[name]
         if BY_NAME[info.dtype].torch is None:
             return None

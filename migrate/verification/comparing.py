@@ -51,7 +51,7 @@ def verify(
     """Compares a converted checkpoint with its source, row by row, slot by slot.
 
     Of a frozen graph it compares the constants, see `migrate.verification.frozen`. Anything that is
-    wrong is a difference, but for what cannot be read.
+    wrong is a difference, but for unreadable values.
 
     Args:
         prefix: the checkpoint's.
@@ -109,7 +109,7 @@ def compare(
         directory, sample, workers: as in `verify`.
         beside: where `manifest.json` and `model.json` stand, if not in `directory`.
         spread: has the shares of these numbers compared, by the function given and by others that
-            call `compare_some`; what all find.
+            call `compare_some`; the findings of all.
 
     Returns:
         A `Verification`.
@@ -158,7 +158,7 @@ def compare_some(
     numbers: Sequence[int],
     workers: Optional[int] = None,
 ) -> Iterator[Found]:
-    """What is found in the shares of these numbers, of those that `compare` spreads."""
+    """The findings in the shares of these numbers, of those that `compare` spreads."""
     result = Verification(checkpoint.prefix, directory)
     reader = open_target(directory, manifest.target)
     shares, _ = _shares(checkpoint, manifest, reader, result)
@@ -168,7 +168,7 @@ def compare_some(
 def _shares(
     checkpoint: Checkpoint, manifest: Manifest, reader: Reader, result: Verification
 ) -> Tuple[List[Share], Set[str]]:
-    """What is to be compared of all tensors, in an order that is always the same; and the names of
+    """The shares of all tensors to compare, in an order that is always the same; and the names of
     those of hash tables that are not as the manifest says."""
     shares: List[Share] = []
     broken: Set[str] = set()
@@ -192,7 +192,7 @@ def _compare(
     workers: Optional[int],
     numbers: Sequence[int],
 ) -> Iterator[Found]:
-    """What is found in the shares of these numbers, in any order."""
+    """The findings in the shares of these numbers, in any order."""
     count = workers or default_count(checkpoint.prefix, result.directory)
     numbered = ((number, shares[number]) for number in numbers)
     with PerThread(lambda: Sides(checkpoint, reader)) as sides:

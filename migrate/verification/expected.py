@@ -38,7 +38,7 @@ def _quantized(values: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.cat([fused[:, -HEAD:], fused[:, :-HEAD]], dim=1)
 
 
-# What is made of rows of the source, by the transform that the manifest names.
+# The expected rows, by the transform that the manifest names.
 _MADE: Dict[str, Callable[[torch.Tensor, torch.dtype], torch.Tensor]] = {
     "copy": lambda values, dtype: values,
     "cast": lambda values, dtype: values.to(dtype),

@@ -1,4 +1,4 @@
-"""What was compared, and what differs."""
+"""The result of a verification: comparisons and differences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_NAMED = 20  # differences that are named one by one
 
 @dataclass
 class Verification:
-    """What was compared, and what differs.
+    """The compared values, and the differences.
 
     Attributes:
         source: the checkpoint's prefix.
@@ -24,11 +24,11 @@ class Verification:
         differing_rows: how many of the rows differ.
         bound: largest fraction of a tensor's rows that may still differ, at `confidence`.
         confidence: of `bound`.
-        source_agrees: of a frozen graph, whether model.py is what its conversion writes, in every
-            letter; None of a checkpoint, of which --forward compares what model.py computes.
-        unchecked: what was left out, a clause each.
+        source_agrees: of a frozen graph, whether model.py is as its conversion writes it, in every
+            letter; None of a checkpoint, of which --forward compares model.py's results.
+        unchecked: the omitted checks, a clause each.
         differences: one sentence each, of the first ones.
-        notes: what is not a difference, but should be known.
+        notes: remarks that are not differences.
 
     Examples:
         >>> from migrate.verification import verify
@@ -66,7 +66,7 @@ class Verification:
         return {"schema": SCHEMA, "verified": self.verified, **asdict(self)}
 
     def add(self, other: Verification) -> None:
-        """Adds what was found in further rows.
+        """Adds the findings in further rows.
 
         Args:
             other: of the same two sides.

@@ -2,7 +2,7 @@
 
 There is no manifest. The source is written again, and every constant in a file must be the graph's,
 in every bit. model.py is a program, and may be a stranger's: it is read as text, and not run. Where
-it is not, in every letter, what is written today, what it computes is left to `--forward`.
+it is not, in every letter, as written today, its results are left to `--forward`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def compare_constants(
     """Compares the converted `directory` with the frozen graph that `checkpoint` is.
 
     Raises:
-        BadInput: there is no model.py, or what is there cannot be read.
+        BadInput: there is no model.py, or it cannot be read.
     """
     result = Verification(checkpoint.prefix, directory)
     path = os.path.join(directory, SOURCE)
@@ -60,7 +60,7 @@ def compare_constants(
 
 
 def _outputs(text: str, path: str) -> List[str]:
-    """What model.py lists as OUTPUTS."""
+    """The OUTPUTS of model.py."""
     try:
         for statement in ast.parse(text).body:
             if not isinstance(statement, ast.Assign):

@@ -23,12 +23,12 @@ from semisync.common.errors import BadInput
 from semisync.storage.remote import Unreachable
 from semisync.storage.threads import PerThread
 
-OF_IDS = ("hashed", "file")  # how the roles begin of what is written of hash tables
+OF_IDS = ("hashed", "file")  # prefixes of the roles of hash tables' tensors
 _BLOCK = 16 << 20  # bytes of the source read at a time
 
 
 class Share(NamedTuple):
-    """What one thread compares at a time: rows first..first+rows of a tensor.
+    """A thread's unit of comparison: rows first..first+rows of a tensor.
 
     Attributes:
         sha256: of their bytes in the target, as the manifest has it; None where rows are drawn.
@@ -41,7 +41,7 @@ class Share(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What was found in a share.
+    """The findings in a share.
 
     Attributes:
         part: its number.
@@ -57,13 +57,13 @@ def found_line(found: Found) -> str:
 
 
 def found_from(line: str) -> Found:
-    """What stands in such a line."""
+    """The contents of such a line."""
     data = json_text.loads(line)
     return Found(data["part"], Verification(**data["result"]))
 
 
 class Sides:
-    """What one thread has open."""
+    """One thread's open readers."""
 
     def __init__(self, checkpoint: Checkpoint, reader: Reader) -> None:
         self.checkpoint = checkpoint.reopened()
@@ -94,7 +94,7 @@ def shares_of(written: Written, result: Verification) -> Iterator[Share]:
 
 
 def reader_of(written: Written, reader: Reader, result: Verification) -> Reader:
-    """What reads it, which may be a file of its own."""
+    """Its reader, which may be that of a file of its own."""
     if written.role.startswith("file"):
         return FileReader(result.directory, written)
     return reader
@@ -103,7 +103,7 @@ def reader_of(written: Written, reader: Reader, result: Verification) -> Reader:
 def compare_share(
     sides: PerThread[Sides], whole: Verification, numbered: Tuple[int, Share]
 ) -> Found:
-    """What is found in a share of this number."""
+    """The findings in a share of this number."""
     number, share = numbered
     result = Verification(whole.source, whole.directory, whole.sample)
     try:

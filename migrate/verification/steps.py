@@ -20,7 +20,7 @@ from migrate.verification.findings import Verification
 
 
 def check_steps(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
-    """Each step that the checkpoint tells must be written, as the number that it tells."""
+    """Each step that the checkpoint records must be written, as the number that it tells."""
     written = {one.fqn: one for one in manifest.tensors}
     plan = Plan(source=checkpoint.prefix, scalars=list(manifest.scalars))
     for owner, name in _owners(checkpoint, manifest):

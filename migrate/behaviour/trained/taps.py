@@ -30,7 +30,7 @@ _PASSES_ON = {"CheckNumerics", "Identity", "EnsureShape", *_RESHAPES}
 
 
 class Tap(NamedTuple):
-    """Where to read a tensor.
+    """The position of a tensor to read.
 
     Attributes:
         output: the number of an output; None: it is a local variable.
@@ -111,7 +111,7 @@ def name_taps(graph: Graph, written: Written, model: Converted) -> Dict[Edge, Ta
 
 def _passed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
     """The tensor, and those before it with the same values, with the shape of each that was
-    reshaped; only as far as the graph has the shapes."""
+    reshaped; only where the graph has the shapes."""
     reshaped = False
     while True:
         shape = output_shape(graph, graph.nodes[edge[0]], edge[1])

@@ -92,7 +92,7 @@ def plain_fields(data, starts, separator):
     for word in range(0, end + 1, 8):
         eight = load64(first + word)
         ends = bytes_that_are(eight, feeds)
-        if word + 8 > end:  # what lies beyond is the end of the last line
+        if word + 8 > end:  # beyond it is the end of the last line
             kept = (u(1) << u(8 * (end - word))) - u(1)
             ends = (ends & kept) | (u(0x80) << u(8 * (end - word)))
             eight &= kept
@@ -168,7 +168,7 @@ def columns(data, slots, separator, between, values, offsets, spans):
 
     After `data` 8 more bytes can be read, zeros unless `data` ends with a line feed.
 
-    What it fills: values int64 [columns of ids, most ids of one + 1]; offsets int32 [columns of
+    The output arrays: values int64 [columns of ids, most ids of one + 1]; offsets int32 [columns of
     ids, rows + 1]; spans, starts and ends of other fields, int64 [other columns, 2, rows].
 
     Whether all is plain. It is not where a line has another number of fields, and where an id has

@@ -183,14 +183,14 @@ def _block(source: Any, size: int, block: int) -> numpy.ndarray:
 
 
 def _start(data: numpy.ndarray, path: str, written: TextFormat) -> int:
-    """Where the rows of the first block begin."""
+    """The offset of the first block's rows."""
     if written.names is None:
         return _header(data, path, written)[1]
     return len(MARK) if bytes(data[: len(MARK)]) == MARK else 0
 
 
 def _first_line(data: numpy.ndarray) -> int:
-    """Where the first line that is not empty begins."""
+    """The offset of the first line that is not empty."""
     at = 0
     while at < len(data) and data[at] in b"\r\n":
         at += 1

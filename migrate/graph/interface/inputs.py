@@ -1,4 +1,4 @@
-"""Where the raw features enter a graph, and their names, types and shapes.
+"""The raw features of a graph: their inputs, names, types and shapes.
 
     Placeholder                         its name; tf.sparse_placeholder's three are one feature,
                                         without a name too, see `sparse_placeholders`
@@ -110,7 +110,7 @@ class Inputs:
 
 
 def _without(unnamed: Dict[str, Key], keys: Dict[str, Key]) -> Dict[str, Key]:
-    """Those none of whose tensors has a name by the caller or a signature."""
+    """The inputs none of whose tensors has a name by the caller or a signature."""
     return {one: key for one, key in unnamed.items() if not keys.keys() & set(key.tensors)}
 
 

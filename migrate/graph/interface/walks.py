@@ -69,11 +69,11 @@ class Walks:
         return seen
 
     def downstream_of_values(self, edges: Iterable[Edge]) -> Set[str]:
-        """Those of `downstream` that depend on the tensors' values, not on their sizes alone."""
+        """Nodes of `downstream` that depend on the tensors' values, not on their sizes alone."""
         return self.downstream(edges, lambda node, _: node.op in _OF_SIZES)
 
     def ends(self, node: Node) -> bool:
-        """Whether it is trained, and no variable takes part in what is computed from it."""
+        """Whether it is trained, and no variable enters the computations after it."""
         if node.name not in self.trained:
             return False
         later = self.downstream([(node.name, 0)])

@@ -11,7 +11,7 @@ of the slots, whose rows are then put back. Here that becomes
                                for all, [dim] or [1, dim], or one for each, [n, dim]
     ById<Apply...>(TABLE, SLOTS..., ids)
                                the training op of the wrappers, with the ids whose rows it changes.
-                               Those of the shards of a table, into which a job that semisync wraps
+                               The shards of a table, into which a job that semisync wraps
                                deals the gradients of all look-ups, are one
     SLOT/Assign                the initial value of a new id's slot
     ResourceScatterUpdate(TABLE, ids, rows)

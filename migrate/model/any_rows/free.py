@@ -33,7 +33,7 @@ from semisync.common.errors import BadInput
 
 _SIZES = {"Fill": 0, "Reshape": 1, "Slice": 2, "Tile": 1, "BroadcastTo": 1}  # where sizes are
 _SIZES.update(dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TruncatedNormal"), 0))
-_DECLARED = {"TensorArrayReadV3", "TensorArrayGatherV3"}  # as large as what was written
+_DECLARED = {"TensorArrayReadV3", "TensorArrayGatherV3"}  # as large as the written value
 _SIZED = {"Rank", "Shape", "ShapeN", "Size"}  # depend on a batch's size, not its values
 _DIVIDING = {"Div", "DivNoNan", "RealDiv"}
 _ROUNDING = 1e-6  # of one over a number of rows

@@ -150,7 +150,7 @@ def _same(subject: Subject, one: Edge, other: Edge) -> bool:
 def _of_unique(
     subject: Subject, data: Edge, index: Edge, rows: Dict[str, Lookup]
 ) -> Optional[Lookup]:
-    """The look-up of all ids, given `data`, that of the distinct ones, which `index` picks."""
+    """The look-up of all ids, given `data` of the distinct ones, which `index` picks."""
     node = subject.node(data)
     max_norm = clip(subject, node)
     if max_norm is not None:

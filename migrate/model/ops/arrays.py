@@ -1,6 +1,6 @@
-"""Making tensors, and changing the shape or the order of what they hold.
+"""Making tensors, and changing their shape or the order of their values.
 
-A reshape or a transposition is torch's own. TensorFlow checks what torch does not: that an axis to
+A reshape or a transposition is torch's own. TensorFlow has checks that torch lacks: that an axis to
 squeeze has the size 1, and that a tensor is split into parts of one size.
 """
 

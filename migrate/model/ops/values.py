@@ -40,7 +40,7 @@ class Value(NamedTuple):
         text: Python expression: a name, an attribute, a literal.
         kind: TENSOR, HOST, STRINGS or OBJECT.
         dtype: TensorFlow's name; None if the graph does not state it.
-        shape: as far as the graph states it; None: not even the rank.
+        shape: the graph's static shape; None: not even the rank.
         constant: the value, where it is known.
     """
 

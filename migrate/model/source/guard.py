@@ -1,7 +1,7 @@
 """The allowed content of generated source, whoever wrote it: no other is run, imported or written.
 
 The emitter inserts text of a graph into source only by `repr`. This check does not rely on that. It
-parses the source, and accepts what the emitter writes:
+parses the source, and accepts the emitter's constructs:
 
 1. statements that assign, branch, loop and return, within the methods of `Model` and `load`, and
    the imports of every model.py; no other definition, and no comprehension, lambda or f-string;
@@ -91,7 +91,7 @@ _STATEMENTS = (
 
 
 class NotOurs(Exception):
-    """Generated source holds what the emitter does not write: a defect."""
+    """Generated source holds constructs that the emitter does not write: a defect."""
 
 
 def checked_module(text: str) -> CodeType:

@@ -1,7 +1,7 @@
 """Statements of an emitted method, and their text.
 
 An expression that is used once, in the same block, is inlined, unless the line gets too long or,
-with one element per line, it takes more lines: what a person would write. It is put in parentheses,
+with one element per line, it takes more lines: as a person would write. It is put in parentheses,
 and `ast.unparse` removes those that are not needed. Values that are returned together and passed on
 together, as by `*` or to torch.cat, have no names.
 """

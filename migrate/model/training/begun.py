@@ -121,7 +121,7 @@ def _read(graph: Graph, update: VariableUpdate) -> List[str]:
 
 
 def _places(found: MetaGraph, updates: Sequence[VariableUpdate]) -> Dict[str, Saved]:
-    """Where the slots of partitions are stored, beside the whole variable."""
+    """The stored slots of partitions, beside the whole variable."""
     parts = collections.Counter(saved.name for saved in found.saved.values())
     places: Dict[str, Saved] = {}
     for update in updates:

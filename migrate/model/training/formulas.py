@@ -72,7 +72,7 @@ def write_formula(
     Args:
         given: the inputs of a step.
         moving: variable nodes that a step changes in a way that is not carried over -> how.
-        what: begins errors, "the learning rate".
+        what: the subject of errors, "the learning rate".
 
     Raises:
         UsageError: an input that is not given.

@@ -1,4 +1,4 @@
-"""Which torch optimizer continues an update, and where each of its arguments comes from.
+"""The torch optimizer that continues an update, and the source of each of its arguments.
 
 An argument is a constant, or a tensor of the graph that each step computes again. Updates of the
 same rule share one group of parameters.

@@ -69,7 +69,7 @@ class BegunStep(NamedTuple):
         batch: the feeds.
         loss: before the update.
         gradients: those that can be read.
-        rounding: that of the loss and of the gradients; of a table by its rows, ascending, repeated
+        rounding: of the loss and of the gradients; of a table by its rows, ascending, repeated
             ones summed.
         finish: takes the step; returns every variable and slot after it, by its name in the
             checkpoint, and the gradients that it applied, to the bit.

@@ -30,7 +30,7 @@ def resize_bilinear(
 def resize_nearest(
     x: Tensor, size: Any, align_corners: bool = False, half_pixels: bool = False
 ) -> Tensor:
-    """x resized, each value that of its nearest neighbour."""
+    """x resized, each value from its nearest neighbour."""
     for axis, length in zip((1, 2), _sizes(size)):
         place = torch.arange(length, dtype=torch.float32)
         place = (place + 0.5 if half_pixels else place) * _scale(

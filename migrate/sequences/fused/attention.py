@@ -93,7 +93,7 @@ class _Attention(torch.autograd.Function):
 def _launch(
     tokens: Tensor, position: Tensor, time: Optional[Tensor], batch: Fused
 ) -> Tuple[Any, Tuple[Any, ...], Any]:
-    """(from the programs of a sequence to the grid, the first arguments, what is compiled in)"""
+    """(from the programs of a sequence to the grid, the first arguments, the constants)"""
     _, _, heads, size = tokens.shape
     width = max(16, triton.next_power_of_2(size))
     blocks = triton.cdiv(batch.longest, _BLOCK)

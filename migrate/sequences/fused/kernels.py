@@ -236,7 +236,7 @@ def _bucket(start, rows, columns, size, times, asked, BUCKETS: tl.constexpr):
 
 @triton.jit
 def _seen(start, rows, columns, size, known, event, SEES: tl.constexpr):
-    """Which columns each row sees."""
+    """The columns that each row sees, a mask."""
     seen = (columns[None, :] <= rows[:, None]) & (rows < size)[:, None]
     if SEES:
         first = tl.load(known + start + rows, rows < size, 0)
@@ -257,7 +257,7 @@ def _load(tokens, start, rows, size, stride, at, SIZE: tl.constexpr, WIDTH: tl.c
     """[rows, WIDTH], zeros beyond the sequence and beyond SIZE."""
     numbers = tl.arange(0, WIDTH)
     there = (rows < size)[:, None] & (numbers < SIZE)[None, :]
-    first = tokens + start * stride + at  # 64 bits; what is added to it needs 32
+    first = tokens + start * stride + at  # 64 bits; the offset added to it needs 32
     return tl.load(first + (rows[:, None] * stride + numbers[None, :]), there, 0.0)
 
 

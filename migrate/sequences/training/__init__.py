@@ -1,4 +1,4 @@
-"""Training of a model of sequences: its settings, tables, batches, and what is measured of it.
+"""Training of a model of sequences: its settings, tables, batches, and metrics.
 
 settings          the YAML of `semisync sequence train`
 tables            items by raw ids (migrate.id_tables), or by TorchRec's EmbeddingCollection

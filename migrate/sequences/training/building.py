@@ -76,7 +76,7 @@ def source_of(model: Model, settings: Settings, histories: Histories) -> Source:
 def task_of(model: Model, settings: Settings, device: torch.device) -> Task:
     """The model over all processes.
 
-    Adam trains what is dense; and of tables by raw ids the rows of each batch, of TorchRec's tables
+    Adam trains dense weights; and of tables by raw ids the rows of each batch, of TorchRec's tables
     Adagrad.
 
     Args:
@@ -99,7 +99,7 @@ def task_of(model: Model, settings: Settings, device: torch.device) -> Task:
 
 
 def place(model: Model, device: torch.device) -> None:
-    """Moves what computes. Tables by raw id stay in the memory of the CPU."""
+    """Moves the parts that compute. Tables by raw id stay in the memory of the CPU."""
     model.tower.to(device)
     model.task.to(device)
     if isinstance(model.table, Collected):

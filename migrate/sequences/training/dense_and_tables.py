@@ -1,7 +1,7 @@
 """A module of one's own over several processes: its EmbeddingCollections by TorchRec's
 DistributedModelParallel, the rest by DistributedDataParallel.
 
-Adam trains what is dense. Adagrad trains the tables, of several processes within the backward pass,
+Adam trains dense weights. Adagrad trains the tables, of several processes within the backward pass,
 by FBGEMM's kernels, and the rows of the batch alone. A step has one look-up of each table.
 """
 
@@ -39,7 +39,7 @@ class DenseAndTables:
 
     @property
     def param_groups(self) -> List[Dict[str, Any]]:
-        """Those of all."""
+        """The parameter groups of all."""
         of_tables = [group for one, _ in self._tables.values() for group in one.param_groups]
         return [*self._adam.param_groups, *of_tables]
 

@@ -23,7 +23,7 @@ from semisync.common.errors import BadInput, UsageError
 
 
 class Share(NamedTuple):
-    """A share of a batch: the weight of its loss, and the seed of what all shares draw alike."""
+    """A share of a batch: the weight of its loss, and the seed of draws common to all shares."""
 
     packed: Packed
     weight: float
@@ -35,7 +35,7 @@ class Feed:
     without a better one.
 
     Args:
-        ends: what is trained on.
+        ends: of the training events.
         followed: whether the loss is of the items that follow another moment's, else of all.
         own: (this process, all of them).
     """
@@ -79,14 +79,14 @@ class Feed:
                 yield batch._replace(last=last)
 
     def end_epoch(self, figures: Dict[str, Any]) -> Epoch:
-        """Takes in what was measured where an epoch ended."""
+        """Takes in the metrics of an epoch's end."""
         value = figures[str(self._training.metric)]
         best = value is not None and value > self._best
         self._best, self._since = (value, 0) if best else (self._best, self._since + 1)
         return Epoch({"epoch": self._epoch, **figures}, best)
 
     def state_dict(self) -> Dict[str, Any]:
-        """The position, and what came of measuring."""
+        """The position, and the metrics so far."""
         return {
             "digest": self._digest,
             "position": [self._epoch, self._taken],

@@ -20,7 +20,7 @@ from migrate.training.distributed import processes
 
 
 class Measured(NamedTuple):
-    """What is measured.
+    """The measured events.
 
     Attributes:
         ends: where the event of each user stands that is asked for.
@@ -92,7 +92,7 @@ class Logits(NamedTuple):
 
 @torch.no_grad()
 def logits(model: RankingModel, of: Measured) -> Logits:
-    """The logits of every event asked for, from what its user did before its moment; all processes
+    """The logits of every event asked for, from its user's events before its moment; all processes
     call it."""
     names = model.task.labels
     events, found = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, len(names))]

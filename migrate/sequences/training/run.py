@@ -1,4 +1,4 @@
-"""A training from files to a folder, and what is done with it later.
+"""A training from files to a folder, and its later use.
 
 OUT/sequence.json    the settings
 OUT/items.parquet    of items that are text: id and text
@@ -123,13 +123,13 @@ def _train(
 
 
 def tell_moments(share: float) -> None:
-    """Says of how many events another of their user is at the same time."""
+    """Warns of the number of events at the same time as another of their user."""
     if share:
         say(f"{share:.2%} of the events do not see others of their user that are at the same time")
 
 
 def _refuse_others(settings: Settings, out: str) -> None:
-    """What a training learns stays the same while it goes on, and what tells its best epoch."""
+    """Refuses to resume a training with another objective, or another measure of the best epoch."""
     begun = read_written(out)
     told = [(part, vars(getattr(begun, part)), vars(getattr(settings, part))) for part in _SAME]
     told += [
@@ -155,7 +155,7 @@ class Trained(NamedTuple):
 
 
 def read_written(out: str) -> Settings:
-    """Those that a training was begun with; raises BadInput if there is none."""
+    """The settings that a training was begun with; raises BadInput if there is none."""
     path = os.path.join(out, FILE)
     try:
         data = json_text.read(path)

@@ -1,4 +1,4 @@
-"""What a training is to be, as YAML: every part and every field may be left out.
+"""The settings of a training, as YAML: every part and every field may be left out.
 
 data: {form: lines}                   # or user, item, time, labels: names of columns
 split: {validation: 180, test: 190}   # times; without them the last two events of each user
@@ -32,7 +32,7 @@ PRECISIONS = ("float32", "bfloat16")
 
 @dataclass
 class Model:
-    """What a model is.
+    """The settings of a model.
 
     Attributes:
         task: which item comes next, or which labels an item gets.
@@ -40,7 +40,7 @@ class Model:
         dim: of vectors.
         length: the last events of a sequence that it reads.
         buckets: of ages, for data with times; 0: times have no influence.
-        users: a user has a vector of its own, the first of its sequence.
+        users: a user has its own vector, the first of its sequence.
     """
 
     task: str = "retrieval"
@@ -56,7 +56,7 @@ class Model:
 
     @property
     def timed(self) -> bool:
-        """Whether what it says depends on when it is asked; labels are asked at their own time."""
+        """Whether its answer depends on the time of asking; labels are asked at their own time."""
         return self.task == "retrieval" and self.tower == "hstu" and self.buckets > 0
 
 

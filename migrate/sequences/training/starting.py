@@ -3,7 +3,7 @@
 1. Of a hash table, converted with --ids rows, the ids come along; of another table an id is the
    number of its row.
 2. Those that the table lacks keep their fresh vectors, and rows of others are left out.
-3. The optimizer's state starts over: what the old model minimised was another loss.
+3. The optimizer's state starts over: the old model minimised another loss.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading a converted directory back, row by row, without what the writers know.
+"""Reading a converted directory back, row by row, without the writers' knowledge.
 
 A DCP is read by its own metadata and `torch.load`, which unpickle data alone; a safetensors file by
 the safetensors package; a tensor that is a file of its own as the manifest says.
@@ -14,7 +14,7 @@ __all__ = ["FileReader", "Reader", "Stored", "open_target"]
 
 
 def open_target(directory: str, target: str) -> Reader:
-    """The reader of what `semisync convert --target` wrote; raises BadInput if it is damaged."""
+    """The reader of the output of `semisync convert --target`; raises BadInput if it is damaged."""
     if target not in INDEXES:
         raise BadInput(
             f"the manifest of {directory} has the target {target!r}, expected one of "

@@ -130,7 +130,7 @@ def _leads_to(path: Any, fqn: str) -> bool:
 
 @contextmanager
 def part_of_file(path: str, start: int, length: int) -> Iterator[BinaryIO]:
-    """Part of the file at a path or URL, as a file: what a server has is read at once."""
+    """Part of the file at a path or URL, as a file: from a server it is read at once."""
     if is_remote(path):
         with open_file(path) as stored:
             yield io.BytesIO(stored.read(start, length, "it"))

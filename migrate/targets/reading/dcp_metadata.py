@@ -5,9 +5,9 @@ A pickle calls what it names, and may come from anyone. So this is the one place
 1. Only the opcodes of plain data and of records are known.
 2. A name leads to one of DCP's records, to a type of torch or to one of the few values that records
    hold; any other is refused before anything is called.
-3. What is called is given numbers and text. A state is given to a record alone: one for a class, or
+3. Callables get numbers and text. A state is given to a record alone: one for a class, or
    for a member of an enumeration, would change it for the rest of the process.
-4. What is hashed or compared is text, numbers or a record of them, and no list of chunks counts
+4. Hashed or compared values are text, numbers or a record of them, and no list of chunks counts
    twice, so that the time that a pickle takes grows with its bytes alone.
 5. Every file of the DCP lies in its folder, and is a regular file on disk.
 
@@ -70,7 +70,7 @@ _NAMES: Dict[Tuple[str, str], Any] = {
     **{(one.__module__, one.__name__): one for one in (*_RECORDS, *_CALLED)},
     ("pathlib._local", "PosixPath"): pathlib.PosixPath,  # since Python 3.13
 }
-# Python's own unpickler, that in Python: that in C lets no subclass see what it builds.
+# Python's unpickler in Python: the one in C lets no subclass see the built objects.
 _Pythons: Any = pickle._Unpickler
 _OF_PLAIN_DATA = (
     "PROTO FRAME STOP MARK MEMOIZE BINPUT LONG_BINPUT BINGET LONG_BINGET GLOBAL STACK_GLOBAL NONE "
@@ -84,10 +84,10 @@ def _codes(names: str) -> List[bytes]:
 
 
 class _Unpickler(_Pythons):
-    """Reads a pickle of `_RECORDS`; raises UnpicklingError, or what a damaged one leads to."""
+    """Reads a pickle of `_RECORDS`; raises UnpicklingError, or any error by damage."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """What has that name, if it is one of DCP's."""
+        """The class of that name, if it is one of DCP's."""
         if (module, name) not in _NAMES:
             raise pickle.UnpicklingError(
                 f"it names {module}.{name}, which is no record of torch.distributed.checkpoint"
@@ -176,7 +176,7 @@ def read_metadata(directory: str) -> Metadata:
 
 @contextmanager
 def unreadable(directory: str) -> Iterator[None]:
-    """What an unpickler raises, or what its result lacks, as BadInput of a DCP's metadata."""
+    """Raises an unpickler's error, or a gap in its result, as BadInput of a DCP's metadata."""
     try:
         yield
     except (Unreachable, MissingExtra, UsageError):

@@ -1,4 +1,4 @@
-"""What a reader of any format tells of the tensors of a target; and the simplest one, of a file.
+"""The interface of readers of a target's tensors; and the simplest reader, of a file.
 
 1. `tensors` has the shapes and types of all tensors, known when the reader is made.
 2. `rows` reads a range of rows; whatever is damaged is BadInput.

@@ -89,7 +89,7 @@ def _opened(path: str) -> safe_open:
 
 
 def _weight_map(path: str) -> Any:
-    """What the index says: name -> file; None where it says nothing."""
+    """The index: name -> file; None where there is none."""
     try:
         data = json_text.loads(read_whole(path))
     except Unreachable:

@@ -1,7 +1,7 @@
 """Tensors filled by torch's own readers, which give each process its part of them.
 
 Left alone these unpickle `.metadata` freely, and so every object in a data file that is no tensor.
-Here they are given what `dcp_metadata` reads, and fill tensors alone.
+Here they are given the result of `dcp_metadata`, and fill tensors alone.
 
 Source: torch/distributed/checkpoint/{filesystem,default_planner,state_dict_loader}.py, torch 2.13
 """

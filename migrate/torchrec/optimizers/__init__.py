@@ -1,4 +1,4 @@
-"""torch optimizers that compute what TensorFlow's do, where torch.optim's do not.
+"""torch optimizers with TensorFlow's formulas, where torch.optim's differ.
 
     Adam(parameters, rows="all")         tf.train.AdamOptimizer
     Adam(parameters, rows="touched")     LazyAdamOptimizer
@@ -11,7 +11,7 @@ and of a table only the rows that the batch looked up; except Adam, which always
 
 1. "all": every row, as for dense variables.
 2. "touched": with a sparse gradient its rows, those that occur twice summed first. With a dense
-   gradient, which does not say what was looked up, the rows in which it is not zero throughout; a
+   gradient, which does not list the look-ups, the rows in which it is not zero throughout; a
    row that was looked up and whose gradient is exactly zero keeps its slots, where TensorFlow would
    decay them.
 

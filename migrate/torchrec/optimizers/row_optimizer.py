@@ -1,4 +1,4 @@
-"""What the optimizers share: which rows of a parameter a step changes, and how slots begin."""
+"""Shared by the optimizers: which rows of a parameter a step changes, and how slots begin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RowOptimizer(torch.optim.Optimizer):
         super().__init__(parameters, {"rows": rows, **hyperparameters})
 
     def initial_state(self, group: Group) -> Dict[str, float]:
-        """What each slot of a parameter begins with."""
+        """The initial value of each slot of a parameter."""
         return self.record.initial_state(group)
 
     def update(
@@ -127,7 +127,7 @@ class _Steps:
         self._counts: Dict[int, torch.Tensor] = {}
 
     def next(self, state: State) -> int:
-        """Which step of a parameter begins."""
+        """The number of the step of a parameter that begins."""
         before = state.get("step")
         found = self._begun.get(id(before))
         if found is None:

@@ -1,1 +1,1 @@
-"""One training in several processes: who they are, where each computes, and what each has."""
+"""One training in several processes: their ranks, their devices, and their shards."""

@@ -2,7 +2,7 @@
 
 1. An id belongs to process murmur(id) % processes, which alone has its row and slots, as in
    `migrate.id_tables`.
-2. A process asks the owners for the ids of its share of the batch, and says what each begins with
+2. A process asks the owners for the ids of its share of the batch, and sends their initial values
    if it is new, since the graph computes that beside the ids. Of several that ask for one new id,
    the first process's word counts.
 3. A step brings the gradients of the rows to the owners, as means over the processes.
@@ -82,7 +82,7 @@ def share(module: nn.Module, optimizer: GraphOptimizer) -> List[str]:
 
 
 def shared(module: nn.Module) -> Dict[str, SharedTable]:
-    """Those of a module, wrapped or not, by their paths in it."""
+    """The tables of a module, wrapped or not, by their paths in it."""
     inner = get_unwrapped_module(module).named_modules()
     return {path: one for path, one in inner if isinstance(one, SharedTable)}
 

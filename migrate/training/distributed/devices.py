@@ -62,6 +62,6 @@ def _gpu(device: torch.device) -> torch.device:
 
 
 def of(module: torch.nn.Module) -> torch.device:
-    """Where a module's first weight is; the CPU for one without weights."""
+    """The device of a module's first weight; the CPU for one without weights."""
     first: Any = next(module.parameters(), None)
     return torch.device("cpu") if first is None else first.device

@@ -24,7 +24,7 @@ _SHARE: ContextVar[Optional[Share]] = ContextVar("share", default=None)
 
 @contextmanager
 def sharing(share: Optional[Share]) -> Iterator[None]:
-    """Says which share of the global batch a module is given; None: an equal one."""
+    """Sets the share of the global batch that a module is given; None: an equal one."""
     token = _SHARE.set(share)
     try:
         yield

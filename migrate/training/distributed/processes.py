@@ -30,7 +30,7 @@ _GLOO = "/gloo/"  # in the place of its source with which each of its errors beg
 
 @contextmanager
 def joined(deadline: float, device: str = "cpu") -> Iterator[torch.device]:
-    """Initialises torch.distributed within the block: gloo, and NCCL for what is on GPUs.
+    """Initialises torch.distributed within the block: gloo, and NCCL for tensors on GPUs.
 
     It does so for several processes, and for a launcher's only one on a GPU.
 
@@ -92,13 +92,13 @@ def _met(own: Rank, limit: timedelta) -> dist.Store:
 
 
 def _first_line(error: Exception) -> str:
-    """What torch says, without the place in its source and the trace."""
+    """torch's message, without the place in its source and the trace."""
     said = str(error).partition("\n")[0]
     return said.partition("] ")[2].partition(". ")[0] if _GLOO in said else said
 
 
 def use_threads(number: Optional[int]) -> None:
-    """Has torch compute by so many threads; None: by this process's share of what may be used."""
+    """Makes torch use so many threads; None: by this process's share of what may be used."""
     share = max(1, usable() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     torch.set_num_threads(number or min(torch.get_num_threads(), share))
 

@@ -59,7 +59,7 @@ from semisync.common.errors import UsageError
 _SHARDINGS = [ShardingType.TABLE_WISE.value, ShardingType.ROW_WISE.value]
 _FUSED: Dict[
     str, Tuple[Any, Dict[str, str]]
-] = {  # in migrate.torchrec.optimizers -> what FBGEMM fuses, and its names of the slots
+] = {  # in migrate.torchrec.optimizers -> FBGEMM's fused one, and its names of the slots
     "Adagrad": (torch.optim.Adagrad, {"sum": "momentum1"}),
     "GradientDescent": (torch.optim.SGD, {}),
 }
@@ -87,7 +87,7 @@ class Table(NamedTuple):
 
 
 class ShardedOptimizer(GraphOptimizer):
-    """A `GraphOptimizer` of what is not stepped within the backward pass.
+    """A `GraphOptimizer` of parameters not stepped within the backward pass.
 
     The tables that are get their learning rates from `zero_grad`, which therefore comes before each
     backward pass.
@@ -311,7 +311,7 @@ class _Some:
         return super().shardable_parameters(module)  # type: ignore[misc]
 
     def sharding_types(self, compute_device_type: str) -> List[str]:
-        """TorchRec's leaves out on the CPU what works there."""
+        """TorchRec's leaves out sharding types on the CPU that work there."""
         return _SHARDINGS
 
 
@@ -332,7 +332,7 @@ def fill(wanted: Mapping[Any, Any], values: Mapping[Any, torch.Tensor]) -> None:
 
 
 def _parts(tensor: Any, whole: torch.Tensor) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
-    """(what this process has of `tensor`, the same of `whole`)."""
+    """(this process's part of `tensor`, the same of `whole`)."""
     if not hasattr(tensor, "local_shards"):
         yield tensor, whole
         return

@@ -8,11 +8,11 @@ compared in three steps that sort nothing and so share nothing with the conversi
    do its rows: a single wrong row stays unseen with a probability below 2^-32. Rows that hold the
    initial value of their slot count for nothing, for an id without the state begins with it.
 2. The ids of classes that differ are read from both sides and compared one by one (`one_by_one`):
-   that names the id, and settles what is meant to differ, duplicates that lost and state without
+   that names the id, and settles intended differences, duplicates that lost and state without
    an id.
 3. Every id must stand where the target will look for it (`standing`), and every row without an id
-   must be zero, or what a state begins with: it is what an id that is not there gets,
-   and what a new one begins from.
+   must be zero, or a state's initial value: it is what an absent id gets,
+   and a new one's initial value.
 """
 
 from migrate.verification.ids.table import Compared, compare_table

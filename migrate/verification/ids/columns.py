@@ -1,4 +1,4 @@
-"""The columns of a hash table in the target, and what of the source must stand in each."""
+"""The columns of a hash table in the target, and the source of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from semisync.encoding.dtypes import number_type
 
 
 class Column(NamedTuple):
-    """A tensor of the target, or some columns of it, and what of the source must stand there.
+    """A tensor of the target, or some columns of it, and its source.
 
     Attributes:
         name: for messages.
@@ -37,7 +37,7 @@ class Column(NamedTuple):
 
 
 def columns_of(written: Written, ids: Ids, source: HashTable) -> Iterator[Column]:
-    """What stands side by side in the tensor `written`, but for the ids themselves."""
+    """The columns side by side in the tensor `written`, but for the ids themselves."""
     start = 0
     for name in ids.columns[written.fqn]:
         if name == "ids":
@@ -68,7 +68,7 @@ def columns_of(written: Written, ids: Ids, source: HashTable) -> Iterator[Column
 
 
 def _free_row(written: Written, table: HashTable, column: str) -> numpy.ndarray:
-    """Bytes of a row that has no id, of what is not a state of the optimizer."""
+    """Bytes of a row that has no id, but for the optimizer's states."""
     if column == "values":
         values = numpy.zeros((1, *table.value_shape), number_type(table.dtype))
     else:  # Monolith's times have a mark for none; counts and steps are zero

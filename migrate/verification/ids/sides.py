@@ -32,7 +32,7 @@ class SourceRows(NamedTuple):
     versions: numpy.ndarray
 
     def only(self, chosen: numpy.ndarray) -> SourceRows:
-        """Those of the rows that a mask or an order chooses."""
+        """The rows that a mask or an order chooses."""
         return SourceRows(*(column[chosen] for column in self))
 
 

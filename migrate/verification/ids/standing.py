@@ -17,7 +17,7 @@ from migrate.verification.ids.sides import BothSides
 
 
 class Standing:
-    """Checks the ids of a table of the target, block by block; `differs` gets what is wrong."""
+    """Checks the ids of a table of the target, block by block; `differs` gets the differences."""
 
     def __init__(self, table: TableSummary, differs: Callable[[str], None]) -> None:
         assert table.ids is not None

@@ -1,4 +1,4 @@
-"""The hashes of ids and their rows, added up by classes of ids: what two sides agree in."""
+"""The hashes of ids and their rows, added up by classes of ids: equal where two sides agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ClassSums:
     """The hashes of a column's rows, added up by class of their ids.
 
     Attributes:
-        sums: uint64 [CLASSES], zero where what was taken in is what was taken away.
+        sums: uint64 [CLASSES], zero where additions and subtractions cancel.
     """
 
     def __init__(self, column: Column) -> None:

@@ -1,4 +1,4 @@
-"""Making tensors, and changing the shape or the order of what they hold."""
+"""Making tensors, and changing their shape or the order of their values."""
 
 import numpy
 
