@@ -14,9 +14,8 @@ a fifth of the batches pause five times as long, and one worker twice as long as
     async-tuned     the same from a learning rate picked for it on the validation days
     native-sync     TensorFlow's SyncReplicasOptimizer around the plain optimizer
     backups         the same; a global batch has four batches more, and the last four are dropped
-    low-beta1       semi-sync, and Adam with the beta1 that benchmarks/mitigations.py picks
-    sync-low-beta1  the exact global batch with that
-    staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.125, 0.25, 0.5 or 1
+    low-beta1       semi-sync, and Adam with a lower beta1
+    staleness-S     semi-sync with in_flight=MeanStaleness(S), S = 0.125, 0.25 or 0.5
     delay D         one process, no cluster: the global batch's gradients, all of them D global
                     steps old. Delay 0 is what sync must equal; the others show what staleness
                     alone costs

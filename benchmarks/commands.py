@@ -35,18 +35,12 @@ class Benchmark(NamedTuple):
 _PACE = ("modes", "ratios", "short")
 _ONE_CASE = "--cases uniform --seconds 2 --repeats 1"
 _AUC = ("summary",)
-_MITIGATED = (
-    "--data {data} --python {tf1} --modes sync semi-sync staleness-1 low-beta1 sync-low-beta1"
-    " --delays"
-)
+_MITIGATED = "--data {data} --python {tf1} --modes sync semi-sync low-beta1 --delays"
 _EIGHT = (
     "sync native-sync staleness-0.125 staleness-0.25 staleness-0.5 semi-sync backups async-tuned"
 )
 _RATE = "learning_rate=0.012"
 _ADAGRAD = "optimizer=adagrad learning_rate=0.1 async_rate=0.05"
-_STATISTICS = ("modes", "semi_sync", "sync")
-_OF_ONE_MODE = ("modes", "semi_sync")
-_STATISTICS_OF_ONE = "--data {data} --python {tf1} --modes semi-sync"
 
 _OF_AUTHORS = (
     "--sets LastFM --seeds 1 --batches 0 --reference --authors ../generative-recommenders"
@@ -76,20 +70,6 @@ BENCHMARKS = (
     ),
     Benchmark("pace_tf2", "semi_sync", _PACE, "", _ONE_CASE, takes="an hour"),
     Benchmark(
-        "pace_one_core",
-        "semi_sync",
-        _PACE,
-        "--python {tf1} --cores 0 --cases uniform slow-worker",
-        "--python {tf1} --cores 0 " + _ONE_CASE,
-    ),
-    Benchmark(
-        "profile",
-        "semi_sync_profile",
-        ("ops", "messages", "chief"),
-        "--python {tf1}",
-        "--python {tf1}",
-    ),
-    Benchmark(
         "simulator",
         "simulator",
         ("cases",),
@@ -107,7 +87,12 @@ BENCHMARKS = (
         takes="hours",
     ),
     Benchmark(
-        "auc_mitigated", "auc_evidence", _AUC, _MITIGATED, _MITIGATED + " --quick", takes="hours"
+        "auc_mitigated",
+        "auc_evidence",
+        _AUC,
+        _MITIGATED + " --seeds 4",
+        _MITIGATED + " --quick",
+        takes="hours",
     ),
     _frontier(
         "frontier",
@@ -121,54 +106,11 @@ BENCHMARKS = (
         "pause_in=reading prefetch=1 " + _RATE,
         " --seeds 5",
     ),
-    _frontier("frontier_in_turn", _EIGHT, "pause_in=reading " + _RATE, " --seeds 5"),
     _frontier(
         "frontier_adagrad",
         "sync staleness-0.125 semi-sync async-tuned",
         "pause_in=reading prefetch=1 " + _ADAGRAD,
         " --seeds 3",
-    ),
-    _frontier(
-        "frontier_computing",
-        "sync staleness-0.125 async-tuned",
-        "prefetch=1 " + _RATE,
-        " --seeds 3",
-    ),
-    Benchmark(
-        "batch_norm",
-        "batch_norm_auc",
-        _STATISTICS,
-        "--data {data} --python {tf1}",
-        _STATISTICS_OF_ONE + " --seeds 1 --set most_steps=20",
-        takes="hours",
-    ),
-    Benchmark(
-        "batch_norm_hang",
-        "batch_norm_auc",
-        _OF_ONE_MODE,
-        _STATISTICS_OF_ONE + " --seeds 8 --scenario hang",
-        _STATISTICS_OF_ONE + " --seeds 1 --scenario hang",
-        takes="an hour or more",
-    ),
-    Benchmark(
-        "batch_norm_control",
-        "batch_norm_auc",
-        _OF_ONE_MODE,
-        _STATISTICS_OF_ONE + " --seeds 8 --momentum 0.9 --set slow_worker=1",
-        _STATISTICS_OF_ONE + " --seeds 1 --momentum 0.9 --set slow_worker=1",
-        takes="an hour or more",
-    ),
-    Benchmark(
-        "mitigations",
-        "mitigations",
-        ("overview", "modes", "along", "search", "pace"),
-        "{to}/mitigations.jsonl",
-        "{to}/mitigations.jsonl --blocks sparrow/adam/8 --seeds 1 --trials 0",
-        takes="hours",
-        needs_files=(
-            "../shared/data/assist2017_pid/interactions.parquet",
-            "../shared/data/sparrow_test_samples/testSamples.csv",
-        ),
     ),
     Benchmark(
         "rewrite_tf1", "rewrite", ("graphs",), "", "--nodes 3000 --repeats 1", interpreter=TF1
@@ -233,7 +175,6 @@ BENCHMARKS = (
         takes="an hour",
         needs_files=("../shared/data/criteo_tiny_3idiots/train.tiny.csv",),
     ),
-    Benchmark("hashing", "hashing", ("functions",), "", "--values 1024 --seconds .1"),
     Benchmark("input", "input", ("one", "some"), "", "--rows 50000 --repeats 1"),
     Benchmark("examples", "examples", ("parsing", "reading"), "", "--rows 2000 --repeats 1"),
     Benchmark(
@@ -285,13 +226,6 @@ BENCHMARKS = (
         takes="2 minutes",
     ),
     Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
-    Benchmark(
-        "id_tables_processes",
-        "id_tables",
-        ("speed",),
-        "--processes 2",
-        "--processes 2 --ids 20000 --batch 128 --steps 2",
-    ),
     Benchmark("id_tables_load", "id_tables", ("load",), "--load 100000000", "--load 100000"),
     Benchmark(
         "sequences",
@@ -301,15 +235,6 @@ BENCHMARKS = (
         "--sets LastFM --seeds 1 --epochs 1 --batches 2 --repeats 1",
         takes="hours",
         needs_files=("../shared/data/amazon_s3rec/Beauty.txt",),
-    ),
-    Benchmark(
-        "sequences_peers",
-        "sequences",
-        ("quality", "pace"),
-        "--sets LastFM --seeds 1 --batches 0 --peer .peer/bin/python",
-        "--sets LastFM --seeds 1 --batches 0 --peer .peer/bin/python --epochs 1",
-        takes="half an hour",
-        needs_files=("../shared/data/amazon_s3rec/LastFM.txt", ".peer/bin/python"),
     ),
     Benchmark(
         "sequences_reference",

@@ -18,9 +18,6 @@ are within a turn.
 --load N measures loading instead: N rows of 2 numbers with Adagrad's slots, as TFRA's
 FileSystemSaver writes them, into a table of migrate.id_tables: its memory, and the most that the
 process takes meanwhile.
-
-With --processes 2 each has half of the batch and a part of the rows, by gloo, and TorchRec's are
-shared out row-wise; there is no EmbeddingBag.
 """
 
 import argparse
@@ -28,7 +25,6 @@ import functools
 import os
 import tempfile
 import time
-from datetime import timedelta
 
 import numpy as np
 import torch
@@ -36,8 +32,7 @@ import torch.distributed as dist
 from torchrec import EmbeddingBagCollection, EmbeddingBagConfig, KeyedJaggedTensor
 from torchrec.distributed import DistributedModelParallel
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
-from torchrec.distributed.types import ShardingEnv, ShardingPlan
+from torchrec.distributed.types import ShardingEnv
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 import migrate
@@ -95,18 +90,11 @@ def torchrec(args):
     collection = EmbeddingBagCollection(tables=[config])
     settings = {"lr": RATE, "eps": 1e-8}
     apply_optimizer_in_backward(torch.optim.Adagrad, collection.parameters(), settings)
-    sharder, plan, ranks = EmbeddingBagCollectionSharder(), None, dist.get_world_size()
-    if ranks > 1:
-        shares = construct_module_sharding_plan(
-            collection, {"t": row_wise()}, sharder, ranks, ranks, "cpu"
-        )
-        plan = ShardingPlan(plan={"": shares})
     model = DistributedModelParallel(
         collection,
         env=ShardingEnv.from_process_group(dist.group.WORLD),
         device=torch.device("cpu"),
-        plan=plan,
-        sharders=[sharder],
+        sharders=[EmbeddingBagCollectionSharder()],
     )
 
     def step(ids, lengths):
@@ -129,7 +117,6 @@ def embedding_bag(args):
 
 
 def seconds(step, lots, lengths):
-    dist.barrier()
     begun = time.perf_counter()
     for ids in lots:
         step(ids, lengths)
@@ -143,7 +130,6 @@ def main():
     parser.add_argument("--ids", type=int, default=1_000_000)
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--load", type=int, metavar="N")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +139,7 @@ def main():
             columns = "ids | table, GB | most while loading, GB | ratio | CPU s | ids/s"
             print(table(columns, [cells]))
         else:
-            torch.multiprocessing.spawn(measure, (args, f"{folder}/store"), args.processes)
+            measure(args, f"{folder}/store")
 
 
 def write(folder, count):
@@ -185,20 +171,11 @@ def load(folder, count):
     return [*cells, f"{seconds:.0f}", f"{count / seconds:,.0f}"]
 
 
-def measure(rank, args, store):
-    """One process of the training; the first prints the table."""
+def measure(args, store):
+    """Prints the table of training."""
     torch.set_num_threads(args.threads)
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{store}",
-        rank=rank,
-        world_size=args.processes,
-        timeout=timedelta(minutes=5),
-    )
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=0, world_size=1)
     makers = {"id tables": id_tables, "TorchRec": torchrec, "EmbeddingBag": embedding_bag}
-    if args.processes > 1:
-        makers.pop("EmbeddingBag")
-        args.batch //= args.processes
     others = list(makers)[1:]
     columns = ["ids", *(f"{name}, ids/s" for name in makers)]
     columns += [f"id tables / {name}" for name in others]
@@ -206,12 +183,12 @@ def measure(rank, args, store):
     lengths = torch.full((len(FEATURES) * args.batch,), PER_BAG)
     for case in CASES:
         steps = {name: make(args) for name, make in makers.items()}
-        draw = np.random.default_rng(rank)
+        draw = np.random.default_rng(0)
         drawn = [list(zip(*batches(case, args, draw))) for _ in range(1 + args.repeats)]
 
         def speed(name, step, lots):
             taken = seconds(step, next(lots)[name != "id tables"], lengths)
-            return len(lengths) * PER_BAG * args.processes / taken
+            return len(lengths) * PER_BAG / taken
 
         sides = {
             name: functools.partial(speed, name, step, iter(drawn)) for name, step in steps.items()
@@ -219,8 +196,7 @@ def measure(rank, args, store):
         speeds = turns(sides, args.repeats, uncounted=1)
         said.append([case, *(spread(of, "{:,.0f}") for of in speeds.values())])
         said[-1] += (spread(ratios(speeds["id tables"], speeds[name])) for name in others)
-    if rank == 0:
-        print(table(columns, said), flush=True)
+    print(table(columns, said), flush=True)
     dist.destroy_process_group()
 
 

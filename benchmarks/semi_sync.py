@@ -1,7 +1,7 @@
 """The four ways to train, side by side: pace, processor time, memory, start-up and staleness.
 
-    python -m benchmarks.semi_sync [--cases NAME ...] [--repeats N] [--cores N ...]
-                                   [--json FILE] [--plot FILE.svg]
+    python -m benchmarks.semi_sync [--cases NAME ...] [--repeats N] [--json FILE]
+                                   [--plot FILE.svg]
 
 The modes: `async`, the plain optimizer; `native-sync`, tf.train.SyncReplicasOptimizer; `semi-sync`,
 semisync.GlobalBatchOptimizer with Threshold(4); `sync`, the same with paced=True.
@@ -46,7 +46,6 @@ def parse():
     add("--repeats", type=int, default=3, metavar="N", help="default: 3")
     add("--seconds", type=float, help="length of each window, instead of the case's")
     add("--python", default=sys.executable, help="of the cluster; default: this one")
-    add("--cores", type=int, nargs="+", help="CPUs for all processes; default: all")
     add("--json", metavar="FILE", help="where to write all figures")
     add("--plot", metavar="FILE.svg", help="where to draw the pace, x asynchronous")
     return parser.parse_args()
@@ -74,8 +73,6 @@ def main():
     args = parse()
     for path in filter(None, (args.json, args.plot)):
         check_writable(path)  # rather before minutes of measuring than after them
-    if args.cores:
-        os.sched_setaffinity(0, args.cores)  # which the processes of the cluster inherit
     folder = tempfile.mkdtemp(prefix="semi_sync.")  # a run that fails leaves its logs
     cases = []
     print(head(table.HEAD), flush=True)

@@ -47,7 +47,6 @@ LONGEST = (
     "tests/cluster/launch/test_tensorflow.py",
     "tests/notebooks/test_notebooks.py",
     "tests/benchmarks/test_thirty_days.py",
-    "tests/benchmarks/test_batch_norm_auc.py",
     "tests/benchmarks/test_semi_sync.py",
     "tests/scoring/test_graphs.py",
 )

@@ -20,18 +20,8 @@ from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 
 
-def leave_scores(out, answers, train, held_out):
-    """Scores the rows of the slice `held_out` with OUT/model, into OUT/scores.npy."""
-    np.save(os.path.join(out, "scores.npy"), score(os.path.join(out, "model"), answers, held_out))
-
-
-def main(training=Training, leave=leave_scores):
-    """The process.
-
-    Args:
-        training: Training, or a class with the same constructor and `run`.
-        leave: called by the chief after each run, with the arguments of `leave_scores`.
-    """
+def main():
+    """The process."""
     spec, server, place = join_cluster(tf.logging.ERROR)
     task = spec["task"]
     settings = plan.Settings(**spec["settings"])
@@ -41,9 +31,10 @@ def main(training=Training, leave=leave_scores):
         out = os.path.join(spec["out"], run["name"])
         # One container per run keeps the runs' variables and queues apart on the PS.
         with tf.Graph().as_default() as graph, graph.container(run["name"]), tf.device(place):
-            training(run, settings, answers, train, task, out).run(server)
+            Training(run, settings, answers, train, task, out).run(server)
         if task == 0:
-            leave(out, answers, train, held_out)
+            scores = score(os.path.join(out, "model"), answers, held_out)
+            np.save(os.path.join(out, "scores.npy"), scores)
 
 
 def score(checkpoint, answers, rows):

@@ -12,7 +12,7 @@ from semisync.common.compat import tf
 DIM = 12  # factors of an id
 
 
-def logits(fields, bags, about, seed, normalise=None):
+def logits(fields, bags, about, seed):
     """Builds the model under the variable names `fields`, `bag` and `tower...`.
 
     Args:
@@ -20,7 +20,6 @@ def logits(fields, bags, about, seed, normalise=None):
         bags: int [batch, BAG], as in `data`.
         about: the sizes, as in `data`.
         seed: of the initial values; equal seeds give equal values in every process.
-        normalise: as of `deep_fm`.
 
     Returns:
         float32 [batch].
@@ -31,7 +30,7 @@ def logits(fields, bags, about, seed, normalise=None):
     vectors = tf.nn.embedding_lookup(table, tf.cast(fields, tf.int64) + offsets)
     pooled = _mean_of_bag(_table("bag", about["bag"], seed + 1), tf.cast(bags, tf.int64))
     vectors = tf.concat([vectors, pooled[:, None]], 1)  # [batch, fields + 1, 1 + DIM]
-    return deep_fm(vectors, seed + 2, normalise)
+    return deep_fm(vectors, seed + 2)
 
 
 def _table(name, rows, seed):

@@ -43,7 +43,7 @@ CHOSEN = Settings(
     slow_worker=2,  # and all of the last worker's pause this many times as long
     optimizer="adam",  # or "adagrad"
     beta1=0.9,  # of Adam
-    low_beta1=0.7,  # of the modes with a lower one, picked by benchmarks/mitigations.py
+    low_beta1=0.7,  # of low-beta1, picked of 0.5 to 0.8 in one process, on validation days
     backups=4,  # batches more than a global batch has, of the mode that drops the last ones
     prefetch=0,  # batches that a worker reads ahead while it trains
 )

@@ -44,12 +44,10 @@ MODES = {
 OTHERS = {
     "native-sync": Mode("native-sync"),
     "backups": Mode("native-sync", backups="backups"),
-    "sync-low-beta1": Mode("sync", beta1="low_beta1"),
     "low-beta1": Mode("semi-sync", beta1="low_beta1"),
     "staleness-0.125": Mode("semi-sync", mean_staleness=0.125),
     "staleness-0.25": Mode("semi-sync", mean_staleness=0.25),
     "staleness-0.5": Mode("semi-sync", mean_staleness=0.5),
-    "staleness-1": Mode("semi-sync", mean_staleness=1.0),
 }
 
 
@@ -100,7 +98,7 @@ def of_seed(experiment, seed, modes):
             setting = getattr(mode, number)
             run[number] = setting and getattr(experiment.settings, setting)
         runs.append(dict(run, mean_staleness=mode.mean_staleness))
-    train(experiment, runs, "benchmarks.auc_evidence_parts.job", "logs-{}".format(seed))
+    train(experiment, runs, "logs-{}".format(seed))
     for name, run in zip(modes, runs):
         scores = os.path.join(experiment.out, run["name"], "scores.npy")
         figures = measured(experiment, run["name"])
@@ -108,18 +106,18 @@ def of_seed(experiment, seed, modes):
         yield dict(run, name=name, mode=name, scores=scores, **figures)
 
 
-def train(experiment, runs, module, logs):
-    """Trains `runs`, one after another, on one cluster of processes of `module`.
+def train(experiment, runs, logs):
+    """Trains `runs`, one after another, on one cluster of processes.
 
     Args:
-        runs: dicts as the module takes them; a run writes into the folder of its "name".
+        runs: dicts as `job` takes them; a run writes into the folder of its "name".
         logs: the folder of the processes' logs. All folders are made below the experiment's `out`.
     """
     for folder in [logs] + [run["name"] for run in runs]:
         os.makedirs(os.path.join(experiment.out, folder))
     settings = experiment.settings
     cluster.train(
-        module,
+        "benchmarks.auc_evidence_parts.job",
         experiment.python,
         settings.ps,
         settings.workers,

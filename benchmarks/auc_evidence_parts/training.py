@@ -82,69 +82,42 @@ class Training:
         # Order of the hooks: fill the list, wait for all workers; wait for their end, save.
         self._work = WorkList(len(self._batches), self._chief)
         barrier = Barrier("start", task, settings.workers)
-        ending = Ending(os.path.join(out, "model"), task, settings.workers, self._kept())
+        ending = Ending(
+            os.path.join(out, "model"), task, settings.workers, tf.trainable_variables()
+        )
         self._aggregation = (
             [] if self._mode == "async" else [self._optimizer.make_session_run_hook(self._chief)]
         )
         self._limit = tf.RunOptions(timeout_in_ms=HANG) if self._mode == "native-sync" else None
         self._hooks = [self._work, barrier] + self._aggregation + [ending]
 
-    # Another experiment may override: the model, the optimizer and its wrapper, a batch's other
-    # updates, its pause, its rows, and the variables of the checkpoint.
-
-    def _logit(self, inputs, answers, seed):
-        return model.logits(inputs.fields, inputs.bags, answers.about, seed)
-
-    def _plain_optimizer(self, run, settings, steps):
-        beta1 = run.get("beta1", settings.beta1)
-        name, rate = settings.optimizer, run["learning_rate"]
-        return plan.optimizer(name, rate, self._step, steps, beta1)
-
-    def _wrapped(self, optimizer, settings, **more):
-        return semisync.GlobalBatchOptimizer(
-            optimizer,
-            batches_per_step=settings.batches_per_step,
-            staleness=semisync.Threshold(settings.bound),
-            **more,
-        )
-
-    def _updates(self):
-        """The ops that a batch runs after its pause, before it sends its gradients."""
-        return []
-
-    def _wait(self, seconds):
-        """A batch's pause; returns `seconds`, float32."""
-        time.sleep(float(seconds))
-        return seconds
-
-    def _rows(self, number):
-        return self._batches[number]
-
-    def _kept(self):
-        return tf.trainable_variables()
-
     def _build(self, run, settings, answers):
         inputs = self._inputs
-        logit = self._logit(inputs, answers, plan.model_seed(run["seed"]))
+        seed = plan.model_seed(run["seed"])
+        logit = model.logits(inputs.fields, inputs.bags, answers.about, seed)
         per_step = 1 if self._mode == "async" else settings.batches_per_step
         tokens = per_step + (run.get("backups") or 0)  # of SyncReplicasOptimizer
         steps = len(self._batches) // tokens
-        self._optimizer = self._plain_optimizer(run, settings, steps)
+        beta1, rate = run.get("beta1", settings.beta1), run["learning_rate"]
+        self._optimizer = plan.optimizer(settings.optimizer, rate, self._step, steps, beta1)
         if self._mode == "native-sync":
             self._optimizer = tf.train.SyncReplicasOptimizer(self._optimizer, per_step, tokens)
         elif self._mode in LEDGER:
             more = {"paced": self._mode == "sync"}
             if run.get("mean_staleness"):
                 more["in_flight"] = semisync.MeanStaleness(run["mean_staleness"])
-            self._optimizer = self._wrapped(self._optimizer, settings, **more)
+            self._optimizer = semisync.GlobalBatchOptimizer(
+                self._optimizer,
+                batches_per_step=settings.batches_per_step,
+                staleness=semisync.Threshold(settings.bound),
+                **more,
+            )
         pairs = self._optimizer.compute_gradients(model.loss(logit, inputs.labels))
         self._read_at = step_now(self._step)
-        pairs = delayed(pairs, self._pause, [self._read_at], self._wait)
+        pairs = delayed(pairs, self._pause, [self._read_at], _paused)
         with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
             self._applied_at = step_now(self._step)
-            updates = self._updates()
-        with tf.control_dependencies(updates):
-            self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
+        self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
 
     def run(self, server):
         """Trains until the work list is empty, then writes the measurements."""
@@ -162,7 +135,7 @@ class Training:
     def _loop(self, session, staleness):
         trained, fetches = 0, [self._train, self._read_at, self._applied_at]
         for number in self._numbers(session):
-            feed = self._inputs.feed(self._rows(number))
+            feed = self._inputs.feed(self._batches[number])
             feed[self._pause] = 0 if self._reads else self._pauses[number]
             try:
                 fetched = session.run(fetches, feed, options=self._limit)
@@ -179,7 +152,7 @@ class Training:
             # Without the hooks, which are the training's.
             number = int(session.run_step_fn(self._next_number))
             if self._reads:
-                self._wait(self._pauses[number])
+                time.sleep(self._pauses[number])
             return number
 
         waiting = collections.deque()
@@ -195,3 +168,9 @@ class Training:
 
     def _next_number(self, step_context):
         return step_context.session.run(self._work.next)
+
+
+def _paused(seconds):
+    """float32 `seconds`, when they have passed."""
+    time.sleep(float(seconds))
+    return seconds

@@ -5,14 +5,12 @@ from semisync.common.compat import tf
 HIDDEN = (64, 32)  # units of the dense layers
 
 
-def deep_fm(vectors, seed, normalise=None):
+def deep_fm(vectors, seed):
     """The logits, float32 [rows]: the linear part, the factors' pairs and a tower over everything.
 
     Args:
         vectors: float32 [rows, features, 1 + factors].
         seed: of the first layer's initial values; equal seeds give equal values in every process.
-        normalise: (layer [rows, units], its name) -> the same shape, called for each hidden layer
-            before its ReLU; None: no normalisation.
     """
     linear, factors = tf.reduce_sum(vectors[:, :, 0], 1), vectors[:, :, 1:]
     squares = tf.reduce_sum(tf.square(factors), 1)
@@ -25,6 +23,5 @@ def deep_fm(vectors, seed, normalise=None):
         bias = tf.get_variable("tower%d_bias" % number, initializer=tf.zeros([units]))
         layer, width = tf.nn.bias_add(tf.matmul(layer, kernel), bias), units
         if number < len(HIDDEN):
-            layer = normalise(layer, "tower%d_norm" % number) if normalise else layer
             layer = tf.nn.relu(layer)
     return linear + pairs + layer[:, 0]

@@ -15,7 +15,6 @@ from mkdocs.structure.files import File
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = {
     "benchmarks/README.md": "benchmarks.md",
-    "benchmarks/mitigations.md": "mitigations.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
 }

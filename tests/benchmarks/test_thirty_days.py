@@ -3,16 +3,31 @@
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from benchmarks.thirty_days_parts import stages
 from benchmarks.thirty_days_parts.plan import QUICK
-from tests.benchmarks.test_batch_norm_auc import interactions
 from tests.support.programs import output_of
 from tests.support.require import fastest_tensorflow, tfra_python
 
 pytestmark = pytest.mark.long
+
+
+def interactions(path, days):
+    """A log with the real one's columns."""
+    random, rows = np.random.RandomState(0), 3000
+    columns = {
+        "user": np.sort(random.randint(1, 40, rows)),
+        "seq": np.arange(rows),
+        "problem": random.randint(1, 60, rows),
+        "skill": random.randint(1, 100, rows),
+        "label": random.randint(0, 2, rows),
+        "day": random.randint(0, days, rows),
+    }
+    order = np.lexsort((columns["user"], columns["seq"], columns["day"]))
+    pq.write_table(pa.table({name: values[order] for name, values in columns.items()}), path)
 
 
 @pytest.fixture(scope="module", params=sorted(QUICK))
@@ -28,7 +43,7 @@ def found(plan, tmp_path_factory):
     if plan.tables == "hash":
         command += ["--tables", "hash", "--python", tfra_python()]
     else:
-        interactions(folder / "log.parquet", days=plan.days, skills=100)
+        interactions(folder / "log.parquet", plan.days)
         command += ["--python", fastest_tensorflow(), "--data", str(folder / "log.parquet")]
     command += ["--out", str(folder / "out")]
     (folder / "said.md").write_text(output_of(*command), encoding="utf-8")
