@@ -152,7 +152,8 @@ def test_a_configuration_is_handed_out_and_changed_while_the_job_runs(
     assert config(job, "publish", "--after", "0", str(tmp_path / "new.json")) == 3
     assert "the configuration is at version 1, not 0" in capsys.readouterr().err
     job.running["one"].kill()
-    again = ["sh", "-c", 'echo "ready $(cat $SEMISYNC_CONFIG {config})"; sleep 1000']
+    script = 'echo "ready $(cat $SEMISYNC_CONFIG {config})"; until [ -e "$0" ]; do sleep 0.05; done'
+    again = ["sh", "-c", script, str(job.folder / "go")]
     job.launch("again", "worker", "--", *again, folder=empty)
     until(lambda: '[worker 1] ready {"rate": 2}{"rate": 2}' in job.words("again"))
     assert config(job, "show") == 0
@@ -160,9 +161,8 @@ def test_a_configuration_is_handed_out_and_changed_while_the_job_runs(
     assert config(job, "show", "--json") == 0
     shown = {"schema": "semisync.config/1", "version": 1, "configuration": {"rate": 2}}
     assert json.loads(capsys.readouterr().out) == shown
-    job.running["again"].kill()
     (job.folder / "go").touch()
-    assert [job.ended(key) for key in ("chief", "ps")] == [0, 0]
+    assert [job.ended(key) for key in ("chief", "again", "ps")] == [0, 0, 0]
     assert json.loads((job.folder / "go.config").read_text()) == {"rate": 2}
     assert config(job, "publish", str(tmp_path / "new.json")) == 3
     assert "the job test does not run" in capsys.readouterr().err
