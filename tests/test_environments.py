@@ -13,6 +13,8 @@ from tests.support.require import ROOT
 BACKEND = """
 import os, zipfile
 
+pytestmark = pytest.mark.long
+
 def build_editable(folder, *_):
     files = {
         "tiny.pth": os.getcwd(),

@@ -150,6 +150,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", sorted(EDITS))
+@pytest.mark.few(4)
 def test_an_edit_that_trains_otherwise_is_found(trained, tmp_path, what, capsys):
     old, new, (kind, name) = EDITS[what]
     code, found = trained.steps(edited(trained, tmp_path, old, new), capsys)

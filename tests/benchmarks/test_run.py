@@ -10,6 +10,7 @@ from benchmarks import results
 from benchmarks.run import measured_since
 
 
+@pytest.mark.long
 def test_what_has_been_measured_since_is_left_out(tmp_path):
     results.write({"name": "files", "date": "2026-11-23"}, tmp_path)
     command = [sys.executable, "-m", "benchmarks.run", "files", "--since", "2026-11-23"]

@@ -46,6 +46,7 @@ def test_a_place_is_checked_without_a_trace(tmp_path):
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.long
 def test_tensorflows_log_does_not_precede_the_sentence(tmp_path):
     (tmp_path / "job.meta").write_bytes(np.random.default_rng(0).bytes(100))
     variables = environment(PYTHONPATH=str(ROOT))

@@ -174,6 +174,7 @@ def test_a_v1_checkpoint_has_its_graph_beside_it(tmp_path):
     assert set(open_target(str(tmp_path / "out"), "dcp").tensors) == {"dense.a", "dense.b"}
 
 
+@pytest.mark.long
 def test_no_third_party_checkpoint_takes_the_graph_of_another_model():
     models = shared("models")
     metas = sorted(models.glob("**/*.meta"))

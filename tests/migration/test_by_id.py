@@ -89,6 +89,7 @@ OTHER_LOOK_UPS = [pytest.param(n, marks=pytest.mark.long) for n in ("adam", "one
 
 
 @pytest.mark.parametrize("name", ["twice", *OTHER_LOOK_UPS])
+@pytest.mark.long
 def test_a_wrapped_job_is_trained_on(by_id, wrapped, name, rows, tmp_path, capsys):  # noqa: F811
     """Whose gradients of an id are summed, in a look-up and over look-ups."""
     both, meta = [by_id(name).prefix, str(tmp_path / "out")], ["--meta", wrapped(name)]

@@ -96,6 +96,7 @@ def test_an_id_that_is_no_row_is_found_in_a_later_batch_too(job, capsys):
     assert "which has the rows 0 to 19 (3 such in all)" in said
 
 
+@pytest.mark.long
 def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_run(
     job, tmp_path, capsys
 ):

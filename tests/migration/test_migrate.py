@@ -93,6 +93,7 @@ def test_a_job_whose_only_graph_is_that_of_its_training_is_migrated(job, tmp_pat
     assert "BatchNorm took its moving statistics" in (tmp_path / "out/report.json").read_text()
 
 
+@pytest.mark.long
 def test_a_job_whose_saver_is_older_than_its_optimizer_is_migrated(job, tmp_path):
     assert migrate(job, tmp_path / "out", checkpoint="weights.ckpt") == 0
     assert set(states(tmp_path / "out").values()) == {"passed"}
@@ -120,6 +121,7 @@ def test_options_of_the_conversion_and_of_batches_are_handed_on(job, tmp_path, m
     assert sizes == [50]
 
 
+@pytest.mark.long
 def test_few_rows_leave_nothing_open_where_the_outputs_are_tensorflows(job, tmp_path):
     rows = pyarrow.parquet.read_table(job / "rows.parquet").slice(0, 100)
     few = tmp_path / "rows.parquet"
@@ -254,6 +256,7 @@ def one_rare_row(job, again, column, value, monkeypatch):
     return migrate(job, again, "--data", str(again / "rows.parquet"), "--steps", "0")
 
 
+@pytest.mark.long
 def test_a_fault_in_one_row_of_a_rare_value_is_among_the_rows_that_are_drawn(
     job, again, monkeypatch
 ):
@@ -296,6 +299,7 @@ def test_the_largest_difference_of_all_rows_is_in_the_verdict(migrated):
     )
 
 
+@pytest.mark.long
 def test_the_steps_of_an_edited_model_py_are_compared(job, again):
     """Its outputs are TensorFlow's, and its training is another."""
     source = again / "converted" / "model.py"

@@ -92,6 +92,7 @@ def test_a_lone_run_gives_no_verdict_until_its_spread_is_stated(margin):
     assert "the one that was stated" in " ".join(stated.notes)
 
 
+@pytest.mark.long
 def test_a_stated_spread_holds_what_the_interval_promises():
     """Spreads of six to one, where the other side's stood for both the interval held .57."""
     rng = np.random.default_rng(4)

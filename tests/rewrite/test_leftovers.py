@@ -167,6 +167,7 @@ def test_an_average_that_is_corrected_for_its_start_cannot_be_shared(resource):
 
 
 @each
+@pytest.mark.few(3)
 def test_with_strict_they_are_refusals(kind, tmp_path, capsys):
     build, names = LEFTOVERS[kind]
     source, out = tmp_path / "in.meta", tmp_path / "out.meta"

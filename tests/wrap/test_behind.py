@@ -138,8 +138,9 @@ def scatter(model, wrap):
         return tf.group(tf.scatter_update(model.weight, rows, np.float32([[0.5], [0.6]])))
 
 
-@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("build", [clip, normalise, copy_in_turn, add_by_hand, scatter])
+@pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.few(5)
 def test_it_equals_the_plain_job_on_the_union(build, resource):
     found, expected = wrapped(build, resource), plain(build, resource)
     assert sorted(found) == sorted(expected)

@@ -82,6 +82,7 @@ STEPS = {  # how jobs name what they save
 
 
 @pytest.mark.parametrize("given", sorted(STEPS))
+@pytest.mark.few(2)
 def test_what_the_job_saves_after_its_last_run_is_saved_once_more(given, tmp_path):
     savers = {}
 
@@ -100,6 +101,7 @@ def test_what_the_job_saves_after_its_last_run_is_saved_once_more(given, tmp_pat
 
 
 @pytest.mark.parametrize("given", sorted(STEPS))
+@pytest.mark.few(2)
 def test_what_a_hook_saves_at_its_end_is_of_the_last_step(given, tmp_path):
     class Save(tf.train.SessionRunHook):
         def __init__(self, job):

@@ -84,6 +84,7 @@ def test_a_worker_gives_up_a_chief_that_is_gone_for_good(job):
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize("task", [0, 1])
 @pytest.mark.few(1)
+@pytest.mark.long
 def test_a_ps_that_is_frozen_for_good_is_named_by_everybody(job, task):
     job = job(2, patience=2 * PATIENCE)  # a quarter of it is the other's time to answer
     at_work(job)
@@ -104,6 +105,7 @@ def test_two_paced_optimizers_never_wait_for_each_others_tickets(job):
 
 
 @pytest.mark.one_tensorflow
+@pytest.mark.long
 def test_workers_end_at_very_different_times_and_each_batch_counts_once(job):
     job = job(3, patience=60.0)
     for task in range(2):

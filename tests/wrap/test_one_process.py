@@ -95,6 +95,7 @@ def test_a_failure_of_the_chiefs_thread_ends_the_job(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"paced": True}])
+@pytest.mark.few(1)
 def test_a_worker_that_waits_for_input_for_longer_than_patience_loses_nothing(options):
     job = Job(**options)
     with job.session(patience=4.0) as session:

@@ -11,6 +11,8 @@ import parity
 from parity.inputs.logits import sigmoid
 from parity.result import ROWS
 
+pytestmark = pytest.mark.long
+
 ROWS_OF_LOG = 40_000
 SHARE = 0.9  # of the faults, named first
 
