@@ -32,6 +32,7 @@ def channel_axes(view, statistics, names, variance):
         if rank and statistic.axes is not None:
             over = {axis % rank for axis in statistic.axes}
             return tuple(axis for axis in range(rank) if axis not in over)
+    # Where the axes are not constant, a Reshape for broadcasting still shows the channels.
     for tensor in trace(view.nodes, variance, CARRY | CAST | SHAPE | READ):
         node = view.nodes.maker(tensor)
         if node.op == "Reshape":

@@ -58,6 +58,7 @@ def _layer(view, main, other, guard):
     if not guards:
         return Layer(main, other, True, None, "")
     names = sorted({guard.predicate for guard in guards})
+    # Both branches take the batch's statistics: it trains whatever the predicate.
     if len(names) == 1 and all(opposite(guard) in guards for guard in guards):
         return Layer(main, other, True, None, "")
     guard = sorted(guards, key=str)[0]

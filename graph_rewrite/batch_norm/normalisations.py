@@ -90,6 +90,7 @@ def _unfused(view, match):
     """The Normalisation of a Match of NORMALIZATION; None where it takes no batch's statistics."""
     means = [s for s in statistics(view, match["mean"]) if s.kind == MEAN]
     variances = [s for s in statistics(view, match["variance"]) if s.kind == VARIANCE]
+    # A mean and a variance of different tensors are no pair.
     keys = {s.key for s in means} & {s.key for s in variances}
     taken = [s for s in means + variances if s.key in keys]
     moving = variables(view, match["mean"]), variables(view, match["variance"])

@@ -138,6 +138,7 @@ class _Traced:
         if not keys:
             for kind, names in zip((MEAN, VARIANCE), normalisation.moving):
                 moved = [entry for name in names for entry in self._by_variable.get(name, ())]
+                # Without statistics of its own it may own only averages that no layer claims.
                 entries += [e for e in moved if e[2].kind == kind and e[2].key not in known]
         first: Dict[int, Any] = {}
         for (place, _), update, statistic in sorted(entries, key=lambda entry: entry[0]):

@@ -110,6 +110,7 @@ def _corrected(view, updates):
             continue
         rate = averages[0].rate
         merged = update._replace(kind="average", source=averages[0].source, rate=rate)
+        # Another writer of the biased average or of its counter would break the correction.
         alone = len(averages) == len(counters) == 1
         if alone and _counts(view, counters[0]) and _keeps(view, correction["kept"], rate):
             debias = Debias(biased, step, (averages[0].op, counters[0].op))

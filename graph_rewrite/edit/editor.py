@@ -121,6 +121,8 @@ class Editor:
         built = new + [node for body in bodies for node in body.node_def]
         for node in built:
             self._strip(node)
+        # The stand-in takes the op's own name, so the chief's readers must follow the original
+        # to its new one.
         for node in new + [self._nodes[name] for name in self._chief.ops]:
             for number, tensor in enumerate(node.input):
                 name, output = split(tensor)

@@ -34,9 +34,11 @@ def dead_ops(nodes, traits, names):
         if nodes[name].op in _PASSES_ON and not home(name)
     ]
     dead = nodes.reachable(names.union(after), takers) - names
+    # An op behind a side effect must still be waited for.
     above = nodes.ancestors(dead, without=names)
     effects = [name for name in above if _has_effect(traits, nodes[name])]
     dead -= nodes.descendants(effects)
+    # An op that anything alive takes stays, and so do its own makers.
     waiting = list(dead)
     while waiting:
         name = waiting.pop()

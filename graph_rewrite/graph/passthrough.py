@@ -25,6 +25,7 @@ def back(nodes, tensor, hops):
         return nodes.results[tensor] if hops >= JOIN else []
     if node.op not in hops or node.op in CALLS or not node.input:
         return []
+    # Output 1 of a Merge is the index of the branch, not its value.
     if node.op in MERGE:
         return nodes.inputs(node) if output == 0 else []
     if node.op == "IdentityN":

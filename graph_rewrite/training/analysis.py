@@ -182,6 +182,7 @@ class TrainingGraph:
         ways: List[_Way] = []
         for name in self.chief.last:
             above = self.nodes.reachable([name], self._chiefs_above) & takers
+            # Each end merges all earlier ways that share a variable with it.
             common = [way for way in ways if way.takers & above]
             ways = [way for way in ways if way not in common]
             ends = [end for way in common for end in way.ends] + [name]

@@ -57,6 +57,8 @@ class SyncReplicas:
             if required.op == "Const":
                 value = required.attr["value"].tensor
                 self.replicas_to_aggregate.update(value.int_val)
+        # The token queue is known by its place alone: its dequeue waits for the accumulators, and
+        # the token goes to the worker's local step.
         after = set().union(*[nodes.users(node.name) for node in applies])
         dequeues = [nodes[name] for name in sorted(after) if _DEQUEUE.match(nodes[name].op)]
         queues = {split(node.input[0])[0] for node in dequeues}

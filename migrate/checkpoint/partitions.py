@@ -62,4 +62,5 @@ def by_partition(rows: int, parts: int) -> numpy.ndarray:
 
 def by_id(rows: int, parts: int) -> numpy.ndarray:
     """The positions of the ids 0 to `rows` - 1 among the rows that `by_partition` orders."""
+    # The argsort of a permutation is its inverse.
     return numpy.argsort(by_partition(rows, parts))

@@ -48,6 +48,7 @@ def refuse_foreign(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkpo
         if not _is_slot(where.name) and _type(graph, node)[1] != ()
     } - state
     only_ours, only_theirs = sorted(ours - known), sorted(theirs - set(checkpoint))
+    # Variables on one side alone are usual, as with a partial saver; on both they are not.
     strangers = bool(only_ours and only_theirs) or bool(ours and not ours & known)
     if strangers or (stored and not known & stored):
         differences += [f"{name!r} is in the checkpoint alone" for name in only_ours[:_NAMED]]

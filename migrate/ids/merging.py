@@ -114,6 +114,7 @@ def _blocks(
             merged.ids += len(own.ids)
             merged.duplicates += len(batches[0].ids) - len(own.ids)
             of_slots = []
+            # A slot table has an order and ids of its own: it is joined by id, never by row.
             for (name, runs), slot in zip(slots.items(), batches[1:]):
                 of_slot = f"{where}: slot {name!r}"
                 rows, ownerless = _joined(own, contested, table, slot, runs, of_slot)
@@ -127,6 +128,7 @@ def _bounds(everyone: Sequence[Runs]) -> Iterator[Optional[int]]:
     """Places that divide all rows into blocks; None is the end."""
     marks = [run.marks for of_table in everyone for run in of_table.runs]
     if marks:
+        # Every STEP-th place of a run is marked: bounds at each so many marks make even blocks.
         every = numpy.sort(numpy.concatenate(marks))
         step = max(min(BLOCK_ROWS // STEP, len(every) // _BLOCKS), 1)
         yield from numpy.unique(every[step::step]).tolist()
@@ -136,6 +138,7 @@ def _bounds(everyone: Sequence[Runs]) -> Iterator[Optional[int]]:
 def _in_order(batch: Batch) -> Batch:
     """`batch` by places, and by ids where these are equal."""
     batch = batch.only(argsort(batch.places))
+    # Two ids of one place: two stable sorts order by place, then by id.
     if (batch.places[1:] == batch.places[:-1]).any():
         batch = batch.only(argsort(batch.ids))
         batch = batch.only(argsort(batch.places))
@@ -175,6 +178,7 @@ def _without_duplicates(
     (places,) = numpy.nonzero(of_several)
     with contextlib.closing(table.column("versions")) as column:
         versions = column.take(batch.rows[places])
+    # The last key is the primary one: by id, and of one id the newest version last.
     order = numpy.lexsort((versions, batch.ids[places]))
     places, versions = places[order], versions[order]
     last = numpy.append(batch.ids[places][1:] != batch.ids[places][:-1], True)

@@ -135,6 +135,8 @@ class ByHash:
     def _put(self, of_ids: numpy.ndarray, columns: Sequence[numpy.ndarray]) -> None:
         """Places the ids of one bucket, given their home rows."""
         turn = numpy.arange(len(of_ids))
+        # Linear probing of ascending homes without a loop: row k is max(home k, row k-1 + 1), so
+        # row k - k is a running maximum of home - k.
         rows = numpy.maximum(numpy.maximum.accumulate(of_ids - turn), self._next) + turn
         fits = int(numpy.searchsorted(rows, (self._bucket + 1) * self._size))
         if fits:

@@ -87,6 +87,7 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             for key, entry in value.items()
         }
     if origin is typing.Union:
+        # The exact type decides, or a bool would pass as an int.
         kinds = [kind for kind in inner if type(value) is kind] or inner
         return None if value is None else _value(kinds[0], value, where)
     if dataclasses.is_dataclass(hint) or typing.is_typeddict(hint):

@@ -360,6 +360,7 @@ def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) ->
     count = max(2, min(_RANGES_PER_TASK * tasks, _MOST_RANGES))
     shares = sorted({*ENDS, *(i / count for i in range(1, count))})
     divided = {side: F.col(side) for side in at if _of_scores(side)}
+    # The logit of a probability of 0 or 1 is infinite.
     inside = F.lit(True)
     for side in itertools.compress(SIDES, (not given for given in names.logits)):
         inside &= (F.col(side) > 0) & (F.col(side) < 1)

@@ -120,6 +120,7 @@ def spread_of(
         carriers, step = carried(sum(squares for squares, _ in classes), fourths)
     else:
         clustered = sums.standard_error()
+        # A cluster with both classes counts in both of Welch's parts, but is one observation.
         freedom = min(welch(sums.parts(), observations), sums.held.either - 1)
         carriers, step = carried(sums.squares, sums.fourths)
     return Spread(

@@ -132,10 +132,12 @@ def _withheld(evidence: Evidence, interval: Interval, margin: float) -> Optional
     if verdict is Verdict.INCONCLUSIVE:
         return Reason.INTERVAL
     inside = verdict is Verdict.EQUIVALENT
+    # A flaw hides a difference and makes none: it bars EQUIVALENT alone.
     if inside and evidence.flaw is not None:
         return evidence.flaw
     if evidence.lone:
         return Reason.LONE_RUN
+    # An interval narrower than its rows' resolution claims more than they can show.
     vouched = at_least(interval, sum(interval) / 2, resolution(evidence.observations))
     if judge(vouched, margin) is not verdict:
         return Reason.OBSERVATIONS

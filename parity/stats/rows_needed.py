@@ -55,6 +55,7 @@ def rows_to_settle(
     if _chance(MOST, basis, evidence, reason, margin) < wanted:
         return None
     high = math.log(MOST)
+    # `_chance` draws the same numbers for any `times`, so that bisection meets no noise.
     while high - low > 1e-3:
         middle = (low + high) / 2
         enough = _chance(math.exp(middle), basis, evidence, reason, margin) >= wanted
@@ -90,6 +91,7 @@ def _chance(times: float, basis: Basis, evidence: Evidence, reason: Reason, marg
     random = np.random.default_rng(0)  # the same draws for any `times`
     carriers, error, fewer = basis.carriers, evidence.standard_error, evidence.observations
     equal = taken_to_be_equal(carriers, reason)
+    # A few unequal clusters tell nothing of how many a larger sample would hold.
     growth = 1.0 if _too_few(fewer, basis.alike) else times
     unequal = 1.0 if basis.alike else UNEQUAL
     truly = random.gamma(fewer / unequal + 0.5, size=_DRAWS) * growth

@@ -115,6 +115,7 @@ def _first_not_below(bits: np.ndarray, values: np.ndarray, start: np.ndarray) ->
     """Index of the first of the values that is not below each of the bits, from `start` on."""
     place = start.astype(np.intp)
     left = np.flatnonzero(bits > values[place])
+    # Most cells hold few values: some steps are cheaper than a binary search for each.
     for _ in range(_STEPS):
         place[left] += 1
         left = left[bits[left] > values[place[left]]]

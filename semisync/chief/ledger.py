@@ -168,6 +168,7 @@ class Ledger:
         """Changes between paced and unpaced; tickets that are out count for the next global
         steps."""
         if paced and not self.paced:
+            # Tickets that are out already count towards the next step's M.
             self._owed = self.batches_per_step - len(self.outstanding) - len(self.pending)
         self.paced = paced
 
@@ -211,10 +212,12 @@ class Ledger:
         member, kind = message.member, message.kind
         past = self._is_past(message)
         if past:
+            # Its batch no longer counts, and nobody else would return the ticket that it drew.
             self.lose(message.ticket)
             self._give_back(message.drawn)
         if kind in (STAGED, WITHHELD, NONFINITE, LEFT):
             self._come_back(message)
+        # A late sign of life must not enrol a member that has left.
         if past or (kind == ALIVE and member not in self.members):  # that one has left
             return
         self.members[member] = self._now()
@@ -263,6 +266,7 @@ class Ledger:
         self.gone.add(_place(member))
 
     def _hold(self, member, ticket):
+        # Still held at the next draw: a batch used it, and its message never came.
         self.lose(self._holds.pop(member, None))
         if ticket in self.outstanding:
             self._unannounced.pop(ticket, None)
@@ -283,6 +287,7 @@ class Ledger:
         self._came[message.member] = message.ticket
         if message.member in self._repeats:
             self._repeats.remove(message.member)
+            # The batch had come under an earlier ticket: applied again it would count double.
             self._end(message.ticket, "repeated", member=message.member)
             self.settled.append((message.ticket, int(Fate.REPEATED), -1))
             self._owed += 1
@@ -347,6 +352,7 @@ class Ledger:
                 silent += [member] if member in self._holds else []
                 self._forget(member)
         unnamed = [ticket for ticket, holder in self.outstanding.items() if holder is None]
+        # The queue is first in, first out: the oldest of the unnamed tickets are the drawn ones.
         drawn = unnamed[: max(0, len(unnamed) - undrawn)]
         self._unannounced = {ticket: self._unannounced.get(ticket, now) for ticket in drawn}
         for ticket, since in list(self._unannounced.items()):
@@ -378,6 +384,7 @@ class Ledger:
         """
         if len(self.pending) < self.batches_per_step:
             return None
+        # Without the stale ones, later batches may be needed to fill the M.
         count = self.batches_per_step if self.keep_stale else len(self.pending)
         weighed = self._weighed([self.pending[i] for i in range(count)], clock, weigh)
         if not self.keep_stale:
@@ -413,6 +420,7 @@ class Ledger:
                 self.events.append(dict(audited(entry), event="dropped"))
                 self._owed += 1
                 if not entry.commit.withheld:
+                    # It came whole, so nobody is staging under its ticket: it is swept without patience.
                     self.dead.appendleft((0.0, entry.commit.ticket))
         return [entry for entry in weighed if entry.weight != 0]
 

@@ -107,6 +107,7 @@ class Chief(threading.Thread):
             opened = self._before_deadline(ops.open, {ops.settings: settings})
             messages, (clock,) = mailbox.unpacked(opened, 1)
             self._steps.clocks[self._number] = clock
+        # All others are about tickets of an earlier chief, whose batches were discarded.
         for message in messages:
             if message.kind in (JOINED, LEFT):
                 self.ledger.receive(message)
@@ -173,6 +174,7 @@ class Chief(threading.Thread):
             self._warn_of_stale_batches()
             self._publish()
             self._apply_next()
+            # Messages that the last step's run took may hold a leaving worker's last batch.
             booked = self._heard is None
             last = self._finishing.is_set() and booked and not self.ledger.members
             if last and self.ledger.lacking and self._withdraw():
@@ -199,6 +201,7 @@ class Chief(threading.Thread):
         """The feed of `take`, with the tickets that are due."""
         tickets = self.ledger.issue(self.ledger.tickets_due(self._undrawn))
         lacking = self.ledger.lacking
+        # At the end fewer than M may ever come: LEFT must be seen by itself.
         at_least = min(lacking, 1) if self._finishing.is_set() else lacking
         request = [at_least] + tickets
         # Feeding has a cost.

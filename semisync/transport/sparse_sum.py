@@ -58,6 +58,7 @@ def _by_marking(values, ids, rows):
     present = tf.less(first, NEVER)
     unique = tf.reshape(tf.where(present), [-1])
     again = tf.reshape(tf.where(tf.not_equal(tf.gather(first, ids), places)), [-1])
+    # The number of present ids below an id is its place among the ascending ones.
     rank = tf.cumsum(tf.cast(present, tf.int32), exclusive=True)
     target = tf.expand_dims(tf.gather(rank, tf.gather(ids, again)), 1)
     sums = raw_ops.TensorScatterAdd(

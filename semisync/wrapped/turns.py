@@ -102,6 +102,7 @@ def _build(noted):
     flags: Dict[int, List[Any]] = {one.number: [] for one in noted}
     in_turns: Dict[int, List[Any]] = {one.number: [] for one in noted}
     for first, second in itertools.combinations(noted, 2):
+        # Siblings that read nothing of each other commute, and need no turns.
         is_read = [_reads(read[b.number], a) for a, b in ((first, second), (second, first))]
         if not any(is_read):
             continue

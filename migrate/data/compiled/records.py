@@ -73,6 +73,7 @@ def fields(data, starts, separator, quote):
                 break
         if field != columns:
             return row, begin, field
+        # The CR of CRLF is no part of the last field.
         last = at
         if last > begin and data[last - 1] == _CR:
             last -= 1

@@ -80,6 +80,7 @@ def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
     of_losses = {loss.scores for loss in given if loss.what == "logits"}
     logits = {edge for edge, out in likely.items() if out.what == "logits"}
     of_losses, others = of_losses & set(likely), {loss.scores for loss in given} & set(likely)
+    # A product of probabilities (pCTR x pCVR) is the score; its factors' logits are not.
     joint = any(is_joint(walks, walks.graph.nodes[name]) for name, _ in others)
     tiers = [others] if joint else [of_losses, logits, others]
     chosen: Set[Edge] = next(filter(None, tiers), set())

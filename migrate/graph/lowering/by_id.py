@@ -197,6 +197,7 @@ class _Rewriting:
                 updates.setdefault(update.inputs[0][0], []).append(update)
         for of_table in updates.values():
             self._join(of_table)
+        # Trained tables get their rows from the optimizer; of the others the job's writes stay.
         kept = {one.table for one in found} - {one.table for one in self._wrappers.values()}
         for node in self._graph.nodes.values():
             place = self._shards.get(node.inputs[0][0]) if _WRITES.fullmatch(node.op) else None

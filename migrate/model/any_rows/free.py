@@ -328,6 +328,7 @@ class _Freeing:
             return made.constant(
                 np.array([-1 if k in rows else n for k, n in enumerate(told)], value.dtype)
             )
+        # A size of -1 follows the number of rows by itself.
         if all(told[axis] < 0 for axis in rows):
             return edge
         if node.op == "Reshape" and len(rows) == 1:

@@ -76,6 +76,7 @@ def find_sparse_ids(
             return None
         given += [filled_weights.inputs[1], filled_weights.inputs[0]]
     positive = False
+    # Upstream from the fill: the filter on weights, if any, then the one on ids.
     while True:
         gathered = [_gathered(subject, edge) for edge in given]
         found = [one for one in gathered if one is not None]
@@ -88,6 +89,7 @@ def find_sparse_ids(
             return None
         positive = True
     indices, kept, *weighted = given
+    # Weights at other indices belong to other ids.
     if weighted and subject.beyond(weighted[1]) != subject.beyond(indices):
         return None
     more = weighted[0] if weighted else None

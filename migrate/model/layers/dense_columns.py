@@ -146,6 +146,7 @@ def _column(subject: Subject, name: str) -> Optional[_Column]:
     }
     defaults = [subject.constant(subject.graph.nodes[end].inputs[3]) for end in ends]
     texts = [one for one in defaults if one is not None and one.dtype == object]
+    # Any other text default would count as a present value.
     if texts and not (casts and all(one == chosen.missing for one in texts)):
         return None
     if inside & subject.outputs or not all(_is_known(subject, edge) for edge in edges):

@@ -37,6 +37,7 @@ def reshape(call: Call) -> str:
         return f"{text}.reshape({spread(call[1])})"
     has, asked = ([-1 if size is None else size for size in one] for one in (shape, wanted))
     for method, longer, shorter in (("unsqueeze", asked, has), ("squeeze", has, asked)):
+        # With two unknown sizes a new axis of 1 cannot be told from a regrouping of them.
         for axis, size in enumerate(longer) if has.count(-1) < 2 else ():
             if size == 1 and longer[:axis] + longer[axis + 1 :] == shorter:
                 return f"{text}.{method}({axis})"

@@ -191,6 +191,7 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
             statement.text = _filled(statement.text, waiting, _begin(statement))
         if isinstance(statement, Assign):
             name = statement.targets[0]
+            # A name that is assigned twice may change before its use.
             if len(statement.targets) == 1 and statement.inline and name not in assigned:
                 if not uses.get(name):
                     continue

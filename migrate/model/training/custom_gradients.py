@@ -116,6 +116,7 @@ def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Par
     inputs = list(dict.fromkeys(node.inputs[1:] if node.op == "IdentityN" else node.inputs))
     x = [edge for edge in inputs if _trained(graph, recipe, edge)]
     y = (node.name, 0)
+    # An autograd function of one result gets one gradient, and gives one for each argument.
     if len(came) != 1 or len(went) != len(x) or not results <= {y}:
         raise BadInput("it has several results, or not a gradient for each argument")
     given = {
@@ -133,6 +134,8 @@ def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Par
         for one in nodes.values()
         if (one.op in VARIABLES | DEFAULTED or not one.inputs) and one.op != "Const"
     ]
+    # The emitted function sees its arguments alone: what it read beside them would get
+    # no gradient.
     if not told.issuperset(beside):
         named = some_of(map(repr, sorted(set(beside) - told)))
         raise BadInput(f"it depends on {named} beside its arguments")

@@ -117,6 +117,7 @@ class Text:
             raise wrong_number(
                 self._path, int(row), int(count), len(places), written, line
             ) from error
+        # An open quote swallows all later lines without an error: only a recount shows it.
         if source.quoted:
             [(count, last)] = collections.deque(enumerate(self._lines(), 1), 1)
             if rows < count or self._is_open(last):

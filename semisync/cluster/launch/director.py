@@ -153,6 +153,8 @@ def decide(shape, sight, waited, deadline, linger) -> Optional[Generation]:
         return current._replace(content=dict(current.content, outcome=end))
     if not record.is_over(current) and sight.ended(shape.chief_place):
         return current._replace(content=dict(current.content, over=linger))
+    # A restarted parameter server has lost its variables: only a new generation, which
+    # restores the checkpoint, is consistent again.
     replaced = [name for name in shape.places if role_of(name) == PS and _is_replaced(sight, name)]
     if replaced:
         forbidden = [name for name in replaced if not sight.members[name]["restarts"]]
@@ -163,6 +165,7 @@ def decide(shape, sight, waited, deadline, linger) -> Optional[Generation]:
             "(--restarts)".format(spoken(forbidden[0]))
         )
         return current._replace(content=dict(current.content, outcome=end))
+    # The chief's launcher may come back with other files; a generation never mixes two versions.
     files = _files(shape, sight)
     if files and digest_of(files) != digest_of(current.content["files"]):
         return _next(shape, sight, sight.configuration)
@@ -269,6 +272,7 @@ def _end(shape, sight, waited, deadline, linger):
     hung = [name for name in others if not sight.ended(name) and lost[name] <= LOST]
     if not hung:
         return {"code": codes.DONE, "why": "the job has ended", "hung": []}
+    # The others end after the chief; `linger` is their time for that.
     if waited("over", record.is_over(sight.current)) <= linger:
         return None
     why = "the job has ended without {}, which had not ended {:.0f} s after the chief (--linger)"

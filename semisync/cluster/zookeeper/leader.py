@@ -107,6 +107,7 @@ class Election(threading.Thread):
 
         Every leader has a greater one than those before: a token to fence other systems with.
         """
+        # Read once, since another thread may replace it meanwhile.
         term = self._term
         if term is None or self._clock() >= term.confirmed + self._lease:
             return None
@@ -164,11 +165,13 @@ class Election(threading.Thread):
             self._make()
             value, stat = self._client.get(self._path)
         seat, now = json_text.loads(value), self._clock()
+        # Counted by this process's clock alone, from when it saw the write: no clocks compared.
         if stat.version != self._seen:
             self._seen, self._since = stat.version, now
         left = self._since + PATIENCE * seat["lease"] - now if "id" in seat else 0.0
         if left > 0:
             return min(left, self._lease / 3)
+        # Before the write: the lease must end here before any candidate counts it as over.
         sent = self._clock()
         try:
             taken = self._client.put(self._path, self._seat(seat["epoch"] + 1), stat.version)

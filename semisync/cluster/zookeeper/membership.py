@@ -72,6 +72,7 @@ class Membership:
                 raise Taken(self.name, holder)
             if stat.owner == self._client.session:
                 return
+            # Of this member's earlier session, with which the node would vanish.
             try:
                 self._client.delete(self._path, stat.version)
             except (NoNode, BadVersion):
