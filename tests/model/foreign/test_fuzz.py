@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.model.foreign.fuzz import same
+from tests.support.require import forked_tensorflow
 
 pytest.importorskip("tensorflow")
 
@@ -15,7 +16,7 @@ BATCH = 100
 
 
 def run(step, folder, *numbers):
-    command = [sys.executable, "-m", "tests.model.foreign.fuzz", step, str(folder), *numbers]
+    command = [forked_tensorflow(sys.executable), "-m", "tests.model.foreign.fuzz", step, str(folder), *numbers]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     return subprocess.run(command, env=env, capture_output=True, text=True)
 
