@@ -26,10 +26,11 @@ are slow (`auc_evidence_parts.plan`). The same file says how the hyperparameters
 """
 
 import argparse
+import os
 import sys
 import tempfile
 
-from benchmarks.auc_evidence_parts import options, plot, report, runs
+from benchmarks.auc_evidence_parts import data, plan, plot, report, runs
 
 QUICK = 40  # global steps
 
@@ -37,7 +38,12 @@ QUICK = 40  # global steps
 def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    options.declare(parser)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
+    parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
+    parser.add_argument(
+        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in the settings"
+    )
     every = [*runs.MODES, *runs.OTHERS]
     parser.add_argument("--modes", nargs="*", choices=every, default=list(runs.MODES))
     parser.add_argument("--delays", nargs="*", type=int, default=[0, 1])
@@ -49,7 +55,12 @@ def arguments():
         parser.error(
             "--frontier compares with sync, and paces with async or async-tuned: add to --modes"
         )
-    args.settings = options.settings(parser, args)
+    if not os.path.isfile(args.data):
+        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+    try:
+        args.settings = plan.changed(args.set)
+    except ValueError as error:
+        parser.error(str(error))
     return args
 
 

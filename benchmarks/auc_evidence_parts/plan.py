@@ -54,8 +54,8 @@ SPLITS = {  # days first <= day < last: to train on, to score
 }
 
 
-def changed(changes, settings=CHOSEN):
-    """Settings changed by a list of "NAME=VALUE"; raises ValueError for a bad name or number."""
+def changed(changes):
+    """CHOSEN, changed by a list of "NAME=VALUE"; raises ValueError for a bad name or number."""
     values = {}
     for change in changes:
         name, _, value = change.partition("=")
@@ -67,13 +67,13 @@ def changed(changes, settings=CHOSEN):
                 raise ValueError("{}={}: expected {}".format(name, value, expected))
             values[name] = value
             continue
-        whole = isinstance(getattr(settings, name), (int, type(None)))
+        whole = isinstance(getattr(CHOSEN, name), (int, type(None)))
         try:
             values[name] = int(value) if whole else float(value)
         except ValueError:
             kind = "a whole number" if whole else "a number"
             raise ValueError("{}={}: expected {}".format(name, value, kind)) from None
-    return settings._replace(**values)
+    return CHOSEN._replace(**values)
 
 
 def batches(rows, settings, seed):

@@ -14,8 +14,9 @@ class Kept:
 
     def __init__(self, path, names):
         self._path, self._names, self._lines = path, names, {}
-        for line in lines(path) if path and os.path.exists(path) else ():
-            self._lines[self._key(line)] = line
+        if path and os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self._lines = {self._key(line): line for line in map(json.loads, file)}
 
     def _key(self, line):
         return tuple(line[name] for name in self._names)
@@ -29,9 +30,3 @@ class Kept:
                 with open(self._path, "a", encoding="utf-8") as file:
                     file.write(json.dumps(self._lines[key]) + "\n")
         return self._lines[key]
-
-
-def lines(path):
-    """Yields the lines of a file."""
-    with open(path, encoding="utf-8") as file:
-        yield from map(json.loads, file)
