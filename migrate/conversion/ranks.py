@@ -70,6 +70,7 @@ T = TypeVar("T", bound=_Numbered)
 
 def take_in(directory: str) -> None:
     """Rank 0: enters in the journal the leftovers of an interrupted run's ranks."""
+    # Before the journals are read: a rank of the interrupted run must find no more work.
     if os.path.exists(os.path.join(directory, said.FILE)):
         os.remove(os.path.join(directory, said.FILE))
     written, compared = (
@@ -146,6 +147,7 @@ def _shared(
     work: Callable[[List[int]], Iterator[T]],
     of_line: Callable[[str], T],
 ) -> Iterator[T]:
+    # Announced before rank 0's own share, so that all ranks work at once.
     said.write(directory, announced)
     yield from work(announced.of(0))
     yield from _others(directory, rank, announced, of_line)
@@ -205,6 +207,7 @@ def assist(
     joined = None
     while True:
         announced = said.read(directory)
+        # The folder is gone: moved to its place as a whole, or removed by a failure.
         if announced is None and joined and not os.path.exists(directory):
             if appeared(out):
                 return parts
@@ -214,6 +217,7 @@ def assist(
                 return parts
             if announced.run == joined and announced.over:
                 raise SemisyncError(_GIVEN_UP)
+            # Each announcement has a run of its own: first the writing, then the comparing.
             if announced.run != joined and not announced.over:
                 joined = announced.run
                 done = _join(out, directory, announced, rank.number, workers)

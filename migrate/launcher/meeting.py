@@ -45,6 +45,7 @@ def _answer(store: dist.Store, own: Rank, start: str) -> None:
     while missing:
         for number in sorted(missing):
             if store.check([_called(number)]):
+                # Perhaps an earlier start's call: nobody waits for an answer to that name now.
                 store.set(_answered(store.get(_called(number)).decode()), start)
             if store.check([_known(start, number)]):
                 missing.remove(number)

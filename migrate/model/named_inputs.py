@@ -42,6 +42,7 @@ def begin_at(graph: Graph, named: Named) -> Graph:
     nodes = dict(graph.nodes)
     for node in graph.nodes.values():
         unnamed = in_session(node.name) not in tensors and not is_training_flag(graph, node)
+        # A placeholder with a default that is not named keeps the default, and is no input.
         if node.op in DEFAULTED and unnamed:
             nodes[node.name] = node._replace(op="Identity")
     return cut_at(graph.replace(nodes=nodes, named=keys), tensors)

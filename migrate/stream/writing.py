@@ -131,6 +131,7 @@ def _write_part(
         _write_run(files.get(), items, list(run))
         for _, run in groupby(part, key=lambda region: region.item)
     ]
+    # Written data must have left the buffers before the part's files are synced.
     files.get().close_written()
     return Record(number, runs), place.end(part)
 

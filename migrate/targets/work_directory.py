@@ -113,6 +113,7 @@ def work_directory(
             shutil.rmtree(work, ignore_errors=True)
             raise SemisyncError(sentence) from error
         except Exception as error:
+            # Wrong options of a resumed run are no fault of the finished parts: these are kept.
             if not (resumed and isinstance(error, UsageError)):
                 begun = any(name.startswith(FILES) for name in os.listdir(work))
                 if begun and isinstance(error, SemisyncError):

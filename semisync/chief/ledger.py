@@ -420,7 +420,7 @@ class Ledger:
                 self.events.append(dict(audited(entry), event="dropped"))
                 self._owed += 1
                 if not entry.commit.withheld:
-                    # It came whole, so nobody is staging under its ticket: it is swept without patience.
+                    # It came whole: nobody stages under its ticket any more.
                     self.dead.appendleft((0.0, entry.commit.ticket))
         return [entry for entry in weighed if entry.weight != 0]
 

@@ -61,6 +61,7 @@ def _refuse_row_group(file: Any, path: str, wanted: Set[str], group: int) -> Non
         where = f"{path}: column {name!r} of row group {group}"
         least = max(column.num_values * _NUMBER, column.total_uncompressed_size)
         refuse_unfolding(least, column.total_compressed_size, where)
+        # An upper bound, then the longest value, then the exact sum: each costs more to find.
         possible = column.num_values * column.total_uncompressed_size
         if column.physical_type != "BYTE_ARRAY" or possible <= AT_ONCE:
             continue

@@ -85,6 +85,7 @@ class Watchdog(threading.Thread):
                 return  # the session is closed
             # The main thread meets any other error, too, and handles it.
             now = time.monotonic()
+            # Time that the machine slept is no silence: at most two intervals count per look.
             silent, looked = silent + min(now - looked, 2 * self._interval), now
             if probe.result not in (None, last):
                 last, silent = probe.result, 0.0
@@ -122,6 +123,7 @@ class Watchdog(threading.Thread):
         """The error that stops the session, after so many seconds at the same heartbeat."""
         silent = self._silent()
         if silent:
+            # A silent server explains a silent chief: it is named first.
             return SemisyncError(
                 "{} did not answer for {:.0f} s: start the job again".format(
                     " and ".join(silent), seconds

@@ -82,6 +82,7 @@ class _Move:
             variables = self._written(self._nodes[name])
             if not variables:
                 continue
+            # Without anything of a batch it can run in the chief's step, once per global batch.
             if name not in self._fed:
                 writers.append(name)
             elif variables & self._trained:
@@ -124,6 +125,7 @@ class _Move:
             for needed in self._needs(name):
                 devices.setdefault(needed, variable.device)
         copies: Dict[str, Any] = {}
+        # Makers first: a copy takes the copies of its inputs.
         for name in in_order(writers, lambda n: [m for m in self._before(n) if m in devices]):
             copies[name] = self._copy(self._graph.get_operation_by_name(name), copies)
             copies[name]._set_device(devices[name])
@@ -145,6 +147,7 @@ class _Move:
             attrs=dict(op.node_def.attr),
         )
         before = [copies[other.name] for other in op.control_inputs if other.name in copies]
+        # The copies see the applied step, as their originals saw the train op's.
         copy._add_control_inputs([*before, self._sibling.trained])
         return copy
 

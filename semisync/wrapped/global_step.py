@@ -83,6 +83,7 @@ class SoleCounter:
             if op.type in ADD and op.inputs[0].op is self._step.op and op is not self._counter:
                 if constant(op.inputs[1]) == 1:
                     self._add_nothing(op)
+                # Without the lock, one of two additions at a time may be lost.
                 if op.type == "AssignAdd":
                     op._set_attr("use_locking", tf.AttrValue(b=True))
             if op.type in ASSIGN and op.inputs[0].op is self._step.op and self._is_next(op):

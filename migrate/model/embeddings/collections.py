@@ -168,6 +168,7 @@ def _only_looked_up(
         is_float = output_dtype(subject.graph, nodes[0]) == "float32"
         is_table = shape is not None and len(shape) == 2 and is_float
         one_rule = len({lookup.dealt for lookup in lookups}) == 1
+        # Any other reader needs the table as a plain parameter.
         if top and is_table and one_rule and uses <= ends and parameters.whole(nodes):
             fit.add(table)
     return frozenset(fit)

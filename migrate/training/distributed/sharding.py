@@ -216,6 +216,7 @@ def distribute(task: Task, device: torch.device = _CPU) -> Task:
             "processes train it with --device cpu"
         )
     over_processes(module)
+    # Taken before sharding, which lays tables out anew.
     values = {name: value.detach() for name, value in module.state_dict().items()}
     whole_collections = {table.path for table in tables if not table.fused}
     sharded = [table for table in tables if table.path not in whole_collections]

@@ -91,6 +91,8 @@ def _decimal(data, at, end):
         exponent += -power if negative else power
     if not kept:
         return 0.0, EXACT
+    # Clinger's fast path: integers below 2**53 and powers of ten up to 10**22 are exact doubles,
+    # so that one operation rounds once, correctly.
     if kept > 19 or mantissa >> u(53) or exponent > 22 or exponent < -22:
         return 0.0, HARD
     if exponent < 0:
