@@ -16,7 +16,8 @@ BATCH = 100
 
 
 def run(step, folder, *numbers):
-    command = [forked_tensorflow(sys.executable), "-m", "tests.model.foreign.fuzz", step, str(folder), *numbers]
+    python = forked_tensorflow(sys.executable)
+    command = [python, "-m", "tests.model.foreign.fuzz", step, str(folder), *numbers]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3"}
     return subprocess.run(command, env=env, capture_output=True, text=True)
 
