@@ -150,7 +150,8 @@ def job(real_store, tmp_path):
     made.stop()
 
 
-def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
+def at_work(job, tmp_path):
+    """Starts a job; (the file whose coming ends it, its command, the process of worker 1)."""
     go = tmp_path / "go"
     wait = ["--", "sh", "-c", "echo ready $$; while [ ! -e {} ]; do sleep 0.05; done".format(go)]
     job.launch("ps", "ps", "--", "sleep", "1000")
@@ -158,6 +159,11 @@ def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
     job.launch("one", "worker", "--index", "1", *wait)
     until(lambda: "ready" in job.words("one") and "ready" in job.words("chief"))
     child = psutil.Process(int(job.words("one").split()[-1]))
+    return go, wait, child
+
+
+def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
+    go, wait, child = at_work(job, tmp_path)
     os.kill(job.running["one"].pid, signal.SIGKILL)
     until(lambda: not child.is_running() or child.status() == "zombie")
     job.launch("another", "worker", *wait)
@@ -167,13 +173,7 @@ def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
 
 
 def test_a_launcher_that_was_stopped_and_replaced_ends_its_command(job, tmp_path):
-    go = tmp_path / "go"
-    wait = ["--", "sh", "-c", "echo ready $$; while [ ! -e {} ]; do sleep 0.05; done".format(go)]
-    job.launch("ps", "ps", "--", "sleep", "1000")
-    job.launch("chief", "worker", "--index", "0", *wait)
-    job.launch("one", "worker", "--index", "1", *wait)
-    until(lambda: "ready" in job.words("one") and "ready" in job.words("chief"))
-    child = psutil.Process(int(job.words("one").split()[-1]))
+    go, wait, child = at_work(job, tmp_path)
     job.running["one"].send_signal(signal.SIGSTOP)
     job.launch("spare", "worker", *wait)
     until(lambda: "[worker 1] ready" in job.words("spare"))
