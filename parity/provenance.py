@@ -10,7 +10,7 @@ from semisync.common.distribution import version
 
 
 def stamp() -> Dict[str, Any]:
-    """The `versions` of what computes, by name, and when it is `written`, in UTC."""
+    """The `versions` of the packages that compute, by name, and when it is `written`, in UTC."""
     import pyarrow
 
     return {

@@ -117,7 +117,7 @@ def detach(meta, nodes, names):
 def only_read(meta, names):
     """Has ops of a MetaGraphDef read the variable that they wrote, a reference, or do nothing.
 
-    What a job fetches by name, beside the training, would else be done twice.
+    Ops that a job fetches by name, beside the training, would else run twice.
 
     Args:
         names: of detached ops.

@@ -1,4 +1,4 @@
-"""What each op does to a value: the one table for all that reads a graph, a job's or a file's.
+"""Each op's effect on a value: the one table for all that reads a graph, a job's or a file's.
 
 The op types of one effect are a set, for reference and resource variables alike; `|` joins sets.
 Nothing here needs TensorFlow.

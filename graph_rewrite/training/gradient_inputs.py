@@ -1,4 +1,4 @@
-"""Where gradients go into a graph: the ops that train each variable, and which inputs take them.
+"""The gradient inputs of a graph: the ops that train each variable, and their inputs for gradients.
 
 An optimizer's update of a variable is one of three:
 

@@ -12,7 +12,7 @@ whatever the size of a table, for nothing is kept that has been written:
    them, in any order; rows come in the order of the ids, however they lie in the partitions of the
    source (`migrate.stream.writing`).
 4. Each finished part is synced to the disk and entered in a journal (`migrate.conversion.job`).
-   What kill -9 leaves can be resumed: the parts in the journal are not written again.
+   A conversion ended by kill -9 can be resumed: the parts in the journal are not written again.
 5. When all parts are there, the crc32c of every stored piece is put together from those of its
    ranges and compared with the index; the target's own index and the manifest are written; both
    sides are read once more and compared (`migrate.verification`), unless the caller says no.

@@ -108,7 +108,7 @@ class HashTable:
         return sum(part.stored for part in self.parts)
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """Yields the rows, each checked as far as its format allows.
+        """Yields the rows, each checked where its format allows.
 
         A wrong checksum shows when the last row that it covers has been read.
 

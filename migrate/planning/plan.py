@@ -68,7 +68,7 @@ class Table:
         optimizer: "Adagrad", "Adam", ..., or None where the checkpoint has no slots.
         slots: the optimizer's name of a slot -> tensor [rows, dim] in the checkpoint, or name of
             the slot in the hash table.
-        hyperparameters: of the optimizer, as far as the MetaGraph has them as constants.
+        hyperparameters: of the optimizer, where the MetaGraph has them as constants.
         power: the plan's scalar that gives the optimizer's step, where a training op
             names it.
         cast: "float16", "bfloat16" or "float32": data type in the target, where another.
@@ -108,7 +108,7 @@ class Table:
 
     @property
     def written_slots(self) -> Dict[str, str]:
-        """Those of `slots` that are written: of a static table none."""
+        """The written `slots`: of a static table none."""
         return {} if self.static else self.slots
 
 

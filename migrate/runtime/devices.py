@@ -1,4 +1,4 @@
-"""Where the parts of a model run: text and ragged rows on the CPU, numbers where the weights are.
+"""The devices of a model's parts: text and ragged rows on the CPU, numbers where the weights are.
 
 model = migrate.load_model("model.ckpt-40000").cuda()
 scores = model(batch)                       # on the GPU, wherever the batch is

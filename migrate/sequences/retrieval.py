@@ -151,5 +151,5 @@ class Retrieval(nn.Module):
 
 
 def _device(generator: Optional[torch.Generator], otherwise: torch.device) -> torch.device:
-    """Where a generator draws."""
+    """The device on which a generator draws."""
     return otherwise if generator is None else generator.device

@@ -42,7 +42,7 @@ class Ends(NamedTuple):
     known: Optional[numpy.ndarray] = None
 
     def some(self, chosen: numpy.ndarray) -> Ends:
-        """Those of these numbers, or of this mask."""
+        """The sequences of these numbers, or of this mask."""
         stops, known = (None if part is None else part[chosen] for part in self[2:])
         return Ends(self.users[chosen], self.ends[chosen], stops, known)
 

@@ -9,7 +9,7 @@
 
 An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
 power cut, a server that does not answer, a full disk) leaves it: the next conversion resumes it, or
-is told that it is there.
+gets a message that it is there.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ def of_checkpoint(original: Checkpoint) -> Template:
 
 
 def of_manifest(manifest: Manifest, place: str) -> Template:
-    """That of the checkpoint that a conversion read, in one data file, as far as the manifest says
-    it: not of what was cast.
+    """The template of the checkpoint that a conversion read, in one data file, by its manifest: not
+    of cast tensors.
 
     Args:
         place: names its directory.

@@ -177,7 +177,7 @@ class Checkpoints:
     def newest(self) -> Optional[int]:
         """The step of the newest whole checkpoint that is as it was written.
 
-        Those after it that are not are named, and set aside.
+        Later ones that are not are named, and set aside.
 
         Returns:
             None where there is no whole one.

@@ -43,7 +43,7 @@ class Kind(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The source of the counts, as far as it is known."""
+    """The source of the counts, where known."""
 
     columns: Mapping[str, str] = {}  # names by role
     files: Tuple[Tuple[Mapping[str, Any], ...], ...] = ()  # of each data set; FileIdentity.to_json

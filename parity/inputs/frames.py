@@ -43,7 +43,7 @@ def to_frame(value: Any, name: str, wanted: Collection[str], every: bool = False
     Args:
         name: in messages.
         wanted: the columns that are needed.
-        every: take the others as well, as far as they are of one type each.
+        every: take the others as well, where they are of one type each.
 
     Raises:
         BadInput: it is no table, or a column has values of several types.

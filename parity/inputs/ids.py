@@ -27,7 +27,7 @@ class Ids(NamedTuple):
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def take(self, rows: np.ndarray) -> "Ids":
-        """Those rows alone, in that order; row numbers or bool (n,)."""
+        """The given rows alone, in that order; row numbers or bool (n,)."""
         if self.lengths is None:
             return self._replace(values=self.values[rows])
         lengths = self.lengths[rows]

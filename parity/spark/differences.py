@@ -21,7 +21,7 @@ from parity.stats.score_difference import (
     ScoreDifference,
 )
 
-_SHARES = (0.5, 0.9, 0.99)  # of the rows, whose quantiles are told
+_SHARES = (0.5, 0.9, 0.99)  # of the rows, whose quantiles are computed
 
 
 def first_sums(given: Given, old: Ranked, new: Ranked) -> List[Expression]:

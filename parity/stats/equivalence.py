@@ -74,7 +74,7 @@ class Reason(str, enum.Enum):
     COUNTS = "counts"  # in histograms, which leave the difference uncertain
     INTERVAL = "interval"  # it lies across an edge of the margin
     TIES = "ties"  # a model gives many pairs of rows one score
-    CHANCE = "chance"  # a model's AUC cannot be told from 0.5
+    CHANCE = "chance"  # a model's AUC is not significantly off 0.5
     LONE_RUN = "lone_run"  # a side has one run, which cannot show how far its runs spread
     OBSERVATIONS = "observations"  # fewer than can vouch for the margin
     CARRIERS = "carriers"  # few rows carry the standard error, and three more could turn it

@@ -80,7 +80,7 @@ def pieces_of(
 
 
 def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.ndarray:
-    """Where each record of a file of `size` bytes begins, int64; their contents are not checked.
+    """The offset of each record of a file of `size` bytes, int64; their contents are not checked.
 
     Args:
         read_at: gives the bytes from a place on, at least the head of a record, fewer only at
@@ -103,7 +103,7 @@ def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.nd
 
 
 def _bounds(data: bytes) -> Tuple[numpy.ndarray, bool]:
-    """Where the records in `data` start, int64 [records + 1], and whether all are intact.
+    """The offsets of the records in `data`, int64 [records + 1], and whether all are intact.
 
     A record counts once its header is in `data`; those from the first damaged one on do not.
     """

@@ -122,7 +122,7 @@ def drop_unread(block: Block, results: Sequence[str]) -> None:
 
 
 def unassigned(block: Block, results: Sequence[str], names: Set[str]) -> Set[str]:
-    """Those of `names` that `block`, or `results` after it, reads before they are assigned."""
+    """The `names` that `block`, or `results` after it, reads before they are assigned."""
     missing: Set[str] = set()
 
     def run(statements: Sequence[Statement], known: Set[str]) -> Set[str]:

@@ -97,7 +97,7 @@ def keep_own(module: nn.Module, optimizer: Any) -> None:
 
 
 def whole(module: nn.Module, optimizer: Any, tensors: Mapping[str, Tensor]) -> Dict[str, Any]:
-    """Those of `tensors` that are of shared tables, as parts of one tensor of all processes, which
+    """The `tensors` of shared tables, as parts of one tensor of all processes, which
     all call it.
 
     Args:

@@ -42,7 +42,7 @@ def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -
 
 @torch.no_grad()
 def _loss(module: torch.nn.Module, batch: Batch) -> float:
-    """That of a batch, by the same sampled classes for each."""
+    """The loss of a batch, by the same sampled classes for each."""
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         return float(loss_and_scores(module, batch)[0])

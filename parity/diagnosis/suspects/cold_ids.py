@@ -168,7 +168,7 @@ def _by_scores(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pa
     count = np.array(
         [np.bincount(code[row % 2 == half], minlength=len(distinct)) for half in (0, 1)]
     )
-    others = count.all(axis=0) & ~both  # which were seen often enough to be told, too
+    others = count.all(axis=0) & ~both  # which were seen often enough to be known, too
     often = [float(count[:, ids].sum() / max(1, ids.sum())) for ids in (both, others)]
     return found._replace(cold=often[0] <= HOT * often[1])
 

@@ -55,7 +55,7 @@ def _opposite(scores: np.ndarray) -> np.ndarray:
 
 
 def _finite_logit(scores: np.ndarray) -> np.ndarray:
-    """Where a sigmoid has come to 0 or 1, the nearest number that it can be undone for."""
+    """For a sigmoid of exactly 0 or 1, the nearest number with a finite logit."""
     least = np.finfo(np.float32).eps
     return logit(np.clip(scores.astype(np.float64), least, 1 - least))
 

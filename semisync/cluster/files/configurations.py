@@ -3,8 +3,8 @@
 Version N is the node ROOT/configuration/N, which never changes.
 
 1. Who publishes does so after the latest version; of two at once one succeeds, and the other is
-   told (`Conflict`).
-2. Who runs a command for the job looks for the newest version, and is told of the next one. The
+   refused (`Conflict`).
+2. A launcher looks for the newest version, and is notified of the next one. The
    first that a run begins with is a file of its manifest: versions up to the one that was the
    latest then are of earlier runs.
 3. The KEPT newest versions are kept.

@@ -12,7 +12,7 @@ ROOT/generation      by the leader: the members, and in its content
     outcome          null while the job runs; then `code`, `why` and `hung`, who had to be stopped
 ROOT/ready/ID-N-S    by the launcher ID: it has what its command needs in generation N; in session S
 ROOT/ended/PLACE     by a launcher whose command has ended for good: `id`, `code`, `why`
-ROOT/training        by the chief's: what the chief said last of how the training goes, see
+ROOT/training        by the chief's: the chief's latest report of the training, see
                      `semisync.cluster.status.document`
 """
 

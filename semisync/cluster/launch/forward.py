@@ -113,7 +113,7 @@ def _pass_on(source, sink):
                 break
             sink.sendall(buffer[:size])
     except OSError:
-        pass  # a side was reset: the other is told below
+        pass  # a side was reset: the other is closed below
     for one in (source, sink):
         with contextlib.suppress(OSError):  # it is closed
             one.shutdown(socket.SHUT_RDWR)

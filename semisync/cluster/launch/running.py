@@ -139,7 +139,7 @@ class Running:
         return dict(known, **forwards)
 
     def address_of(self, name):
-        """Where a process is now, HOST:PORT, or None."""
+        """The present address of a process, HOST:PORT, or None."""
         return self._generation.content["addresses"].get(name)
 
     def _look(self, name):

@@ -10,7 +10,7 @@ from semisync.common.compiled.jit import compiled
 
 @compiled
 def row_bounds(rows, batch):
-    """Where the features of each row begin and end, int64 [batch + 1].
+    """The bounds of each row's features, int64 [batch + 1].
 
     As in TensorFlow, whatever follows a row out of order is left out.
 

@@ -44,7 +44,7 @@ def _list(data, start, end, kind):
 
 @compiled
 def _bytes(data, at, end, starts, ends, place):
-    """How many strings a BytesList has, or BROKEN; where they lie goes to starts and ends."""
+    """The number of a BytesList's strings, or BROKEN; their bounds go to starts and ends."""
     count = 0
     while at < end:
         if data[at] != 10:

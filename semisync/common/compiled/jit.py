@@ -62,7 +62,7 @@ def inlined(function: Callable) -> Any:
 
 
 def _address(typing_context, array):
-    """Where the first element of an array lies, int64.
+    """The address of an array's first element, int64.
 
     Functions that take an address rather than an array are called without counting references,
     which would cost more than hashing a short string. The caller keeps the array.

@@ -143,7 +143,7 @@ def _label(file: DataFile, choices: Choices) -> Optional[str]:
 
 
 def names_of_times(names: Sequence[str]) -> List[str]:
-    """Those with the usual name of a time, the likeliest first."""
+    """The columns with the usual name of a time, the likeliest first."""
     times = [name for name in names if name.lower() in TIMES]
     return sorted(times, key=lambda name: TIMES.index(name.lower()))
 

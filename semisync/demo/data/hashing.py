@@ -3,7 +3,7 @@
     texts     the first 8 bytes, little-endian, of BLAKE2b-64(field, one zero byte, value), in UTF-8
     integers  splitmix64's finaliser (Steele, Lea & Flood 2014) of value xor the hash of (field, "")
 
-The field is part of what is hashed, so that equal values of two fields have different ids; within
+The field is part of the hashed text, so that equal values of two fields have different ids; within
 a field integers never collide, since the finaliser is a bijection. Ids are int64 and so can be
 negative, as the raw hash features of production jobs are.
 """
