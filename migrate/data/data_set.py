@@ -38,6 +38,8 @@ B = TypeVar("B")
 
 _STATE = "semisync.data/1"
 
+_AT_ONCE = 2048  # rows of small batches that are converted together
+
 logger = logging.getLogger(__name__)
 
 
@@ -53,6 +55,7 @@ def open_data(
     text: Optional[TextFormat] = None,
     on_broken: str = "stop",
     convert: Optional[Callable[[Rows], Any]] = None,
+    split: Optional[Callable[[Any, int], Sequence[Any]]] = None,
     readers: Optional[int] = None,
     prefetch: int = 4,
 ) -> DataSet[Any]:
@@ -76,6 +79,8 @@ def open_data(
             `DataSet.skipped`. The batches of a broken block have fewer rows, as padded ones do. A
             file that cannot be reached always stops.
         convert: makes a batch of `Rows`, in a thread; by default a `Batch`.
+        split: makes batches of what `convert` made of the rows of several, given that and the batch
+            size. Small batches are then converted together, unless broken blocks are skipped.
         readers: threads that read; by default one per CPU, at most four, and eight for URLs.
         prefetch: batches that are made ahead.
 
@@ -129,6 +134,7 @@ def open_data(
         last=last,
         loader=Loader(listing, columns, written, skip),
         convert=convert,
+        split=None if skip else split,
         readers=readers or default_count(listing.files[0].path),
         prefetch=prefetch,
     )
@@ -157,6 +163,7 @@ class DataSet(Generic[B]):
         last: the treatment of the last, partial global batch.
         loader: reads and checks blocks.
         convert: makes a batch of `Rows`.
+        split: makes batches of what `convert` made of the rows of several, or None.
         readers: threads that read.
         prefetch: batches that are made ahead.
 
@@ -187,13 +194,14 @@ class DataSet(Generic[B]):
         last: str,
         loader: Loader,
         convert: Callable[[Rows], B],
+        split: Optional[Callable[[B, int], Sequence[B]]],
         readers: int,
         prefetch: int,
     ) -> None:
         self.schema, self.batch_size = list(schema), batch_size
         self.rank, self.ranks = share
         self._shuffle, self._last = shuffle, last
-        self._loader, self._convert = loader, convert
+        self._loader, self._convert, self._split = loader, convert, split
         self._readers, self._prefetch = readers, prefetch
         self._block_rows = listing.block_rows()
         self.rows, self.digest = sum(self._block_rows), listing.digest()
@@ -301,21 +309,26 @@ class DataSet(Generic[B]):
             return Position(epoch, (*before, Taken(self.ranks, size, batches)))
 
         def make() -> Generator[Tuple[Position, B], None, None]:
-            numbers = range(taken, division.batches)
+            split = self._split
             source = tables(
                 order,
-                lambda: (division.batch(self.rank, number) for number in numbers),
+                lambda: (
+                    division.rows_of(self.rank, several)
+                    for several in self._together(division, taken)
+                ),
                 self._loader.load,
                 self._readers,
                 self._lost,
             )
             with contextlib.closing(source):
-                for number, table in zip(numbers, source):
-                    position = position_after(number + 1)
+                for several, table in zip(self._together(division, taken), source):
                     if table is None:
                         table = empty_table(self.schema)
-                    share = division.share(self.rank, number)
-                    yield position, self._convert(Rows(table, size, position, share))
+                    positions = [position_after(number + 1) for number in several]
+                    share = division.share(self.rank, several[0])
+                    made = self._convert(Rows(table, size, positions[0], share))
+                    batches = [made] if split is None or len(several) == 1 else split(made, size)
+                    yield from zip(positions, batches)
 
         made = Ahead(make(), self._prefetch)
         try:
@@ -325,6 +338,14 @@ class DataSet(Generic[B]):
             self._position = Position(epoch + 1)
         finally:
             made.close()
+
+    def _together(self, division: Division, taken: int) -> Iterator[range]:
+        """The numbers of the batches left; those of one range are converted together."""
+        most = 1 if self._split is None else max(1, _AT_ONCE // self.batch_size)
+        for first in range(taken, division.whole, most):
+            yield range(first, min(first + most, division.whole))
+        if division.whole < division.batches:
+            yield range(division.whole, division.batches)
 
     def _lost(self, block: Lost) -> None:
         self.skipped.append((block.file, block.rows, block.reason))

@@ -10,7 +10,7 @@ array of their positions, and then take the strings at these positions.
 from __future__ import annotations
 
 import math
-from typing import Any, Iterator, Optional, Sequence, Tuple
+from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 import pyarrow
@@ -140,6 +140,16 @@ class Strings:
         if min(wanted, default=0) < 0 or math.prod(wanted) != self.numel():
             raise BadInput(f"{self.numel()} strings do not fill a tensor of shape {list(shape)}")
         return Strings(self.data, self.offsets, wanted)
+
+    def split(self, rows: int) -> List[Strings]:
+        """By blocks of `rows` along the first axis, the last one shorter; they share the memory."""
+        width = math.prod(self.shape[1:])
+        found = []
+        for first in range(0, len(self), rows):
+            count = min(rows, len(self) - first)
+            offsets = self.offsets[first * width : (first + count) * width + 1]
+            found.append(Strings(self.data, offsets, (count, *self.shape[1:])))
+        return found
 
     def expand_dims(self, axis: int) -> Strings:
         """With a new axis of length 1."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import math
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -105,6 +105,31 @@ class Reading(NamedTuple):
         days = None if self.day is None else table[self.day].to_numpy(zero_copy_only=False)
         keys = None if self.key is None else table[self.key]
         return Batch(inputs, labels, days, keys, share=rows.share)
+
+    @property
+    def split(self) -> Optional[Callable[[Batch, int], List[Batch]]]:
+        """Makes batches of one that has the rows of several; None where each is converted alone.
+
+        Values of a fixed number per row are divided by row; lists are as wide as the longest of
+        their batch.
+        """
+        fixed = ("dense", "string", "label", "key")
+        alike = self.column and all(one.kind in fixed for one in self.schema())
+        return self._split if alike else None
+
+    def _split(self, batch: Batch, size: int) -> List[Batch]:
+        parts = {name: batch.inputs[name].split(size) for name in self.column}
+
+        def of_rows(number: int) -> Batch:
+            own = slice(number * size, (number + 1) * size)
+            return batch._replace(
+                inputs={**self.constants, **{name: some[number] for name, some in parts.items()}},
+                labels=None if batch.labels is None else batch.labels[own],
+                days=None if batch.days is None else batch.days[own],
+                keys=None if batch.keys is None else batch.keys[own],
+            )
+
+        return list(map(of_rows, range(len(next(iter(parts.values()))))))
 
 
 def reading_of(
@@ -225,7 +250,13 @@ def open_columns(
         4
         4
     """
-    more = {"last": last, "shuffle": shuffle, "convert": reading.batch, **more}
+    more = {
+        "last": last,
+        "shuffle": shuffle,
+        "convert": reading.batch,
+        "split": reading.split,
+        **more,
+    }
     data = open_data(paths, reading.schema(), batch_size, **more)
     return ColumnData(data, epochs)
 

@@ -95,13 +95,13 @@ class Left:
     """Rows of the order: ranges, one after the other."""
 
     def __init__(self, ranges: Iterable[Range]) -> None:
-        self._ranges: List[Range] = []
+        self.ranges: List[Range] = []
         for start, stop in ranges:
-            if self._ranges and self._ranges[-1][1] == start:
-                self._ranges[-1] = (self._ranges[-1][0], stop)
+            if self.ranges and self.ranges[-1][1] == start:
+                self.ranges[-1] = (self.ranges[-1][0], stop)
             elif start < stop:
-                self._ranges.append((start, stop))
-        self._ends = list(accumulate(stop - start for start, stop in self._ranges))
+                self.ranges.append((start, stop))
+        self._ends = list(accumulate(stop - start for start, stop in self.ranges))
         self.rows = self._ends[-1] if self._ends else 0
 
     def part(self, start: int, stop: int) -> List[Range]:
@@ -109,7 +109,7 @@ class Left:
         parts: List[Range] = []
         number = bisect.bisect_right(self._ends, start)
         while start < stop:
-            first, last = self._ranges[number]
+            first, last = self.ranges[number]
             end = self._ends[number]
             upto = min(end, stop)
             parts.append((last - (end - start), last - (end - upto)))
@@ -131,8 +131,8 @@ class Division:
     ) -> None:
         self._left, self._ranks, self._size = left, ranks, batch_size
         self._in_order, self._last, self.rows = in_order, last, left.rows
-        self._whole, self._rest = divmod(left.rows, ranks * batch_size)
-        self.batches = self._whole + int(last != "drop" and self._rest > 0)
+        self.whole, self._rest = divmod(left.rows, ranks * batch_size)
+        self.batches = self.whole + int(last != "drop" and self._rest > 0)
 
     def batch(self, rank: int, number: int) -> List[Range]:
         """The rows of a rank's batch.
@@ -140,18 +140,23 @@ class Division:
         In the last, partial global batch they are fewer than the batch size. A rank without a row
         has none, or, if they are kept, the first one.
         """
-        if number == self._whole:
+        if number == self.whole:
             first, last = self._part(rank)
             if first == last and self._last == "keep":
                 first, last = 0, 1
-            start = self._whole * self._ranks * self._size
+            start = self.whole * self._ranks * self._size
             return self._left.part(start + first, start + last)
-        ahead = number * self._ranks + rank if self._in_order else rank * self._whole + number
+        ahead = number * self._ranks + rank if self._in_order else rank * self.whole + number
         return self._left.part(ahead * self._size, (ahead + 1) * self._size)
+
+    def rows_of(self, rank: int, numbers: Iterable[int]) -> List[Range]:
+        """The rows of several of a rank's batches, one after the other."""
+        ranges = [one for number in numbers for one in self.batch(rank, number)]
+        return Left(ranges).ranges
 
     def share(self, rank: int, number: int) -> Share:
         """The share of a rank's batch in its global batch."""
-        if number == self._whole:
+        if number == self.whole:
             first, last = self._part(rank)
             return Share(last - first, self._rest)
         return Share(self._size, self._ranks * self._size)
@@ -165,7 +170,7 @@ class Division:
         taken = batches * self._size
         if self._in_order:
             return Left(self._left.part(taken * self._ranks, self._left.rows))
-        share = self._whole * self._size
+        share = self.whole * self._size
         ranges: List[Range] = []
         for rank in range(self._ranks):
             ranges += self._left.part(rank * share + taken, (rank + 1) * share)
