@@ -9,11 +9,11 @@ import pytest
 
 from tests.support.require import ROOT
 
+pytestmark = pytest.mark.long
+
 # What builds the checkout's package without setuptools, which a new environment may lack.
 BACKEND = """
 import os, zipfile
-
-pytestmark = pytest.mark.long
 
 def build_editable(folder, *_):
     files = {

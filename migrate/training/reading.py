@@ -111,11 +111,12 @@ class Reading(NamedTuple):
         """Makes batches of one that has the rows of several; None where each is converted alone.
 
         Values of a fixed number per row are divided by row; lists are as wide as the longest of
-        their batch.
+        their batch, and some graphs take one number of rows alone.
         """
         fixed = ("dense", "string", "label", "key")
         alike = self.column and all(one.kind in fixed for one in self.schema())
-        return self._split if alike else None
+        any_rows = all((self.inputs[name].shape or [None])[0] is None for name in self.column)
+        return self._split if alike and any_rows else None
 
     def _split(self, batch: Batch, size: int) -> List[Batch]:
         parts = {name: batch.inputs[name].split(size) for name in self.column}

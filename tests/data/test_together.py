@@ -93,6 +93,12 @@ def test_lists_are_as_wide_as_the_longest_of_their_batch(tmp_path):
     assert [shape.tolist() for _, _, shape in found] == [[2, 1], [2, 3]]
 
 
+def test_a_graph_that_takes_one_number_of_rows_gets_it(clicks):
+    inputs = {"price": Input("float32", (4,), ["price:0"])}
+    data = open_columns([clicks], reading_of(inputs, {}, {}, None, None), 4, last="drop")
+    assert {tuple(one.inputs["price"].shape) for one in data} == {(4,)}
+
+
 def test_a_broken_block_leaves_the_other_batches_their_own_rows(clicks, tmp_path):
     shutil.copy(clicks, tmp_path)
     metadata = pq.ParquetFile(clicks).metadata.row_group(1).column(1)
