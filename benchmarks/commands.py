@@ -225,6 +225,13 @@ BENCHMARKS = (
         "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --parts --models mmoe",
         takes="2 minutes",
     ),
+    Benchmark(
+        "training_pace_floor",
+        "training_pace",
+        ("floor",),
+        "--tf-python {tf1} --seconds 1 --floor",
+        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --floor",
+    ),
     Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
     Benchmark("id_tables_load", "id_tables", ("load",), "--load 100000000", "--load 100000"),
     Benchmark(

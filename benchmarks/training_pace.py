@@ -2,7 +2,7 @@
 
     python -m benchmarks.training_pace --tf-python PYTHON [--models NAME ...]
         [--optimizers NAME ...] [--rows N ...] [--threads N ...] [--repeats N] [--seconds S]
-        [--files] [--busy] [--parts]
+        [--files] [--busy] [--parts] [--floor]
 
 1. Four models, training_pace_parts/job.py. TensorFlow trains them by session.run, with batches that
    are fed from memory; the loop is a plain one over `build_training` of its checkpoint, over the
@@ -10,10 +10,12 @@
 2. --files: TensorFlow reads a TFRecord file by tf.data, and `semisync train` reads Parquet; of the
    command it is the pace that it reports, but for its first steps.
 3. --parts: of the command it is measured what its training thread spends a step on.
-4. Both sides are processes that wait while the other one is measured. They take turns; each figure
+4. --floor: the look-ups of the DeepFM alone, forward and backward in plain torch, against all of
+   TensorFlow's step.
+5. Both sides are processes that wait while the other one is measured. They take turns; each figure
    is the median of the turns, and a ratio is one within a turn. --busy: a Python loop runs beside
    them.
-5. Threads of the loop sleep while they wait for each other, as those of `semisync train` do;
+6. Threads of the loop sleep while they wait for each other, as those of `semisync train` do;
    OMP_WAIT_POLICY=ACTIVE in the environment has them spin.
 """
 
@@ -40,6 +42,9 @@ COLUMNS = (
 OF_PARTS = (
     "model | optimizer | rows | ms a step | forward | backward | optimizer | metrics | "
     "waiting for rows | reports | other"
+)
+OF_FLOOR = (
+    "rows | TensorFlow, ms a step | torch's look-ups alone, ms a step | look-ups / TensorFlow"
 )
 
 
@@ -92,7 +97,11 @@ def main():
     parser.add_argument("--files", action="store_true")
     parser.add_argument("--busy", action="store_true")
     parser.add_argument("--parts", action="store_true")
+    parser.add_argument("--floor", action="store_true")
     args = parser.parse_args()
+    if args.floor:
+        show_floor(args)
+        return
     print(head(OF_PARTS if args.parts else COLUMNS), flush=True)
     for model in args.models:
         for kind in args.optimizers:
@@ -130,6 +139,25 @@ def show_parts(prefix, model, kind, threads, args):
         shown = [f"{milliseconds:.2f}" for milliseconds in found]
         print(row(model, kind, f"{rows:,}", f"{sum(found):.2f}", *shown), flush=True)
     command.end()
+
+
+def show_floor(args):
+    """Measures and prints what the DeepFM's step cannot go below in torch."""
+    print(head(OF_FLOOR), flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        saved = os.path.join(folder, "model.ckpt")
+        theirs = Side(args.tf_python, "in_tensorflow.py", "deepfm", "Adagrad", saved, 1, "fed")
+        floor = in_torch("in_floor.py", 1)
+        for rows in args.rows:
+            turns = [
+                [rows / side.pace(rows, args.seconds)[0] * 1e3 for side in (theirs, floor)]
+                for _ in range(args.repeats)
+            ]
+            whole, alone = (f"{statistics.median(one):.2f}" for one in zip(*turns))
+            shares = spread(own / other for other, own in turns)
+            print(row(f"{rows:,}", whole, alone, shares), flush=True)
+        theirs.end()
+        floor.end()
 
 
 def in_torch(script, *arguments):
