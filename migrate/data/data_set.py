@@ -326,7 +326,7 @@ class DataSet(Generic[B]):
                         table = empty_table(self.schema)
                     positions = [position_after(number + 1) for number in several]
                     share = division.share(self.rank, several[0])
-                    made = self._convert(Rows(table, size, positions[0], share))
+                    made = self._convert(Rows(table, size, positions[-1], share))
                     batches = [made] if split is None or len(several) == 1 else split(made, size)
                     yield from zip(positions, batches)
 

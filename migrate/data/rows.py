@@ -22,10 +22,10 @@ class Rows(NamedTuple):
 
     Attributes:
         columns: a pyarrow.RecordBatch with a column for each of the schema, of at most `batch_size`
-            rows.
+            rows; where the data set has a `split`, of several whole batches.
         batch_size: rows of a whole batch.
         position: the data set's after these rows.
-        share: of the global batch.
+        share: of the global batch, of several batches that of each.
 
     Examples:
         >>> from migrate.data import Column, open_data

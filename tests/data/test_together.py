@@ -10,7 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate.data import Column, Shuffle, open_data
+from migrate.data import Column, Position, Shuffle, open_data
+from migrate.data.order.position import Taken
 from migrate.runtime.interface import Input
 from migrate.runtime.strings import Strings
 from migrate.training.reading import open_columns, reading_of
@@ -91,6 +92,24 @@ def test_lists_are_as_wide_as_the_longest_of_their_batch(tmp_path):
     )
     found = [one.inputs["item"] for one in open_columns([str(tmp_path)], reading, 2)]
     assert [shape.tolist() for _, _, shape in found] == [[2, 1], [2, 3]]
+
+
+def test_the_position_of_rows_converted_together_is_the_one_after_them(clicks):
+    schema, found = [Column("row", "key")], []
+
+    def split(rows, size):
+        found.append((rows.columns.num_rows, rows.position))
+        return [rows] * (rows.columns.num_rows // size)
+
+    data = open_data([clicks], schema, 2, last="drop", convert=lambda rows: rows, split=split)
+    data.load_state_dict(data.state_dict(Position(0, (Taken(1, 2, 3),))))
+    list(data)
+    assert found == [(996, Position(epoch=1))]
+    found.clear()
+    shuffled = Shuffle(seed=1, buffer=100)
+    more = {"convert": lambda rows: rows, "split": split, "shuffle": shuffled}
+    list(open_data([clicks], schema, 2, last="keep", **more))
+    assert found == [(1002, Position(0, (Taken(1, 2, 501),)))]
 
 
 def test_a_graph_that_takes_one_number_of_rows_gets_it(clicks):
