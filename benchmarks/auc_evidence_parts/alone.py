@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.auc_evidence_parts import data, model, plan
 from benchmarks.auc_evidence_parts.training import Inputs
 from semisync.common.compat import tf
-from semisync.demo.tensorflow.pause import gradient_parts
+from semisync.demo.tensorflow.training import gradient_parts
 
 
 class Alone:

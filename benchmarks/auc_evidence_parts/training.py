@@ -30,8 +30,7 @@ from semisync.cluster.barrier import Barrier
 from semisync.common.compat import tf
 from semisync.common.files import write_json
 from semisync.demo.tensorflow.modes import LEDGER
-from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
-from semisync.demo.tensorflow.session import plain_session
+from semisync.demo.tensorflow.training import delayed, gradient_parts, plain_session, step_now
 from semisync.demo.tensorflow.work import Ending, WorkList
 
 HANG = 2000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import end_with_parent
 from semisync.common.compat import tf
 
 from . import signals

@@ -10,7 +10,7 @@ import time
 
 from semisync.common.compat import raw_ops, tf
 from semisync.demo.tensorflow.modes import LEDGER, wrap
-from semisync.demo.tensorflow.session import plain_session
+from semisync.demo.tensorflow.training import plain_session
 
 from . import model, signals
 from .cases import STALENESS_BOUND, pauses

@@ -34,8 +34,7 @@ from benchmarks.thirty_days_parts.plan import Plan
 from semisync.cluster.process import join_cluster
 from semisync.common.compat import tf
 from semisync.common.files import replacing
-from semisync.demo.tensorflow.pause import step_now
-from semisync.demo.tensorflow.session import plain_session
+from semisync.demo.tensorflow.training import plain_session, step_now
 
 END = -1
 DEADLINE = 300.0  # seconds that the chief waits for the others at the end of a day

@@ -24,9 +24,9 @@ from typing import Iterator, List, Optional
 from semisync.common.errors import BadInput
 from semisync.common.sentences import some_of
 from semisync.encoding.sstable import ends_like_a_table
-from semisync.storage.elsewhere import reachable
 from semisync.storage.files import open_file, open_regular, size_of
 from semisync.storage.remote import is_remote
+from semisync.storage.within import reachable
 
 STATE = "checkpoint"
 

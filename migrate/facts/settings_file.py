@@ -17,7 +17,7 @@ from parity.diagnosis.facts import COMBINERS, Facts
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.common.files import read_text
-from semisync.storage.elsewhere import reachable
+from semisync.storage.within import reachable
 
 SUFFIXES = (".yaml", ".yml", ".json")
 _PARTS = ("optimizer", "batch_norm", "combiner", "model")

@@ -6,17 +6,39 @@ files is one module and one line of `_FILES`.
 
 from __future__ import annotations
 
+import glob
+import os
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import is_directory_of_checkpoints, v1_tables
-from migrate.hash_tables import deeprec, hugectr, lookup, monolith, refused, servers, tfra
+from migrate.hash_tables import deeprec, hugectr, lookup, monolith, servers, tfra
 from migrate.hash_tables.files import ASSUMED, Types
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.lookup import Sentinels
 from migrate.hash_tables.table_slots import with_slots
 from migrate.hash_tables.tensors import Stem, stem_of, stored_tables, where_is
 from semisync.common.errors import BadInput
+
+_DUMPS = {
+    "PERSIA": ("replica_*_shard_*.emb", "s*/replica_*_shard_*.emb"),
+    "XDL": ("*^[0-9]", "*^[0-9][0-9]", "*^[0-9][0-9][0-9]"),
+}
+
+
+def _refuse_dumps(path: str, types: Types) -> None:
+    """Raises BadInput if the directory `path` holds a dump that has no reader."""
+    for server, patterns in _DUMPS.items():
+        for pattern in patterns if os.path.isdir(path) else ():
+            files = sorted(glob.glob(os.path.join(glob.escape(path), pattern)))
+            if files:
+                raise BadInput(
+                    f"{files[0]} looks like a dump of {server}'s servers, whose layout is not "
+                    "documented and cannot be read; give a plug-in that reads it with --plugin "
+                    "(docs/servers.md), or load it there and save its ids and rows as tensors "
+                    "NAME-keys and NAME-values of a TensorFlow checkpoint"
+                )
+
 
 # The tables at a path by name; the first reader that finds its files has them.
 _FILES: Tuple[Callable[[str, Types], Optional[Dict[str, HashTable]]], ...] = (
@@ -25,7 +47,7 @@ _FILES: Tuple[Callable[[str, Types], Optional[Dict[str, HashTable]]], ...] = (
     hugectr.read_hugectr,
     tfra.read_files,
     monolith.read_dumps,
-    refused.refuse_dumps,
+    _refuse_dumps,
 )
 
 

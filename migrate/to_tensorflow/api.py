@@ -7,16 +7,17 @@ from contextlib import nullcontext
 from typing import Any, ContextManager, Mapping, Optional, Sequence, Tuple, Union
 
 from migrate.checkpoint.checkpoint import Checkpoint
+from migrate.checkpoint.paths import STATE
 from migrate.manifest.manifest import Manifest, is_converted, read_manifest
 from migrate.model.training.build import Training
 from migrate.open import open_checkpoint
 from migrate.to_tensorflow.held import Side
 from migrate.to_tensorflow.placing import refuse_taken
 from migrate.to_tensorflow.shards import with_shards
-from migrate.to_tensorflow.state_file import write_state
 from migrate.to_tensorflow.template import of_checkpoint, of_manifest
 from migrate.to_tensorflow.write import Progress, Returned, write
 from semisync.common.errors import UsageError
+from semisync.common.files import write_text
 
 Path = Union[str, os.PathLike]
 Names = Mapping[str, Optional[str]]
@@ -92,7 +93,7 @@ def write_checkpoint(
             )
         written = write(side, template, checkpoint, prefix, progress)
     if latest:
-        write_state(prefix)
+        _write_state(prefix)
     return written
 
 
@@ -155,3 +156,22 @@ def _in_memory(source: Any, optimizer: Optional[Any]) -> Side:
             raise UsageError("a Training has its own optimizer; leave the other out")
         return side_of_module(source.module, source.optimizer)
     return side_of_module(source, optimizer)
+
+
+def _write_state(prefix: str) -> None:
+    """Names `prefix` as the latest checkpoint, and as the only one that is kept."""
+    directory, name = os.path.split(prefix)
+    quoted = "".join(_escaped(byte) for byte in os.fsencode(name))
+    lines = [f'{field}: "{quoted}"\n' for field in _FIELDS]
+    write_text(os.path.join(directory, STATE), "".join(lines))
+
+
+_FIELDS = ("model_checkpoint_path", "all_model_checkpoint_paths")
+
+
+def _escaped(byte: int) -> str:
+    """As protobuf's text format has it."""
+    character = chr(byte)
+    if character in '"\\':
+        return "\\" + character
+    return character if 0x20 <= byte < 0x7F else f"\\{byte:03o}"

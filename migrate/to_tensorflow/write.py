@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import os
-from typing import Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    BinaryIO,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 import numpy
 
@@ -15,15 +26,18 @@ from migrate.manifest.transforms import cast
 from migrate.to_tensorflow.checking import check, notes
 from migrate.to_tensorflow.data_files import Box, DataFiles, boxes_of, spread
 from migrate.to_tensorflow.held import BLOCK_BYTES, Held, Side
-from migrate.to_tensorflow.index import write_index
 from migrate.to_tensorflow.placing import placing
 from migrate.to_tensorflow.template import Stored, Template, lay_out, resized, turns
 from semisync.common.errors import BadInput
-from semisync.encoding.dtypes import BY_NAME, DType, widened
+from semisync.encoding.dtypes import BY_NAME, DTYPES, DType, widened
+from semisync.encoding.messages import fixed32_field, message, present_varint, varint_field
+from semisync.encoding.ordered_code import slice_key
+from semisync.encoding.sstable_writing import TableWriter
 from semisync.storage.files import open_file, size_of
 
+_NUMBERS = {dtype.name: number for number, dtype in DTYPES.items()}
+_VERSION = 1  # kTensorBundleVersion
 Progress = Callable[[int, int], None]
-
 _COPIED = 1 << 20  # bytes of the original that are copied at a time
 
 
@@ -172,3 +186,51 @@ def _bytes(store: Bundle, piece: Piece, where: str) -> Iterator[numpy.ndarray]:
         data = numpy.empty(min(_COPIED, piece.size - start), numpy.uint8)
         store.read_into(piece.shard, piece.offset + start, data, where)
         yield data
+
+
+def write_index(file: BinaryIO, shards: int, tensors: Dict[str, Tensor]) -> None:
+    """Writes the index of `tensors`, by name, whose pieces stand in `shards` data files."""
+    entries = {b"": varint_field(1, shards) + message(3, varint_field(1, _VERSION))}
+    for name, tensor in tensors.items():
+        key = name.encode()
+        if not tensor.partitioned:
+            (piece,) = tensor.pieces
+            entries[key] = _stored(tensor.dtype, piece)
+            continue
+        in_files = sorted(tensor.pieces, key=lambda piece: (piece.shard, piece.offset))
+        slices = b"".join(message(7, _slice(piece)) for piece in in_files)
+        shard = varint_field(3, in_files[0].shard)  # which MergeBundles leaves there
+        entries[key] = _head(tensor.dtype, tensor.shape) + shard + slices
+        for piece in tensor.pieces:
+            entries[slice_key(key, list(zip(piece.start, piece.shape)))] = _stored(
+                tensor.dtype, piece
+            )
+    table = TableWriter(file)
+    for key in sorted(entries):
+        table.add(key, entries[key])
+    table.finish()
+
+
+def _stored(dtype: DType, piece: Piece) -> bytes:
+    return (
+        _head(dtype, piece.shape)
+        + varint_field(3, piece.shard)
+        + varint_field(4, piece.offset)
+        + varint_field(5, piece.size)
+        + fixed32_field(6, piece.crc32c)
+    )
+
+
+def _head(dtype: DType, shape: Sequence[int]) -> bytes:
+    return varint_field(1, _NUMBERS[dtype.name]) + message(2, _shape(shape))
+
+
+def _shape(shape: Iterable[int]) -> bytes:
+    return b"".join(message(2, varint_field(1, size)) for size in shape)
+
+
+def _slice(piece: Piece) -> bytes:
+    extents = zip(piece.start, piece.shape)
+    return b"".join(
+        message(1, varint_field(1, start) + present_varint(2, length)) for start, length in extents
+    )

@@ -18,9 +18,9 @@ import numpy
 import torch
 import torch.distributed as dist
 
-from migrate.training import bin_counts
 from migrate.training.task import Day
 from parity.histogram.bins import bins_of
+from semisync.common.compiled.jit import compiled
 from semisync.common.errors import BadInput
 
 _UNIT_BITS = 32
@@ -84,7 +84,7 @@ class Counts:
         if self._waiting:
             positive, logits = map(numpy.concatenate, zip(*self._waiting))
             self._waiting, self._count = [], 0
-            self._merge(*bin_counts.counted(numpy.sort(2 * bins_of(logits) + positive)))
+            self._merge(*_counted(numpy.sort(2 * bins_of(logits) + positive)))
             wide = logits.astype(numpy.float64)
             losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))
             units = numpy.rint(numpy.minimum(losses, _LARGEST) * _UNITS).astype(numpy.int64)
@@ -92,7 +92,7 @@ class Counts:
             self._loss += (int(whole.sum()) << _UNIT_BITS) + int(rest.sum())
 
     def _merge(self, bins: numpy.ndarray, rows: numpy.ndarray) -> None:
-        self._bins, self._rows = bin_counts.merged(self._bins, self._rows, bins, rows)
+        self._bins, self._rows = _merged(self._bins, self._rows, bins, rows)
 
     def figures(self) -> Optional[Figures]:
         """The figures, if there is a row."""
@@ -106,7 +106,7 @@ class Counts:
             return Figures(count, positives, loss, None, None)
         share = positives / count
         entropy = -share * math.log(share) - (1 - share) * math.log1p(-share)
-        auc = int(bin_counts.won(self._rows)) / (2 * positives * negatives)
+        auc = int(_won(self._rows)) / (2 * positives * negatives)
         return Figures(count, positives, loss, auc, loss / entropy)
 
 
@@ -190,3 +190,49 @@ class Metrics:
 def _place(day: str) -> Any:
     """Numbers by their size, before other names."""
     return (0, int(day), "") if day.lstrip("-").isdigit() else (1, 0, day)
+
+
+@compiled
+def _counted(keys):
+    """The bins of ascending keys, 2 * bin + label of each row, and the rows of each."""
+    bins = numpy.empty(len(keys), numpy.int64)
+    rows = numpy.zeros((2, len(keys)), numpy.int64)
+    found = 0
+    for key in keys:
+        if not found or bins[found - 1] != key >> 1:
+            bins[found] = key >> 1
+            found += 1
+        rows[key & 1, found - 1] += 1
+    return bins[:found].copy(), rows[:, :found].copy()
+
+
+@compiled
+def _merged(bins, rows, others, more):
+    """The bins that are in either, and the rows of each: `rows` are of `bins`, `more` of
+    `others`."""
+    most = len(bins) + len(others)
+    every, total = numpy.empty(most, numpy.int64), numpy.zeros((2, most), numpy.int64)
+    i, j, found = 0, 0, 0
+    while i < len(bins) or j < len(others):
+        own = j == len(others) or (i < len(bins) and bins[i] <= others[j])
+        other = i == len(bins) or (j < len(others) and others[j] <= bins[i])
+        if own:
+            every[found] = bins[i]
+            total[:, found] += rows[:, i]
+            i += 1
+        if other:
+            every[found] = others[j]
+            total[:, found] += more[:, j]
+            j += 1
+        found += 1
+    return every[:found].copy(), total[:, :found].copy()
+
+
+@compiled
+def _won(rows):
+    """Twice the pairs of a positive with a negative row of a lower bin, and once those of one."""
+    negatives, pairs = 0, 0
+    for k in range(rows.shape[1]):
+        pairs += rows[1, k] * (2 * negatives + rows[0, k])
+        negatives += rows[0, k]
+    return pairs

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import sys
 import time
 from typing import Any, Dict, Mapping, Optional
 
-from migrate.training.board import Board
 from migrate.training.metrics import Figures
 from semisync.common import json_text
 from semisync.common.files import write_text
 from semisync.common.progress import Progress
+from semisync.encoding.crc32c import masked_value
+from semisync.encoding.wire import encode_varint
 
 LOG, BOARD = "log.jsonl", "tensorboard"
 
@@ -35,7 +37,7 @@ class Reporter:
         self._progress, self._unit = Progress(sys.stdout), unit
         self._path = os.path.join(out, LOG)
         self._forget(step)
-        self._board = Board(os.path.join(out, BOARD), step)
+        self._board = _Board(os.path.join(out, BOARD), step)
         self._since, self._rows = time.monotonic(), 0
 
     def report(self, step: int, figures: Mapping[str, Any], rows: Optional[int] = None) -> None:
@@ -93,3 +95,45 @@ def measured(figures: Figures, prefix: str = "") -> Dict[str, Any]:
 
 def _text(value: Any) -> str:
     return f"{value:.5f}" if isinstance(value, float) else "-" if value is None else f"{value:,}"
+
+
+class _Board:
+    """Appends to a new file of `folder`; TensorBoard reads all of a folder's, in the order of their
+    names.
+
+    Args:
+        step: what files before it have from there on is void.
+    """
+
+    def __init__(self, folder: str, step: int) -> None:
+        os.makedirs(folder, exist_ok=True)
+        now = time.time()
+        name = f"events.out.tfevents.{int(now * 1e6):017d}.{os.getpid()}"
+        self._file = open(os.path.join(folder, name), "xb")  # noqa: SIM115
+        self._write(0, b"\x1a" + _sized(b"brain.Event:2"))
+        if step:  # a session log of a start, which TensorBoard takes as said above
+            self._write(step + 1, b"\x3a" + _sized(b"\x08\x01"))
+        self._file.flush()
+
+    def add(self, step: int, scalars: Mapping[str, float]) -> None:
+        """One point of each curve."""
+        values = b"".join(
+            b"\x0a" + _sized(b"\x0a" + _sized(tag.encode()) + b"\x15" + struct.pack("<f", value))
+            for tag, value in scalars.items()
+        )
+        self._write(step, b"\x2a" + _sized(values))
+        self._file.flush()
+
+    def close(self) -> None:
+        """No more points."""
+        self._file.close()
+
+    def _write(self, step: int, content: bytes) -> None:
+        event = b"\x09" + struct.pack("<d", time.time()) + b"\x10" + encode_varint(step) + content
+        length = struct.pack("<Q", len(event))
+        for piece in (length, event):
+            self._file.write(piece + struct.pack("<I", masked_value(piece)))
+
+
+def _sized(data: bytes) -> bytes:
+    return encode_varint(len(data)) + data

@@ -34,9 +34,9 @@ from migrate.verification.shares import (
 )
 from migrate.verification.steps import check_steps
 from semisync.common.errors import BadInput, UsageError
-from semisync.storage.elsewhere import reachable
 from semisync.storage.remote import Unreachable
 from semisync.storage.threads import PerThread, default_count, in_threads
+from semisync.storage.within import reachable
 
 Spread = Callable[[List[int], Callable[[List[int]], Iterator[Found]]], Iterable[Found]]
 

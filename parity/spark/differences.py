@@ -9,10 +9,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from parity.inputs.logits import logit, sigmoid
-from parity.spark import logits as scale
+from parity.spark import scores as scale
 from parity.spark.given import Given
-from parity.spark.logits import SIDES
 from parity.spark.ranks import Ranked, Told, cumulated, in_ranges
+from parity.spark.scores import SIDES
 from parity.stats.score_difference import (
     BINS,
     CELLS,

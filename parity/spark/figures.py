@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from parity.result import Side
-from parity.spark import logits as scale
+from parity.spark import scores as scale
 from parity.spark.given import Given, kept
-from parity.spark.logits import SIDES
 from parity.spark.ranks import Ranked, Told, area, cumulated, in_halves, in_ranges, whole
+from parity.spark.scores import SIDES
 from parity.stats.calibration import (
     ECE_BINS,
     MeanDifference,

@@ -25,9 +25,8 @@ from parity.inputs.checks import LARGEST_SCORE, LARGEST_WEIGHT, Column, refuse_l
 from parity.io.columns import FILL
 from parity.io.join import Repeated, refuse_repeated
 from parity.notes import Extent
-from parity.spark import logits as scale
-from parity.spark.logits import SIDES
-from parity.spark.scores import number_of, score_of
+from parity.spark import scores as scale
+from parity.spark.scores import SIDES, number_of, score_of
 from parity.spark.session import tasks_for
 from semisync.common.errors import BadInput, UsageError
 

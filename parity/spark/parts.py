@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from parity.spark.given import Given, Names, kept
-from parity.spark.logits import SIDES
 from parity.spark.ranks import Ranked, area, ranked
+from parity.spark.scores import SIDES
 from parity.spark.spreads import (
     Sums,
     add_evidence,

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from parity.spark.given import Given
-from parity.spark.logits import SIDES
+from parity.spark.scores import SIDES
 
 Told = Mapping[str, Any]  # a row of sums, by name
 

@@ -1,11 +1,12 @@
 """The comparison of all rows of a DataFrame: sums from Spark, the verdict by parity.comparison."""
 
 import dataclasses
+import math
 from types import MappingProxyType
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from parity.comparison import check_rarer, concluded
@@ -15,13 +16,12 @@ from parity.notes import notes_on_unmoved, why_no_losses
 from parity.result import Comparison
 from parity.runs import concluded_runs
 from parity.spark import differences, figures
-from parity.spark import logits as scale
+from parity.spark import scores as scale
 from parity.spark.given import Given, Names, given, kept
-from parity.spark.logits import SIDES
 from parity.spark.parts import parts_of
-from parity.spark.ranks import Ranked, Told, area, ranked
-from parity.spark.repeats import repeats_in
+from parity.spark.ranks import Ranked, Told, area, in_ranges, ranked
 from parity.spark.runs import found_in
+from parity.spark.scores import SIDES
 from parity.spark.spreads import (
     Sums,
     add_evidence,
@@ -36,6 +36,7 @@ from parity.spark.spreads import (
 from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, mean_difference_of
 from parity.stats.clusters import check_holding
 from parity.stats.rare_failures import rare_failures
+from parity.stats.repeats import ENOUGH, Repeats, are_copies, repeats_of
 from parity.verified import Verified
 from semisync.common.errors import BadInput
 
@@ -51,7 +52,7 @@ def compare_columns(
     """`parity.spark.compare`; `source` and `told` as for `given`."""
     with given(df, names, source, told) as rows:
         check_rarer(min(rows.counts))
-        repeated = () if rows.clustered else of_repeats(repeats_in(rows), rows.total)
+        repeated = () if rows.clustered else of_repeats(_repeats_in(rows), rows.total)
         scores = [*rows.runs[0], *rows.runs[1]]
         with kept(ranked(rows, rows.rows, scores=scores)) as placed:
             comparison = _compare(rows, placed, margin, verified, repeated)
@@ -200,3 +201,32 @@ def _difference(
         sum(given.masses) ** 2 / squares,
         means[name].reach,
     )
+
+
+def _repeats_in(given: Given) -> Optional[Repeats]:
+    """None where chance explains the repeats, or may do so."""
+    positives, rows = F.col("positives"), F.col("rows")
+    negatives = rows - positives
+    groups = given.rows.groupBy("old", "new").agg(
+        F.sum(F.col("p").cast("long")).alias("positives"), F.count("*").alias("rows")
+    )
+    with kept(groups) as groups:
+        (told,) = groups.agg(
+            F.sum((positives > 0).cast("long") + (negatives > 0).cast("long")).alias("cells"),
+            F.collect_set(positives).alias("positives"),
+            F.collect_set(negatives).alias("negatives"),
+        ).collect()
+        sizes = {*told["positives"], *told["negatives"]}
+        times = math.gcd(*sizes) if told["cells"] >= ENOUGH else 1
+        if told["cells"] == given.total:
+            return None
+        several = groups.where(rows > 1).withColumn("share", positives / rows)
+        along = Window.partitionBy("range").orderBy("old", "new")
+        share, before = F.col("share"), F.lag("share").over(along)
+        pairs = in_ranges(several, "old", given.ranges["old"], "range").select(
+            (2 * positives * negatives / (rows * (rows - 1))).alias("within"),
+            (share * (1 - before) + before * (1 - share)).alias("between"),
+        )
+        (sums,) = pairs.agg(F.sum("within"), F.sum("between")).collect()
+    copies = are_copies(*(amount or 0.0 for amount in sums))
+    return repeats_of(given.total, told["cells"], times, copies)

@@ -1,10 +1,14 @@
 """A process that `LocalCluster` started: it ends with its parent, and serves the cluster."""
 
+import os
 import sys
+import threading
+import time
 
-from semisync.cluster.orphan import end_with_parent
 from semisync.common import json_text
 from semisync.common.compat import tf
+
+_POLL_SECONDS = 1.0
 
 
 def join_cluster(verbosity):
@@ -31,3 +35,19 @@ def join_cluster(verbosity):
         cluster=cluster, worker_device="/job:worker/task:%d" % task
     )
     return spec, server, place
+
+
+def end_with_parent(parent):
+    """Ends this process when the parent ends; a thread polls for that.
+
+    Args:
+        parent: the process id that the parent passed on. os.getppid() will not do: by now another
+            process may have adopted this one.
+    """
+
+    def watch():
+        while os.getppid() == parent:
+            time.sleep(_POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="semisync-orphan", daemon=True).start()

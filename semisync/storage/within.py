@@ -53,3 +53,17 @@ def data_file(folder: str, name: Any, where: str) -> str:
 def _leads_out(folder: str, name: str) -> bool:
     chained = is_remote(folder) and "::" in name  # fsspec goes on from one file system to another
     return chained or is_remote(name) or "\0" in name or ".." in name.split("/")
+
+
+def reachable(path: str, *given: str) -> bool:
+    """Whether a whole path from a file may be followed, where the user named `given` himself."""
+    if not is_remote(path):
+        return True
+    server = _server(path)
+    return server is not None and server in map(_server, given)
+
+
+def _server(path: str) -> Optional[str]:
+    """Scheme and server, or bucket, of a URL; None of other paths, and of chains of URLs."""
+    scheme, mark, rest = path.partition("://")
+    return None if not mark or "::" in path else f"{scheme}://{rest.partition('/')[0]}"

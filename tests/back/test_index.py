@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import migrate
-from migrate.to_tensorflow.index import write_index
+from migrate.to_tensorflow.write import write_index
 from semisync.encoding import sstable_writing
 from semisync.encoding.sstable import read_table
 from semisync.encoding.sstable_writing import TableWriter

@@ -11,7 +11,7 @@ import pytest
 from semisync.cluster.forked import ForkedCluster
 from semisync.cluster.local import LocalCluster
 from semisync.common.errors import SemisyncError
-from semisync.demo.tensorflow.stopwatch import Stopwatch
+from semisync.demo.tensorflow.training import Stopwatch
 
 ROOT = str(pathlib.Path(__file__).resolve().parents[2])
 

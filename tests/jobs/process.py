@@ -12,7 +12,7 @@ import os
 import runpy
 import sys
 
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import end_with_parent
 from tests.jobs.haste import make_haste
 
 

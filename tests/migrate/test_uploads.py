@@ -8,7 +8,7 @@ import migrate
 from migrate.checkpoint.pieces import Piece, Tensor
 from migrate.conversion import job
 from migrate.targets.work_directory import Unfinished, partial_path
-from migrate.to_tensorflow.index import write_index
+from migrate.to_tensorflow.write import write_index
 from semisync import cli
 from semisync.common.errors import BadInput, UsageError
 from semisync.encoding.dtypes import DTYPES

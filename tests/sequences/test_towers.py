@@ -6,8 +6,8 @@ import torch
 from torch.nn import functional as F
 
 from migrate.sequences import Hstu, Packed, Ranking, SasRec
-from migrate.sequences.blocks import Blocks
 from migrate.sequences.pairs import bucket
+from migrate.sequences.tokens import Blocks
 from semisync.common.errors import BadInput, UsageError
 from tests.sequences import by_hand
 

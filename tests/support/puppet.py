@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import end_with_parent
 
 spec = json.loads(sys.argv[1])
 end_with_parent(spec["parent"])

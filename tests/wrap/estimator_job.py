@@ -14,7 +14,7 @@ import sys
 
 import semisync
 from semisync.cluster.barrier import Barrier
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import end_with_parent
 from semisync.common.compat import tf
 from tests.wrap.job import batch, build_loss
 

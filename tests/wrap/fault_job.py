@@ -28,7 +28,7 @@ import sys
 import time
 
 import semisync
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import end_with_parent
 from semisync.common.compat import tf
 from tests.wrap.job import begin, placement
 

@@ -27,7 +27,7 @@ import numpy as np
 
 import semisync
 from semisync.cluster.barrier import Barrier
-from semisync.cluster.orphan import end_with_parent
+from semisync.cluster.process import end_with_parent
 from semisync.common.compat import tf
 
 ROWS, DIM, BATCH = 13, 3, 5

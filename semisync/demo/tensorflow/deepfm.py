@@ -1,13 +1,65 @@
-"""The demo's DeepFM in TensorFlow, as a 1.x recommendation job would write it."""
+"""The demo's DeepFM in TensorFlow, as a 1.x recommendation job would write it.
+
+The demo's DeepFM: tables, sizes, names.
+
+Every field has one vector of DIM numbers per row: the first is the field's linear weight, the
+others are its factors. The categorical fields share one table, which is partitioned over the PS;
+the bucketised numbers share a small one. A 64-bit id finds its row by the floored remainder.
+
+    logit = bias + sum_f linear_f + sum_{f<g} <factors_f, factors_g> + tower(concatenated vectors)
+
+The tower is HIDDEN layers, each dense -> BatchNorm -> ReLU, and a dense output.
+"""
 
 import os
+from typing import Dict, List, NamedTuple, Tuple
 
 import numpy as np
 
+from semisync.common.compat import tf
+
+_DIM = 8
+_HIDDEN = (64, 32)
+_BATCH_NORM_EPSILON = 1e-3
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # tf.layers under TensorFlow 2.16 and later
 
-from semisync.common.compat import tf
-from semisync.demo.architecture import BATCH_NORM_EPSILON, DIM, HIDDEN, layer_names, tables
+
+class _Table(NamedTuple):
+    """One embedding table.
+
+    Attributes:
+        name: of the TensorFlow variable.
+        rows: their number.
+        partitions: their number, over the PS; 1 is a plain variable.
+        fields: the click log's fields that look their ids up here, in the log's order.
+    """
+
+    name: str
+    rows: int
+    partitions: int
+    fields: Tuple[str, ...]
+
+
+def _tables(fields: Tuple[str, ...], numeric: int, partitions: int) -> List[_Table]:
+    """The tables for a click log, without a table that no field uses.
+
+    Args:
+        fields: of the log, the `numeric` bucketised ones last.
+        numeric: how many of them are numbers.
+        partitions: of the categorical table.
+    """
+    categorical = len(fields) - numeric
+    both = [
+        _Table("ids/embedding", 1 << 16, partitions, tuple(fields[:categorical])),
+        _Table("buckets/embedding", 1 << 10, 1, tuple(fields[categorical:])),
+    ]
+    return [table for table in both if table.fields]
+
+
+def _layer_names() -> List[Dict[str, str]]:
+    """TensorFlow's names of the tower's variables, layer by layer; the last has no BatchNorm."""
+    hidden = [{"dense": "hidden_%d" % i, "norm": "norm_%d" % i} for i in range(len(_HIDDEN))]
+    return hidden + [{"dense": "output"}]
 
 
 class Inputs:
@@ -83,7 +135,7 @@ def logits(ids, fields, numeric, partitions, training):
     """
     vectors = []
     start = 0
-    for table in tables(fields, numeric, partitions):
+    for table in _tables(fields, numeric, partitions):
         columns = ids[:, start : start + len(table.fields)]
         start += len(table.fields)
         vectors.append(_look_up(table, columns))
@@ -92,7 +144,7 @@ def logits(ids, fields, numeric, partitions, training):
     factors = vectors[:, :, 1:]
     square_of_sum = tf.square(tf.reduce_sum(factors, 1))
     pairs = 0.5 * tf.reduce_sum(square_of_sum - tf.reduce_sum(tf.square(factors), 1), 1)
-    deep = tf.reshape(vectors, [-1, len(fields) * DIM])
+    deep = tf.reshape(vectors, [-1, len(fields) * _DIM])
     return linear + pairs + _tower(deep, training)
 
 
@@ -101,7 +153,7 @@ def _look_up(table, columns):
     partitioner = tf.fixed_size_partitioner(table.partitions) if table.partitions > 1 else None
     weights = tf.get_variable(
         table.name,
-        [table.rows, DIM],
+        [table.rows, _DIM],
         partitioner=partitioner,
         initializer=tf.random_normal_initializer(stddev=0.01, seed=1),
     )
@@ -109,11 +161,11 @@ def _look_up(table, columns):
 
 
 def _tower(layer, training):
-    names = layer_names()
-    for name, units in zip(names, HIDDEN):
+    names = _layer_names()
+    for name, units in zip(names, _HIDDEN):
         layer = tf.layers.dense(layer, units, name=name["dense"], kernel_initializer=_kernel())
         layer = tf.layers.batch_normalization(
-            layer, training=training, epsilon=BATCH_NORM_EPSILON, name=name["norm"], fused=False
+            layer, training=training, epsilon=_BATCH_NORM_EPSILON, name=name["norm"], fused=False
         )
         layer = tf.nn.relu(layer)
     output = tf.layers.dense(layer, 1, name=names[-1]["dense"], kernel_initializer=_kernel())

@@ -3,7 +3,7 @@
 The batches are numbered, and a worker takes the next number when it is free: every mode trains the
 same rows equally often, in nearly the same order, whichever worker takes them. Which rows belong to
 a number, and whether the batch is slow, `schedule` says. A slow batch pauses before it sends its
-gradients (`pause`).
+gradients, so that those of a slow batch are old when they arrive, as those of a slow machine are.
 
 The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt, and at the end
 OUT/result.json: the pace, the batches that changed the model, and the checkpoint's prefix. Each
@@ -12,20 +12,21 @@ reading the variables and sending the gradients. In the modes of `modes.LEDGER` 
 covers all batches, in global steps, from the optimizer's ledger, and the others' are empty.
 """
 
+import collections
 import os
 import time
+from typing import Counter, Optional, Tuple
 
+import semisync
 from semisync.cluster.barrier import Barrier
-from semisync.common.compat import tf
+from semisync.common.compat import raw_ops, tf
 from semisync.common.files import write_json
 from semisync.demo.data import schedule
 from semisync.demo.tensorflow import deepfm
 from semisync.demo.tensorflow.modes import LEDGER, wrap
-from semisync.demo.tensorflow.pause import delayed, gradient_parts, step_now
-from semisync.demo.tensorflow.session import plain_session
-from semisync.demo.tensorflow.stopwatch import Stopwatch
 from semisync.demo.tensorflow.work import Ending, WorkList
 
+_WARM_UP = 0.1  # share of the steps that are not timed: the first runs optimise the graph
 HANG = 5000  # ms; SyncReplicasOptimizer leaves a worker waiting when others end (tensorflow#20342)
 
 
@@ -133,3 +134,97 @@ def adam(spec):
 def _wait(seconds):
     time.sleep(float(seconds))
     return seconds
+
+
+def plain_session(server, task, hooks, timeout=120.0, **more):
+    """A MonitoredTrainingSession, of worker 0 as the chief; it writes nothing.
+
+    Args:
+        server: the tf.train.Server of this process.
+        task: of this worker.
+        hooks: of the session.
+        timeout: seconds in which the chief is to initialise the variables.
+        more: further arguments of the session.
+    """
+    config = semisync.worker_config(task)
+    if task:
+        semisync.wait_until_initialised(server.target, config, timeout)
+    return tf.train.MonitoredTrainingSession(
+        master=server.target,
+        is_chief=not task,
+        config=config,
+        hooks=hooks,
+        save_checkpoint_secs=None,
+        save_checkpoint_steps=None,
+        save_summaries_steps=None,
+        save_summaries_secs=None,
+        log_step_count_steps=None,
+        stop_grace_period_secs=2,  # SyncReplicasOptimizer's thread on the chief never ends
+        **more,
+    )
+
+
+class Stopwatch:
+    """Watches the global step from one worker.
+
+    Args:
+        last_step: the global step at which training ends.
+        per_step: batches in a global step.
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, last_step, per_step, clock=time.monotonic):
+        self._last_step = last_step
+        self._per_step = per_step
+        self._clock = clock
+        self._first: Optional[Tuple[float, int]] = None
+        self._latest: Optional[Tuple[float, int]] = None
+        self.staleness: Counter[int] = collections.Counter()
+
+    def look(self, staleness, step):
+        """Records one batch: how stale its gradients were, and the global step after it."""
+        self.staleness[staleness] += 1
+        if step >= _WARM_UP * self._last_step:
+            self._latest = (self._clock(), step)
+            self._first = self._first or self._latest
+
+    @property
+    def share(self):
+        """The finished share of the training, 0 to 1."""
+        return min(1.0, self._latest[1] / self._last_step) if self._latest else 0.0
+
+    @property
+    def batches_per_second(self):
+        """Batches applied per second by all workers together since the warm-up; 0 before."""
+        if self._first is None or self._latest is None or self._first == self._latest:
+            return 0.0
+        (start, first), (now, step) = self._first, self._latest
+        return (step - first) * self._per_step / (now - start)
+
+
+def delayed(pairs, pause, also, wait):
+    """The same (gradient, variable) pairs, after `wait(pause)`, once they and `also` exist."""
+    computed = [part for gradient, _ in pairs for part in gradient_parts(gradient)]
+    with tf.control_dependencies(computed + also):
+        waited = tf.py_func(wait, [pause], tf.float32)
+    with tf.control_dependencies([waited]):
+        return [(_copy(gradient), variable) for gradient, variable in pairs]
+
+
+def gradient_parts(gradient):
+    sparse = isinstance(gradient, tf.IndexedSlices)
+    return [gradient.values, gradient.indices] if sparse else [gradient]
+
+
+def _copy(gradient):
+    if isinstance(gradient, tf.IndexedSlices):
+        values, indices = map(tf.identity, gradient_parts(gradient))
+        return tf.IndexedSlices(values, indices, gradient.dense_shape)
+    return tf.identity(gradient)
+
+
+def step_now(step):
+    """The global step when the op runs."""
+    # A copy: a reference variable's value is an alias, and would be fetched as it is later.
+    with tf.device(step.device):
+        return raw_ops.DeepCopy(x=step)
