@@ -3,7 +3,7 @@
 1. An op that took the value of a detached one, the result of an assignment, takes the variable's
    value instead.
 2. The detached ops leave the collection UPDATE_OPS, and so do ops that have nothing to do without
-   them (`graph_rewrite.graph.dead_ops`). They run only where they are fetched by name; in a
+   them (`_dead_ops`). They run only where they are fetched by name; in a
    MetaGraphDef they change nothing then, see `only_read`.
 3. Where one lies inside a function, named as in `graph_rewrite.graph.functions`, the call runs a
    copy of the function without it.
@@ -12,12 +12,22 @@
 from typing import Dict, List, Set, Tuple
 
 from graph_rewrite.edit.function_bodies import run_without
-from graph_rewrite.graph.dead_ops import dead_ops
 from graph_rewrite.graph.functions import home, open_functions
 from graph_rewrite.graph.op_traits import OpTraits
-from graph_rewrite.graph.ops import ACCUMULATES, ADDS_TO_ROWS, TRAINING_OP
+from graph_rewrite.graph.ops import (
+    ACCUMULATES,
+    ADDS_TO_ROWS,
+    CARRY,
+    MERGE,
+    PLACEHOLDERS,
+    READ,
+    TELLS,
+    TRAINING_OP,
+)
 from semisync.common.compat import tf
 from semisync.common.tensor_names import CONTROL, join, split
+
+_PASSES_ON = CARRY | READ | MERGE
 
 
 def disconnect(graph, names):
@@ -29,7 +39,7 @@ def disconnect(graph, names):
     graph_def = graph.as_graph_def()
     nodes = open_functions(graph_def)
     at_the_top = {name for name in names if not home(name)}
-    unused = dead_ops(nodes, OpTraits(nodes, graph_def.library), at_the_top)
+    unused = _dead_ops(nodes, OpTraits(nodes, graph_def.library), at_the_top)
     _run_without(graph, graph_def, [name for name in names if home(name)])
     replaced = set(map(graph.get_operation_by_name, at_the_top))
     dead = replaced.union(map(graph.get_operation_by_name, unused))
@@ -84,7 +94,7 @@ def detach(meta, nodes, names):
         nodes: its `Nodes`, functions opened, which do not see the change.
     """
     replaced = {name for name in names if not home(name)}
-    dead = replaced | dead_ops(nodes, OpTraits(nodes, meta.graph_def.library), replaced)
+    dead = replaced | _dead_ops(nodes, OpTraits(nodes, meta.graph_def.library), replaced)
     run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
     after = _ends_of_training(nodes, dead)
     variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}
@@ -165,3 +175,45 @@ def _ends_of_training(nodes, dead):
         for name in dead & ends_at.keys()
         for edge in (name, name + ":0", join(name, CONTROL))
     }
+
+
+def _dead_ops(nodes, traits, names):
+    """The names of the ops that need not be waited for any more, a set.
+
+    Each only passes on the value of an op of `names`, nothing takes its own value, and apart from
+    `names` nothing that has an effect comes before it.
+
+    Args:
+        nodes, traits: the graph's `Nodes` and `OpTraits`.
+        names: of the ops at the top level that are taken out, a set.
+    """
+
+    def takers(node):
+        takers = [use.node for use in nodes.uses(node.name)]
+        return [taker.name for taker in takers if taker.op in _PASSES_ON and not home(taker.name)]
+
+    after = [
+        name
+        for controls, waiting in nodes.alike()
+        if not names.isdisjoint(controls)
+        for name in waiting
+        if nodes[name].op in _PASSES_ON and not home(name)
+    ]
+    dead = nodes.reachable(names.union(after), takers) - names
+    # An op behind a side effect must still be waited for.
+    above = nodes.ancestors(dead, without=names)
+    effects = [name for name in above if _has_effect(traits, nodes[name])]
+    dead -= nodes.descendants(effects)
+    # An op that anything alive takes stays, and so do its own makers.
+    waiting = list(dead)
+    while waiting:
+        name = waiting.pop()
+        if name in dead and any(use.node.name not in dead for use in nodes.uses(name)):
+            dead.remove(name)
+            waiting += nodes.makers(nodes[name])
+    return dead
+
+
+def _has_effect(traits, node):
+    batch = traits.brings_batch(node) and node.op not in PLACEHOLDERS
+    return batch or node.op in TELLS or traits.writes(node)

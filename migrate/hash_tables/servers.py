@@ -9,8 +9,8 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import numpy
 
 from migrate.hash_tables.hash_table import HashTable, Rows
+from migrate.servers.descriptions import Shard, Table
 from migrate.servers.plugins import Plugin, plugins
-from migrate.servers.tables import Shard, Table
 from semisync.common.errors import BadInput
 
 _VALUES = "rows"  # of a table, beside its slots

@@ -15,9 +15,8 @@
    then takes those ops for look-ups and updates by raw id; they need not be installed.
 """
 
-from migrate.servers.ops import LookUp, Training
+from migrate.servers.descriptions import LookUp, Shard, Table, Training
 from migrate.servers.plugins import add_plugins
-from migrate.servers.tables import Shard, Table
 
 __all__ = [
     "LookUp",

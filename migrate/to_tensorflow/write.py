@@ -30,9 +30,10 @@ from migrate.to_tensorflow.placing import placing
 from migrate.to_tensorflow.template import Stored, Template, lay_out, resized, turns
 from semisync.common.errors import BadInput
 from semisync.encoding.dtypes import BY_NAME, DTYPES, DType, widened
-from semisync.encoding.messages import fixed32_field, message, present_varint, varint_field
 from semisync.encoding.ordered_code import slice_key
 from semisync.encoding.sstable_writing import TableWriter
+from semisync.encoding.wire import fixed32_field, present_varint, varint_field
+from semisync.encoding.wire import message_field as message
 from semisync.storage.files import open_file, size_of
 
 _NUMBERS = {dtype.name: number for number, dtype in DTYPES.items()}

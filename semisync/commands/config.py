@@ -3,8 +3,8 @@
 import argparse
 
 from semisync.answers import add_json, answer
+from semisync.cluster import record
 from semisync.cluster.files import configurations
-from semisync.cluster.job import record
 from semisync.cluster.launch.shipment import read_config
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper.options import add_access, connect, root_of

@@ -6,13 +6,13 @@ import resource
 import signal
 
 from semisync.answers import add_json, answer
-from semisync.cluster.job.places import CHIEF, PS, WORKER, Shape, role_of, spoken
 from semisync.cluster.launch import child, codes
 from semisync.cluster.launch.local import LocalJob
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.port import own_host
 from semisync.cluster.launch.shipment import read_config
+from semisync.cluster.record import CHIEF, PS, WORKER, Shape, role_of, spoken
 from semisync.cluster.zookeeper.options import add_access, connect, root_of
 from semisync.common.errors import UsageError
 

@@ -1,4 +1,4 @@
-"""Protocol buffers' wire format, read without generated code.
+"""Protocol buffers' wire format, read and written without generated code.
 
 A varint is an integer of seven bits per byte, least significant first; its last byte is below 128.
 A message is a run of fields; a field is a varint `number << 3 | wire type` and its value:
@@ -10,6 +10,8 @@ A message is a run of fields; a field is a varint `number << 3 | wire type` and 
 
 Unknown fields are the caller's to skip. Every length is checked against the bytes left, so that a
 damaged message ends in BadInput and never in a read beyond its end or a large allocation.
+A field with its type's default value is left out when written, as proto3 does, except in a
+`message_field`.
 Source: https://protobuf.dev/programming-guides/encoding
 """
 
@@ -21,8 +23,8 @@ import numpy
 
 from semisync.common.errors import BadInput
 
+_VARINT, _BYTES, _FOUR_BYTES = 0, 2, 5
 Value = Union[int, memoryview]
-
 _MAX_VARINT = 10
 
 
@@ -135,3 +137,27 @@ def numbers(value: Value, where: str) -> List[int]:
         item, position = varint(value, position, where)
         packed.append(signed(item))
     return packed
+
+
+def varint_field(number: int, value: int) -> bytes:
+    """A number; negative ones as int64."""
+    return _key(number, _VARINT) + encode_varint(value & (1 << 64) - 1) if value else b""
+
+
+def fixed32_field(number: int, value: int) -> bytes:
+    """A number of four bytes."""
+    return _key(number, _FOUR_BYTES) + value.to_bytes(4, "little") if value else b""
+
+
+def message_field(number: int, content: bytes) -> bytes:
+    """A message that is there, even without fields."""
+    return _key(number, _BYTES) + encode_varint(len(content)) + content
+
+
+def present_varint(number: int, value: int) -> bytes:
+    """A number of a oneof, written even if 0."""
+    return _key(number, _VARINT) + encode_varint(value & (1 << 64) - 1)
+
+
+def _key(number: int, kind: int) -> bytes:
+    return encode_varint(number << 3 | kind)

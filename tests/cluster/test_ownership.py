@@ -9,8 +9,8 @@ import pytest
 from kazoo.exceptions import NoAuthError, NoNodeError, NotEmptyError
 
 from semisync.cli import main
+from semisync.cluster import record
 from semisync.cluster.files import configurations
-from semisync.cluster.job import record
 from semisync.cluster.zookeeper import membership, ownership
 from semisync.cluster.zookeeper.client import BadVersion, Forbidden, NodeExists, NoNode
 from semisync.cluster.zookeeper.connection import Access

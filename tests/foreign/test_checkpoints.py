@@ -10,9 +10,9 @@ from migrate.checkpoint import objects
 from migrate.checkpoint.pieces import Piece, check_tiling
 from semisync.common.errors import BadInput
 from semisync.encoding.crc32c import masked_value
-from semisync.encoding.messages import message, varint_field
 from semisync.encoding.sstable_writing import TableWriter
-from semisync.encoding.wire import encode_varint
+from semisync.encoding.wire import encode_varint, varint_field
+from semisync.encoding.wire import message_field as message
 from tests.migrate.table_writer import sharing, write_table
 from tests.support import limited
 

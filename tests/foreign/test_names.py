@@ -18,7 +18,8 @@ from semisync.common.errors import BadInput
 from semisync.common.markup import in_html
 from semisync.common.progress import Progress
 from semisync.encoding.crc32c import masked_value
-from semisync.encoding.messages import fixed32_field, message, varint_field
+from semisync.encoding.wire import fixed32_field, varint_field
+from semisync.encoding.wire import message_field as message
 from tests.foreign.test_checkpoints import bundle
 from tests.support.verdicts import comparison
 

@@ -21,10 +21,11 @@ from migrate.manifest.naming import ids_of
 from migrate.optimizers.adam import POWERS
 from migrate.optimizers.record import Slot
 from migrate.optimizers.registry import SLOTLESS_OPS, TRAINING_OPS, TrainingOp
-from migrate.servers.ops import LookUp, Training
+from migrate.servers.descriptions import LookUp, Training
 from migrate.servers.plugins import Plugin, plugins
 from semisync.common.tensor_names import split
-from semisync.encoding.messages import fixed32_field, message, present_varint
+from semisync.encoding.wire import fixed32_field, present_varint
+from semisync.encoding.wire import message_field as message
 
 _DTYPE = {"dtype": present_varint(6, 1)}  # float32
 

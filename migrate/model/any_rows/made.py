@@ -11,7 +11,8 @@ from migrate.graph.attributes import Shape
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.any_rows.sizes import Dim, Rows
 from semisync.encoding.dtypes import DTYPES
-from semisync.encoding.messages import message, present_varint, varint_field
+from semisync.encoding.wire import message_field as message
+from semisync.encoding.wire import present_varint, varint_field
 
 PREFIX = "any_rows"
 _CODES = {known.name: code for code, known in DTYPES.items()}

@@ -13,8 +13,7 @@ from migrate.model.layers.dense_columns import find_bucketized, find_dense_colum
 from migrate.model.layers.dropout import find_dropout
 from migrate.model.layers.layer import Layer, Subject
 from migrate.model.layers.layer_norm import find_layer_norm
-from migrate.model.layers.linear import find_linear
-from migrate.model.layers.pointwise import find_pointwise
+from migrate.model.layers.linear import find_linear, find_pointwise
 from migrate.model.layers.present import find_present
 from migrate.model.layers.tiles import find_tiles
 from migrate.model.layers.vocabulary import find_vocabulary

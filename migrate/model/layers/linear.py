@@ -1,4 +1,5 @@
-"""nn.Linear: a MatMul with a variable of float32, and the variable that is added to it, if any.
+"""nn.Linear: a MatMul with a variable of float32, and the variable that is added to it, if any;
+and x @ kernel, tf.layers.conv1d with a kernel of one step.
 
     tensordot   of more than two axes, the product along the last one, in the shape of the others:
                 Reshape(MatMul(Reshape(x), kernel), [*x.shape[:-1], columns])
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import List, NamedTuple, Optional
 
 from graph_rewrite.graph.ops import GATHER, PLUS
-from migrate.graph.attributes import flag, output_dtype
+from migrate.graph.attributes import flag, integers, output_dtype, string
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
 from migrate.model.ops.values import Value
@@ -119,3 +120,27 @@ def _again(parameters: Parameters, kernel: Parameter, bias: Optional[Node], valu
         return f"self.{layer}({value})"
     text = f"{value} @ {kernel.expression}"
     return text if bias is None else f"{text} + {parameters.add(bias).expression}"
+
+
+def find_pointwise(subject: Subject, node: Node) -> Optional[Layer]:
+    """The product that ends at `node`: Squeeze(Conv2D(ExpandDims(x, 1), ExpandDims(kernel, 0)))."""
+    if node.op != "Squeeze" or integers(subject.graph, node, "squeeze_dims") not in ([1], [-3]):
+        return None
+    product = subject.node(node.inputs[0])
+    if product.op != "Conv2D" or not subject.sole(product):
+        return None
+    x, kernel = (subject.node(edge) for edge in product.inputs)
+    if x.op != "ExpandDims" or kernel.op != "ExpandDims":
+        return None
+    axes = [subject.constant(one.inputs[1]) for one in (x, kernel)]
+    shape, rank = subject.shape(kernel.inputs[0]), len(subject.shape(x.inputs[0]) or ())
+    strides = integers(subject.graph, product, "strides")
+    if axes[0] not in (1, -3) or axes[1] != 0 or rank != 3 or shape is None or shape[0] != 1:
+        return None
+    if set(strides) != {1} or string(subject.graph, product, "data_format") == b"NCHW":
+        return None
+
+    def write(parameters: Parameters, modules: Modules, values: List[Value]) -> str:
+        return f"{values[0].tensor} @ {values[1].tensor}[0]"
+
+    return Layer((x.inputs[0], kernel.inputs[0]), write)

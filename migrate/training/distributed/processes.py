@@ -19,9 +19,8 @@ from typing import Iterator, List, Optional
 import torch
 import torch.distributed as dist
 
-from migrate.launcher.environment import Rank, from_environment
+from migrate.launcher.environment import Rank, from_environment, usable
 from migrate.launcher.meeting import meet
-from migrate.launcher.processors import usable
 from migrate.training.distributed.devices import device_of
 from semisync.common.errors import SemisyncError, UsageError
 

@@ -8,7 +8,7 @@ A launcher
 2. waits until the leader has published a generation with this launcher in it, fetches the files of
    that generation into a folder of its own (`workplace`), and tells the leader that it is ready;
 3. starts the command there, with the addresses of all, when the leader says that all start
-   (`running`, `environment`, `child`, `guard`);
+   (`running`, `child`, `guard`);
 4. starts it again within limits when it fails, and starts over when a new generation comes;
 5. writes down how it ended for good, and leaves; a parameter server's waits for the job's end.
 

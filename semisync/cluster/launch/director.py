@@ -22,10 +22,10 @@ import threading
 import time
 from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
+from semisync.cluster import record
 from semisync.cluster.files import configurations
-from semisync.cluster.job import record
-from semisync.cluster.job.places import PS, role_of, spoken
 from semisync.cluster.launch import codes
+from semisync.cluster.record import PS, role_of, spoken
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.generation import Generation

@@ -9,10 +9,10 @@ import contextlib
 import random
 import time
 
-from semisync.cluster.job import record
-from semisync.cluster.job.places import PS, Shape, place, role_of, spoken
+from semisync.cluster import record
 from semisync.cluster.launch.director import Sight, digest_of
 from semisync.cluster.launch.port import HeldPort, with_port
+from semisync.cluster.record import PS, Shape, place, role_of, spoken
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.client import Unavailable

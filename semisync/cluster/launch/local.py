@@ -8,10 +8,10 @@ import concurrent.futures
 import threading
 
 from semisync.cluster.files import configurations
-from semisync.cluster.job.places import index_of, role_of
 from semisync.cluster.launch.member import Launcher
 from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.shipment import read_config
+from semisync.cluster.record import index_of, role_of
 from semisync.cluster.zookeeper import memory
 from semisync.common.errors import BadInput
 

@@ -11,9 +11,8 @@ import time
 import uuid
 from typing import Any, Optional
 
+from semisync.cluster import record
 from semisync.cluster.files import configurations
-from semisync.cluster.job import record
-from semisync.cluster.job.places import spoken
 from semisync.cluster.launch import codes
 from semisync.cluster.launch.codes import End
 from semisync.cluster.launch.director import Director
@@ -22,6 +21,7 @@ from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.output import Output
 from semisync.cluster.launch.running import Running
 from semisync.cluster.launch.shipment import Shipment
+from semisync.cluster.record import spoken
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.client import BadVersion, Client, NodeExists, Unavailable

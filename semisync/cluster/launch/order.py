@@ -2,7 +2,7 @@
 
 from typing import List, NamedTuple, Optional, Sequence
 
-from semisync.cluster.job.places import Shape
+from semisync.cluster.record import Shape
 
 
 class Order(NamedTuple):

@@ -2,14 +2,22 @@
 
 Where another process was absent when a generation began, or is a worker that may move, the command
 is given an address of this launcher, which leads to that process wherever it is (`forward`).
+
+A command is told of its job by environment variables or words of its command line. A TensorFlow
+process has TF_CONFIG. Where a script takes its cluster from the command line instead,
+these words are replaced in it:
+
+    {ps_hosts} {worker_hosts} {chief_hosts}   HOST:PORT, separated by commas
+    {job_name} {task_index}                   this process
+    {config}                                  the configuration's path, as in SEMISYNC_CONFIG
 """
 
+import json
 import time
 from typing import Any, Callable, Optional
 
-from semisync.cluster.job import record
-from semisync.cluster.job.places import PS, role_of, spoken
-from semisync.cluster.launch import codes, environment
+from semisync.cluster import record
+from semisync.cluster.launch import codes
 from semisync.cluster.launch.child import Child, in_words
 from semisync.cluster.launch.codes import End
 from semisync.cluster.launch.forward import Forwards
@@ -17,10 +25,12 @@ from semisync.cluster.launch.order import Order
 from semisync.cluster.launch.output import Output
 from semisync.cluster.launch.port import is_loopback
 from semisync.cluster.launch.workplace import Workplace
+from semisync.cluster.record import CHIEF, PS, WORKER, index_of, place, role_of, spoken
 from semisync.cluster.status.report_file import ReportFile
 from semisync.cluster.zookeeper.generation import Generation
 from semisync.common.errors import UsageError
 
+_CONFIG_PATH = "SEMISYNC_CONFIG"
 LONGEST_REST = 10.0  # seconds before a command is started again
 LONG_RUN = 60.0  # seconds after which a failure says nothing about the next start
 
@@ -115,8 +125,8 @@ class Running:
     def _start(self, name):
         order, book, config = self._order, self._book(name), self.workplace.config
         self._child = Child(
-            environment.words(order.command, order.shape, book, name, config),
-            dict(environment.variables(order.shape, book, name, config), **self._reporting(name)),
+            words(order.command, order.shape, book, name, config),
+            dict(variables(order.shape, book, name, config), **self._reporting(name)),
             self._output.pass_on,
             self._told,
             self.workplace.folder,
@@ -195,3 +205,42 @@ def _check_addresses(name, generation):
                 spoken(local[0]), now[local[0]]
             )
         )
+
+
+def variables(shape, book, name, config=""):
+    """Environment variables of a process.
+
+    Args:
+        shape: the job's `Shape`.
+        book: {place: HOST:PORT}, of all places.
+        name: the process's place.
+        config: the path of its configuration; "": it has none.
+    """
+    cluster = {role: _hosts(shape, book, role) for role in (CHIEF, PS, WORKER)}
+    told = {
+        "cluster": {role: hosts for role, hosts in cluster.items() if hosts},
+        "task": {"type": role_of(name), "index": index_of(name)},
+    }
+    more = {_CONFIG_PATH: config} if config else {}
+    return {"TF_CONFIG": json.dumps(told), "PYTHONUNBUFFERED": "1", **more}
+
+
+def words(command, shape, book, name, config=""):
+    """The command line of a process; see `variables`."""
+    told = {
+        "{%s_hosts}" % role: ",".join(_hosts(shape, book, role)) for role in (PS, WORKER, CHIEF)
+    }
+    told.update({"{job_name}": role_of(name), "{task_index}": str(index_of(name))})
+    if config:
+        told["{config}"] = config
+    return [_replaced(word, told) for word in command]
+
+
+def _replaced(word, told):
+    for token, value in told.items():
+        word = word.replace(token, value)
+    return word
+
+
+def _hosts(shape, book, role):
+    return [book[place(role, index)] for index in range(shape.how_many(role))]

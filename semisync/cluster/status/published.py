@@ -1,14 +1,14 @@
 """The status of a job in ZooKeeper: the launchers' records, and the chief's latest report.
 
-All of it is read from where they write it down (`semisync.cluster.job.record`): ROOT/leader,
+All of it is read from where they write it down (`semisync.cluster.record`): ROOT/leader,
 ROOT/members, ROOT/generation and ROOT/training.
 """
 
 import time
 from typing import Any, Dict, Optional
 
-from semisync.cluster.job import record
-from semisync.cluster.job.places import Shape, spoken
+from semisync.cluster import record
+from semisync.cluster.record import Shape, spoken
 from semisync.cluster.status.document import document
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership

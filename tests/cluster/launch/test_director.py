@@ -2,9 +2,9 @@
 
 import pytest
 
-from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import director
 from semisync.cluster.launch.director import Sight, decide
+from semisync.cluster.record import Shape
 
 pytestmark = pytest.mark.one_tensorflow
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from semisync.cluster.job.places import Shape
-from semisync.cluster.launch.environment import variables, words
 from semisync.cluster.launch.port import HeldPort, is_loopback, own_host, with_port
+from semisync.cluster.launch.running import variables, words
+from semisync.cluster.record import Shape
 from semisync.common.errors import SemisyncError, UsageError
 
 pytestmark = pytest.mark.one_tensorflow

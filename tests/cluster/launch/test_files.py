@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from semisync.cli import main
-from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import member
+from semisync.cluster.record import Shape
 from tests.cluster.launch.job import SLEEP, Job
 from tests.cluster.launch.processes import Launchers
 from tests.cluster.launch.test_command import start

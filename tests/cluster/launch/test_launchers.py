@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import director, member, running
+from semisync.cluster.record import Shape
 from tests.cluster.launch.job import ROOT, SLEEP, Job
 from tests.support.waiting import until
 

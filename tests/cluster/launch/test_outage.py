@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from semisync.cluster.job.places import Shape
 from semisync.cluster.launch import member
+from semisync.cluster.record import Shape
 from tests.cluster.conftest import Store
 from tests.cluster.launch.job import SLEEP, Job
 from tests.support.waiting import until

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from semisync.cli import main
-from semisync.cluster.job.places import Shape
-from semisync.cluster.job.record import content, write_training
+from semisync.cluster.record import Shape, content, write_training
 from semisync.cluster.status.published import read_status
 from semisync.cluster.zookeeper import generation
 from semisync.cluster.zookeeper.leader import Election

@@ -1,1 +1,0 @@
-"""Knowledge shared by all parts of a job: its places, and its launchers' records."""
