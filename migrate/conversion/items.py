@@ -33,7 +33,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids.sorted_tables import SortedTable
 from migrate.manifest import dynamicemb
-from migrate.manifest.naming import DENSE, STEP, dense_state, table_state
+from migrate.manifest.state_names import DENSE, STEP, dense_state, table_state
 from migrate.manifest.transforms import CAST, HOURS, ROW_MEAN, to_type
 from migrate.planning.plan import Plan, Table
 from migrate.planning.steps import Trained, optimizer_step

@@ -29,7 +29,7 @@ from torch.distributed.checkpoint.metadata import (
 )
 
 from migrate.manifest.manifest import FILE, Manifest, Renamed, read_manifest
-from migrate.manifest.naming import STEP, owner, table_state
+from migrate.manifest.state_names import STEP, owner, table_state
 from migrate.model.parameters import Parameter
 from migrate.targets import INDEXES
 from migrate.targets.reading import open_target

@@ -2,10 +2,10 @@
 from .batch import Batch as Batch
 from .batch import to_batch as to_batch
 from .data_set import DataSet as DataSet
-from .data_set import open_data as open_data
 from .inference import infer as infer
 from .inputs import InputBatch as InputBatch
 from .inputs import inputs_of as inputs_of
+from .opening import open_data as open_data
 from .order.position import Position as Position
 from .order.position import Share as Share
 from .order.shuffling import Shuffle as Shuffle

@@ -21,7 +21,7 @@ import numpy
 import pyarrow as pa
 
 from migrate.data.compiled import lists
-from migrate.data.loading import Lost
+from migrate.data.loading import Loader, Lost
 from migrate.data.order.position import Range
 from migrate.data.order.shuffling import Order
 from migrate.data.rows import lists_of
@@ -33,34 +33,32 @@ Piece = Tuple[int, int, int]  # rows of the order within one window: its number,
 
 def tables(
     order: Order,
-    batches: Callable[[], Iterable[List[Range]]],
-    load: Callable[[int], Any],
+    runs: Callable[[], Iterable[Tuple[range, List[Range]]]],
+    loader: Loader,
     readers: int,
-    lost: Callable[[Lost], None],
-) -> Generator[Optional[Any], None, None]:
-    """A record batch for each of the batches, None for one without rows.
+) -> Generator[Tuple[range, Any, List[Lost]], None, None]:
+    """The numbers of batches, a record batch of their rows, and the blocks that could not be read.
 
     Two windows are in memory at a time, or more if they have fewer than `readers` blocks.
 
     Args:
-        batches: starts the sequence of batches, each a list of ranges of the order; it is called
-            twice, first to find the columns to read.
-        load: reads a block, see `Loader`; called in `readers` threads.
-        lost: called with each block that could not be read.
+        runs: starts the sequence of numbers and ranges of the order; it is called twice, first to
+            find the blocks to read.
+        loader: reads blocks in `readers` threads.
     """
     number, window = -1, None
-    with contextlib.closing(_windows(order, _needed(order, batches()), load, readers)) as windows:
-        for ranges in batches():
-            parts = []
+    needed = _needed(order, (ranges for _, ranges in runs()))
+    with contextlib.closing(_windows(order, needed, loader.load, readers)) as windows:
+        for numbers, ranges in runs():
+            parts, lost = [], []
             for wanted, start, stop in _pieces(order, ranges):
                 if wanted != number:
                     window = None  # frees its memory before the next one is assembled
                     number, window = next(windows)
-                    for one in window.lost:
-                        lost(one)
+                    lost += window.lost
                 parts.append(window.part(start, stop))  # type: ignore[union-attr]
             there = [part for part in parts if part is not None and part.num_rows]
-            yield _joined(there) if there else None
+            yield numbers, _joined(there) if there else loader.empty(), lost
 
 
 def _windows(

@@ -1,4 +1,4 @@
-"""Opening a data set, iterating over it, and its state; `migrate.data` defines these."""
+"""One rank's batches: iterating over them, and the state; `migrate.data` defines these."""
 
 from __future__ import annotations
 
@@ -22,17 +22,13 @@ from typing import (
 
 from migrate.data.ahead import Ahead
 from migrate.data.assembly import tables
-from migrate.data.listing import Listing, survey
-from migrate.data.loading import Loader, Lost, empty_table
+from migrate.data.listing import Listing
+from migrate.data.loading import Loader, Lost
 from migrate.data.order.position import Division, Position, Taken, left_at
 from migrate.data.order.shuffling import Order, Shuffle
-from migrate.data.paths import Paths
-from migrate.data.ranks import check_alike, share_of
 from migrate.data.rows import Rows
-from migrate.data.schema import Column, checked
-from parity.io.text_format import TextFormat
-from semisync.common.errors import BadInput, SemisyncError, UsageError
-from semisync.storage.threads import default_count
+from migrate.data.schema import Column
+from semisync.common.errors import BadInput
 
 B = TypeVar("B")
 
@@ -41,111 +37,6 @@ _STATE = "semisync.data/1"
 _AT_ONCE = 2048  # rows of small batches that are converted together
 
 logger = logging.getLogger(__name__)
-
-
-def open_data(
-    paths: Paths,
-    schema: Sequence[Column],
-    batch_size: int,
-    *,
-    last: str,
-    shuffle: Optional[Shuffle] = None,
-    rank: Optional[int] = None,
-    ranks: Optional[int] = None,
-    text: Optional[TextFormat] = None,
-    on_broken: str = "stop",
-    convert: Optional[Callable[[Rows], Any]] = None,
-    split: Optional[Callable[[Any, int], Sequence[Any]]] = None,
-    readers: Optional[int] = None,
-    prefetch: int = 4,
-) -> DataSet[Any]:
-    """Files as batches of one rank.
-
-    Args:
-        paths: files, folders or patterns, or several; on disk or URLs that fsspec serves, hdfs://
-            among them. Parquet and ORC are known by their first bytes, other formats
-            by the name.
-        schema: the columns to read; `infer` suggests one.
-        batch_size: rows per batch of a rank.
-        last: "drop" leaves out the rows of an epoch's last, partial global batch; "pad" shares them
-            among the ranks, in batches padded beyond `Batch.rows`; "keep", for a `convert`, shares
-            them without padding: `Rows.share` is a rank's part, and a rank that would have no row
-            gets the first one, which does not count.
-        shuffle: None reads in the order of the files' paths.
-        rank, ranks: the number of this share, and of all. By default those of torch.distributed; if
-            it is not initialized, there is one share.
-        text: the format of text files; by default .csv and .tsv files are read by their name.
-        on_broken: "skip" continues without files and blocks that cannot be decoded: see
-            `DataSet.skipped`. The batches of a broken block have fewer rows, as padded ones do. A
-            file that cannot be reached always stops.
-        convert: makes a batch of `Rows`, in a thread; by default a `Batch`.
-        split: makes batches of what `convert` made of the rows of several, given that and the batch
-            size. Small batches are then converted together, unless broken blocks are skipped.
-        readers: threads that read; by default one per CPU, at most four, and eight for URLs.
-        prefetch: batches that are made ahead.
-
-    Returns:
-        A `DataSet`.
-
-    Raises:
-        BadInput: files are missing, broken or lack a column, or the ranks of torch.distributed do
-            not see the same files.
-        UsageError: an argument is meaningless.
-
-    Examples:
-        >>> from migrate.data import Column, Shuffle, open_data
-        >>> schema = [Column("item", "ids"), Column("clicked", "label")]
-        >>> data = open_data("clicks.parquet", schema, 4, last="drop", shuffle=Shuffle(seed=1))
-        >>> for batch in data:
-        ...     print(batch.sparse.stride())
-        4
-        4
-    """
-    columns = checked(schema)
-    for name, number in (("batch_size", batch_size), ("prefetch", prefetch), ("readers", readers)):
-        if number is not None and number < 1:
-            raise UsageError(f"{name} is {number}; at least 1 is expected")
-    for name, value, known in (
-        ("last", last, ("drop", "pad", "keep")),
-        ("on_broken", on_broken, ("stop", "skip")),
-    ):
-        if value not in known:
-            raise UsageError(f"{name} is {value!r}; it must be {' or '.join(map(repr, known))}")
-    if last == "keep" and convert is None:
-        raise UsageError("last is 'keep', which takes a convert=; for `Batch`es it is 'pad'")
-    convert = convert or _batches_of(columns)
-    own, count, together = share_of(rank, ranks)
-    skip = on_broken == "skip"
-    written = None if text is None else text.checked()
-    try:
-        listing = survey(paths, columns, written, skip)
-    except SemisyncError:
-        if together:
-            check_alike(None)
-        raise
-    if together:
-        check_alike(listing.digest())
-    data: DataSet[Any] = DataSet(
-        listing=listing,
-        schema=columns,
-        batch_size=batch_size,
-        share=(own, count),
-        shuffle=None if shuffle is None else shuffle.checked(),
-        last=last,
-        loader=Loader(listing, columns, written, skip),
-        convert=convert,
-        split=None if skip else split,
-        readers=readers or default_count(listing.files[0].path),
-        prefetch=prefetch,
-    )
-    if not data.batches:
-        raise BadInput(
-            f"the data set has {data.rows} rows, less than one global batch of {count} x "
-            f"{batch_size}, which last='drop' leaves out"
-            if data.rows
-            else f"{listing.files[0].path} and the other files hold no rows"
-        )
-    return data
 
 
 class DataSet(Generic[B]):
@@ -310,24 +201,15 @@ class DataSet(Generic[B]):
 
         def make() -> Generator[Tuple[Position, B], None, None]:
             split = self._split
-            source = tables(
-                order,
-                lambda: (
-                    division.rows_of(self.rank, several)
-                    for several in self._together(division, taken)
-                ),
-                self._loader.load,
-                self._readers,
-                self._lost,
-            )
-            with contextlib.closing(source):
-                for several, table in zip(self._together(division, taken), source):
-                    if table is None:
-                        table = empty_table(self.schema)
-                    positions = [position_after(number + 1) for number in several]
-                    share = division.share(self.rank, several[0])
+            most = 1 if split is None else max(1, _AT_ONCE // size)
+            runs = functools.partial(division.runs, self.rank, taken, most)
+            with contextlib.closing(tables(order, runs, self._loader, self._readers)) as source:
+                for numbers, table, lost in source:
+                    self._note(lost)
+                    positions = [position_after(number + 1) for number in numbers]
+                    share = division.share(self.rank, numbers[0])
                     made = self._convert(Rows(table, size, positions[-1], share))
-                    batches = [made] if split is None or len(several) == 1 else split(made, size)
+                    batches = [made] if split is None or len(numbers) == 1 else split(made, size)
                     yield from zip(positions, batches)
 
         made = Ahead(make(), self._prefetch)
@@ -339,26 +221,7 @@ class DataSet(Generic[B]):
         finally:
             made.close()
 
-    def _together(self, division: Division, taken: int) -> Iterator[range]:
-        """The numbers of the batches left; those of one range are converted together."""
-        most = 1 if self._split is None else max(1, _AT_ONCE // self.batch_size)
-        for first in range(taken, division.whole, most):
-            yield range(first, min(first + most, division.whole))
-        if division.whole < division.batches:
-            yield range(division.whole, division.batches)
-
-    def _lost(self, block: Lost) -> None:
-        self.skipped.append((block.file, block.rows, block.reason))
-        logger.warning("%d rows were skipped: %s", block.rows, block.reason)
-
-
-def _batches_of(schema: Sequence[Column]) -> Callable[[Rows], Any]:
-    from migrate.data.batch import to_batch
-
-    for column in schema:
-        if column.kind == "dense" and column.dtype not in (None, "float32"):
-            raise UsageError(
-                f"the dense column {column.name!r} is of {column.dtype}, but a Batch has float32; "
-                "leave the dtype out, or take the rows by convert="
-            )
-    return functools.partial(to_batch, schema=schema)
+    def _note(self, lost: List[Lost]) -> None:
+        for block in lost:
+            self.skipped.append((block.file, block.rows, block.reason))
+            logger.warning("%d rows were skipped: %s", block.rows, block.reason)

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from migrate.data.formats import json_lines, tfrecord
 from migrate.data.formats.text import Lines
-from migrate.data.listing import COLUMNAR, File, file_of, lines_of
-from migrate.data.paths import Paths, files_of
+from migrate.data.listing import COLUMNAR, File, Paths, file_of, files_of
+from migrate.data.loading import lines_of
 from migrate.data.schema import Column, checked
 from migrate.data.values import checked_values
 from parity.inputs.checks import Column as Place

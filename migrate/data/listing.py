@@ -10,20 +10,22 @@ import hashlib
 import itertools
 import json
 import os
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from migrate.data.formats import json_lines, text, tfrecord
-from migrate.data.paths import Paths, files_of
 from migrate.data.schema import Column
 from parity.io.damage import Broken, explained
-from parity.io.data_files import format_of
+from parity.io.data_files import format_of, sizes_of
 from parity.io.formats import FORMATS, chosen
 from parity.io.formats.text import refuse_cut
 from parity.io.partitions import in_path
 from parity.io.text_format import SEPARATORS, TextFormat, of_kind
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.ordering import by_numbers
+from semisync.storage import folders
 from semisync.storage.threads import default_count, in_threads
 
+Paths = Union[str, "os.PathLike[str]", Sequence[Any]]
 COLUMNAR = ("parquet", "orc")  # read by parity.io.formats
 
 
@@ -129,51 +131,44 @@ def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
     return File(path, size, kind, tuple(rows), tuple(names), tuple(bounds))
 
 
-def read_block(
-    listing: Listing,
-    file: int,
-    block: int,
-    schema: Sequence[Column],
-    written: Optional[TextFormat],
-) -> Dict[str, Any]:
-    """The schema's columns of a block as Arrow arrays.
-
-    Raises:
-        Broken: damage.
-        BadInput: text that is not of its column's kind.
-    """
-    at, first = listing.files[file], listing.first_row(file, block)
-    columns = [column for column in schema if column.name in at.names]
-    with explained(at.path):
-        if at.format in COLUMNAR:
-            table = FORMATS[at.format](at.path).block(block, [column.name for column in columns])
-            return {column.name: table[column.name] for column in columns}
-        if at.format == "tfrecord":
-            return tfrecord.read(at.path, at.bounds, block, first, columns)
-        if at.format == "json":
-            return json_lines.read(at.path, at.size, block, at.rows[block], columns)
-        lines = lines_of(at, block, written, first, columns)
-        return {column.name: lines.column(column) for column in columns}
-
-
-def lines_of(
-    file: File,
-    block: int,
-    written: Optional[TextFormat],
-    first: int,
-    wanted: Sequence[Column] = (),
-) -> text.Lines:
-    """A block of a text file, which begins with row `first`.
-
-    Args:
-        wanted: the columns to read, if only these are.
-    """
-    how, rows = of_kind(file.format, written), file.rows[block]
-    return text.Lines(file.path, file.size, block, rows, file.names, how, first, wanted)
-
-
 def _check_names(file: File, schema: Sequence[Column], written: Optional[TextFormat]) -> None:
     names = [column.name for column in schema]
     chosen(file.path, file.names, names, in_path(file.path))
     if file.format in SEPARATORS and file.names[-1] in names:
         refuse_cut(file.path, of_kind(file.format, written))
+
+
+def files_of(paths: Paths, written: bool = False) -> Dict[str, int]:
+    """Each file's absolute path and its size in bytes, sorted by path, part-2 before part-10.
+
+    Args:
+        written: whether the format of text files is known.
+
+    Raises:
+        BadInput: a path matches no file, or a file that may not be data.
+    """
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    found: Dict[str, int] = {}
+    for path in paths:
+        files = sizes_of(os.fspath(path), written)
+        found.update((folders.absolute(name), size) for name, size in files.items())
+    if not found:
+        raise BadInput("no path is given; name the files, folders or patterns to read")
+    return {name: found[name] for name in sorted(found, key=by_numbers)}
+
+
+def other_order(paths: Paths, written: bool = False) -> Optional[str]:
+    """A warning if files are named in another order than that of `files_of`, in which they are
+    read; else None.
+
+    Args:
+        written: as of `files_of`.
+    """
+    if isinstance(paths, (str, os.PathLike)) or len(paths) < 2:
+        return None
+    named = list(dict.fromkeys(name for path in paths for name in files_of(path, written)))
+    for first, read in zip(named, sorted(named, key=by_numbers)):
+        if first != read:
+            return f"the files are read in the order of their paths: {read} before {first}"
+    return None

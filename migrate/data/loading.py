@@ -1,4 +1,4 @@
-"""A block as a checked record batch."""
+"""A block of a file, read by its format, as a checked record batch."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
 import pyarrow as pa
 
-from migrate.data.listing import Listing, read_block
+from migrate.data.formats import json_lines, text, tfrecord
+from migrate.data.listing import COLUMNAR, File, Listing
 from migrate.data.schema import Column
 from migrate.data.values import checked_values, refuse_strays
 from parity.inputs.checks import Column as Place
-from parity.io.damage import Broken
+from parity.io.damage import Broken, explained
+from parity.io.formats import FORMATS
 from parity.io.partitions import partitions_of, refuse_contradiction
-from parity.io.text_format import TextFormat
+from parity.io.text_format import TextFormat, of_kind
 from semisync.common.errors import BadInput
 
 
@@ -31,10 +33,10 @@ class Loader:
         self,
         listing: Listing,
         schema: Sequence[Column],
-        text: Optional[TextFormat],
+        written: Optional[TextFormat],
         skip_broken: bool,
     ) -> None:
-        self._listing, self._schema, self._text = listing, schema, text
+        self._listing, self._schema, self._written = listing, schema, written
         self._skip_broken = skip_broken
         self._blocks = listing.blocks()
         self._placed = partitions_of([file.path for file in listing.files])
@@ -51,12 +53,20 @@ class Loader:
         file, block = self._blocks[number]
         at = self._listing.files[file]
         try:
-            found = read_block(self._listing, file, block, self._schema, self._text)
+            found = _read_block(self._listing, file, block, self._schema, self._written)
         except Broken as error:
             if not self._skip_broken:
                 raise
             return Lost(at.path, at.rows[block], str(error))
         return self._checked(found, at.path, self._listing.first_row(file, block), at.rows[block])
+
+    def empty(self) -> Any:
+        """The same without rows; keys are of type null."""
+        arrays = []
+        for column in self._schema:
+            untyped = column._replace(dtype=None) if column.kind == "key" else column
+            arrays.append(checked_values(pa.nulls(0), untyped, Place(column.name)))
+        return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._schema])
 
     def _checked(self, found: Dict[str, Any], path: str, first: int, rows: int) -> Any:
         arrays = []
@@ -77,17 +87,51 @@ class Loader:
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._schema])
 
 
-def empty_table(schema: Sequence[Column]) -> Any:
-    """A table without rows, with a column for each of the schema; keys are of type null."""
-    arrays = []
-    for column in schema:
-        untyped = column._replace(dtype=None) if column.kind == "key" else column
-        arrays.append(checked_values(pa.nulls(0), untyped, Place(column.name)))
-    return pa.RecordBatch.from_arrays(arrays, [column.name for column in schema])
-
-
 def _constant(column: Column, value: Any, rows: int) -> Any:
     """A column of the value, a pyarrow.Scalar, that the name of a folder such as day=2024-01-31
     sets for all rows of its files; a key without a dtype keeps the value's type."""
     of_text = column.kind in ("string", "strings")
     return pa.repeat(value.cast(pa.large_string()) if of_text else value, rows)
+
+
+def _read_block(
+    listing: Listing,
+    file: int,
+    block: int,
+    schema: Sequence[Column],
+    written: Optional[TextFormat],
+) -> Dict[str, Any]:
+    """The schema's columns of a block as Arrow arrays.
+
+    Raises:
+        Broken: damage.
+        BadInput: text that is not of its column's kind.
+    """
+    at, first = listing.files[file], listing.first_row(file, block)
+    columns = [column for column in schema if column.name in at.names]
+    with explained(at.path):
+        if at.format in COLUMNAR:
+            table = FORMATS[at.format](at.path).block(block, [column.name for column in columns])
+            return {column.name: table[column.name] for column in columns}
+        if at.format == "tfrecord":
+            return tfrecord.read(at.path, at.bounds, block, first, columns)
+        if at.format == "json":
+            return json_lines.read(at.path, at.size, block, at.rows[block], columns)
+        lines = lines_of(at, block, written, first, columns)
+        return {column.name: lines.column(column) for column in columns}
+
+
+def lines_of(
+    file: File,
+    block: int,
+    written: Optional[TextFormat],
+    first: int,
+    wanted: Sequence[Column] = (),
+) -> text.Lines:
+    """A block of a text file, which begins with row `first`.
+
+    Args:
+        wanted: the columns to read, if only these are.
+    """
+    how, rows = of_kind(file.format, written), file.rows[block]
+    return text.Lines(file.path, file.size, block, rows, file.names, how, first, wanted)

@@ -11,7 +11,7 @@ import numpy as np
 from migrate.facts.slot_samples import SlotSample, cold_rows
 from migrate.manifest.manifest import Manifest, TableSummary, Written, read_manifest
 from migrate.manifest.model_json import FILE, TableConfig, read_model
-from migrate.manifest.naming import STEP, owner
+from migrate.manifest.state_names import STEP, owner
 from migrate.optimizers.registry import HYPERPARAMETERS, OPTIMIZERS
 from migrate.targets.reading import Reader, open_target
 from parity.diagnosis.facts import (

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterator, List, Tuple
 
 from migrate.manifest.manifest import Manifest, TableSummary
-from migrate.manifest.naming import STEP, table_state
+from migrate.manifest.state_names import STEP, table_state
 from migrate.optimizers.registry import OPTIMIZERS
 
 _NEEDED = {

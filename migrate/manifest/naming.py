@@ -1,25 +1,5 @@
 """Names of a table in TorchRec, which keeps its tables in a torch.nn.ModuleDict, and those
-the ids of a table by raw id are called.
-
-The names of optimizer states, which say whose they are:
-
-optim.state.WEIGHT.T.momentum1   of table T: FBGEMM's fused state, which has the table's name
-optim.state.WEIGHT.exp_avg       of a table: torch.optim's
-dense_optim.V.exp_avg            of the dense variable dense.V
-... .step                        of either, the updates so far
-"""
-
-from __future__ import annotations
-
-from typing import Tuple
-
-from migrate.manifest.manifest import Manifest, Written
-from migrate.optimizers.slots import state_name, unfused_name
-
-DENSE = "dense"  # before the name of a dense variable
-_OF_DENSE, _OF_TABLES = "dense_optim", "optim.state"
-STEP = "step"
-_Path = Tuple[str, ...]
+the ids of a table by raw id are called."""
 
 # The names that a ModuleDict has for itself; a test compares them with torch's, which planning does
 # not import.
@@ -56,26 +36,3 @@ def table_name(name: str) -> str:
     """`name` without dots, and with "_table" where it is a ModuleDict's own, as "items" is."""
     plain = name.replace(".", "_")
     return f"{plain}_table" if plain in _TAKEN or plain.startswith("__") else plain
-
-
-def dense_state(name: str, slot: str) -> _Path:
-    """The path of a slot, or of STEP, of the dense variable `name`."""
-    return (_OF_DENSE, name, slot)
-
-
-def table_state(weight: str, table: str, slot: str) -> _Path:
-    """The path of a slot, or of STEP, of the table whose weight is called `weight`."""
-    return (*_OF_TABLES.split("."), weight, state_name(table, slot))
-
-
-def owner(manifest: Manifest, written: Written) -> Tuple[str, str, str]:
-    """(target's variable, state's name there, torch.optim's name) of a slot or step, or ()."""
-    if written.role == "dense slot":
-        variable, _, state = written.fqn[len(_OF_DENSE) + 1 :].rpartition(".")
-        return f"{DENSE}.{variable}", state, state
-    for table in manifest.tables:
-        start = f"{_OF_TABLES}.{table.fqn}."
-        if written.fqn.startswith(start):
-            state = written.fqn[len(start) :]
-            return table.fqn, state, unfused_name(table.name, state)
-    return "", "", ""

@@ -26,7 +26,7 @@ import numpy
 import pyarrow as pa
 
 from migrate.data import Column, Rows, TextFormat, open_data
-from migrate.data.paths import Paths
+from migrate.data.listing import Paths
 from migrate.data.rows import lists_of
 from migrate.scoring.features import MAKES_TEXT
 from migrate.sequences.names import Names, ids_of

@@ -13,7 +13,7 @@ import os
 from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from migrate.manifest.manifest import Manifest, Written
-from migrate.manifest.naming import owner
+from migrate.manifest.state_names import owner
 from migrate.targets import digests
 from migrate.targets.reading.dcp import read_dcp
 from migrate.to_tensorflow.dcp_rows import joined

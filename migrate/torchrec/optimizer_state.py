@@ -20,7 +20,7 @@ import torch
 from torch.distributed._shard.sharded_tensor import Shard, ShardedTensor
 
 from migrate.manifest.manifest import Written, read_manifest
-from migrate.manifest.naming import STEP, owner
+from migrate.manifest.state_names import STEP, owner
 from migrate.targets.reading.torch_readers import read
 from migrate.torchrec.loading import check_matrices, weight_keys
 from semisync.common.errors import UsageError

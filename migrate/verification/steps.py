@@ -12,7 +12,7 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.graph.find import find_meta_graph, still_there
 from migrate.graph.training import find_training
 from migrate.manifest.manifest import Manifest, Written
-from migrate.manifest.naming import STEP, dense_state, table_state
+from migrate.manifest.state_names import STEP, dense_state, table_state
 from migrate.optimizers.slots import Slots, torch_names
 from migrate.planning.plan import Dense, Plan
 from migrate.planning.steps import optimizer_step

@@ -214,7 +214,7 @@ def _export(args: argparse.Namespace) -> int:
 
 def _tell_order(columns: Columns, data: List[str]) -> None:
     """Warns that the files are in another order than named, where that is the order of time."""
-    from migrate.data.paths import other_order
+    from migrate.data.listing import other_order
 
     written = columns.text is not None or columns.form == "lines"
     order = other_order(data, written) if columns.time is None else None

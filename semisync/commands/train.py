@@ -208,7 +208,7 @@ def _check_scores(args: argparse.Namespace) -> None:
 
 def _train(args: argparse.Namespace, device: Any) -> None:
     from migrate.data import Shuffle
-    from migrate.data.paths import other_order
+    from migrate.data.listing import other_order
     from migrate.model.training.begun import begun_text
     from migrate.model.training.recipe import left_out_text
     from migrate.scoring.model import columns_of, naming_inputs

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from migrate.data import Column, open_data
-from migrate.data.paths import files_of, other_order
+from migrate.data.listing import files_of, other_order
 from semisync.common.errors import BadInput, UsageError
 
 SCHEMA = [Column("x", "key")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 from itertools import accumulate
-from typing import Any, Iterable, List, NamedTuple, Tuple
+from typing import Any, Iterable, Iterator, List, NamedTuple, Tuple
 
 from semisync.common.errors import BadInput
 
@@ -153,6 +153,19 @@ class Division:
         """The rows of several of a rank's batches, one after the other."""
         ranges = [one for number in numbers for one in self.batch(rank, number)]
         return Left(ranges).ranges
+
+    def runs(self, rank: int, taken: int, most: int) -> Iterator[Tuple[range, List[Range]]]:
+        """The batches left when some are `taken`: up to `most` whole ones together, then the last.
+
+        Yields:
+            Their numbers, and a rank's rows of them.
+        """
+        for first in range(taken, self.whole, most):
+            numbers = range(first, min(first + most, self.whole))
+            yield numbers, self.rows_of(rank, numbers)
+        if self.whole < self.batches:
+            numbers = range(self.whole, self.batches)
+            yield numbers, self.rows_of(rank, numbers)
 
     def share(self, rank: int, number: int) -> Share:
         """The share of a rank's batch in its global batch."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from migrate.data.paths import Paths
+from migrate.data.listing import Paths
 from migrate.sequences.histories import Histories, read_histories
 from migrate.sequences.model import RankingModel
 from migrate.sequences.names import Names
