@@ -25,14 +25,20 @@ from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 
-from migrate.checkpoint import kinds, objects
+from migrate.checkpoint import objects
 from migrate.checkpoint.objects import ObjectGraph
 from migrate.checkpoint.partitions import row_blocks
 from migrate.checkpoint.pieces import Piece, Store, Stream, Tensor
 from migrate.checkpoint.rows import RowReader, Span, skipped, window
 from migrate.checkpoint.scattered import Gathered
 from migrate.checkpoint.strings import StringStream
-from migrate.checkpoint.tensor_info import Slice, TensorInfo, refuse_wide_rows, rows_of
+from migrate.checkpoint.tensor_info import (
+    Slice,
+    TensorInfo,
+    classify,
+    refuse_wide_rows,
+    rows_of,
+)
 from semisync.common.errors import BadInput, UsageError
 from semisync.encoding import crc32c
 
@@ -77,7 +83,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         self.store = store
         self.parts = stored.parts
         types = {name: (tensor.dtype, tensor.shape) for name, tensor in stored.tensors.items()}
-        kind = kinds.classify(types)
+        kind = classify(types)
         self._infos = {name: _info(stored.tensors[name], kind[name]) for name in types}
 
     def __getitem__(self, name: str) -> TensorInfo:

@@ -1,11 +1,22 @@
-"""A tensor's entry in a checkpoint's index."""
+"""A tensor's entry in a checkpoint's index, and its purpose, by its name and shape.
+
+A slot is named `<variable>/<optimizer name>` or `<variable>/<optimizer name>_<k>` and has the
+shape of its variable. The optimizer's `name=` argument changes the name, so that only TensorFlow's
+default names are known here; a MetaGraph tells the others (`migrate.graph.training`). In an
+object-based checkpoint the key of a slot says so itself (`migrate.checkpoint.objects` tells whose
+slot it is).
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence, Tuple
+import re
+from typing import Dict, Mapping, NamedTuple, Sequence, Tuple
 
+from migrate.optimizers.registry import LEAVES
 from semisync.common.errors import BadInput
+from semisync.encoding.dtypes import DType
 
+_LEAF = re.compile(r"({})(_\d+)?".format("|".join(LEAVES)))
 MAX_ROW = 512 << 20  # bytes: who reads rows holds one as a whole, perhaps beside its slots'
 
 
@@ -49,3 +60,20 @@ def refuse_wide_rows(size: int, where: str) -> None:
         raise BadInput(
             f"{where} has rows of {size:,} bytes; read by rows are those of at most {MAX_ROW:,}"
         )
+
+
+def classify(tensors: Mapping[str, Tuple[DType, Tuple[int, ...]]]) -> Dict[str, str]:
+    """ "variable", "slot", "scalar" or "other" (no plain numbers) for each name."""
+    return {name: _kind(name, tensors) for name in tensors}
+
+
+def _kind(name: str, tensors: Mapping[str, Tuple[DType, Tuple[int, ...]]]) -> str:
+    dtype, shape = tensors[name]
+    if dtype.array is None:
+        return "other"
+    if "/.OPTIMIZER_SLOT/" in name:
+        return "slot"
+    base, _, leaf = name.rpartition("/")
+    if _LEAF.fullmatch(leaf) and base in tensors and tensors[base][1] == shape:
+        return "slot"
+    return "variable" if shape else "scalar"

@@ -8,7 +8,7 @@ from typing import Dict, Optional, Sequence, Tuple
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.cli.tensors import add_tensors, tensors
-from migrate.launcher.environment import DEADLINE
+from migrate.launcher import DEADLINE
 from migrate.manifest.id_modes import DUPLICATES, MODES
 from migrate.model.vocabulary_files import add_assets
 from migrate.planning.plan import CASTS, STATICS, Plan

@@ -6,7 +6,7 @@ from typing import Any, Dict, Optional
 
 from migrate.cli.convert_text import counted
 from migrate.conversion.forecast import Forecast
-from migrate.launcher.environment import Rank
+from migrate.launcher import Rank
 from migrate.manifest.manifest import Manifest
 from migrate.model.load import Written
 from migrate.planning.plan import Plan

@@ -51,7 +51,7 @@ from migrate.conversion.manifest import manifest_of
 from migrate.conversion.uploads import begin, place_of
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
-from migrate.launcher.environment import ALONE, Rank
+from migrate.launcher import ALONE, Rank
 from migrate.manifest import dynamicemb, model_json
 from migrate.manifest.manifest import FILE, Manifest, read_manifest
 from migrate.open import open_checkpoint, open_hash_tables

@@ -38,7 +38,7 @@ from migrate.conversion.job import Job
 from migrate.conversion.layout import lay_out, parts_of
 from migrate.conversion.said import Announcement
 from migrate.conversion.uploads import place_of
-from migrate.launcher.environment import Rank
+from migrate.launcher import Rank
 from migrate.manifest.manifest import read_manifest
 from migrate.open import open_checkpoint
 from migrate.stream.writing import Place, Record, write_parts

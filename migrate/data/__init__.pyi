@@ -6,9 +6,9 @@ from .inference import infer as infer
 from .inputs import InputBatch as InputBatch
 from .inputs import inputs_of as inputs_of
 from .opening import open_data as open_data
-from .order.position import Position as Position
-from .order.position import Share as Share
-from .order.shuffling import Shuffle as Shuffle
+from .position import Position as Position
+from .position import Share as Share
 from .rows import Rows as Rows
 from .schema import Column as Column
 from .schema import TextFormat as TextFormat
+from .shuffling import Shuffle as Shuffle

@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from migrate.data.compiled import lists
 from migrate.data.loading import Loader, Lost
-from migrate.data.order.position import Range
-from migrate.data.order.shuffling import Order
+from migrate.data.position import Range
 from migrate.data.rows import lists_of
+from migrate.data.shuffling import Order
 from semisync.common.errors import BadInput
 
 _Block = Union[Any, Lost]  # a pyarrow.RecordBatch, or the record of its loss

@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 from torchrec import KeyedJaggedTensor
 
-from migrate.data.order.position import Position
+from migrate.data.position import Position
 from migrate.data.rows import Rows, lists_of
 from migrate.data.schema import Column, of_kind
 

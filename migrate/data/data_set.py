@@ -24,10 +24,10 @@ from migrate.data.ahead import Ahead
 from migrate.data.assembly import tables
 from migrate.data.listing import Listing
 from migrate.data.loading import Loader, Lost
-from migrate.data.order.position import Division, Position, Taken, left_at
-from migrate.data.order.shuffling import Order, Shuffle
+from migrate.data.position import Division, Position, Taken, left_at
 from migrate.data.rows import Rows
 from migrate.data.schema import Column
+from migrate.data.shuffling import Order, Shuffle
 from semisync.common.errors import BadInput
 
 B = TypeVar("B")

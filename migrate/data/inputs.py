@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional
 import numpy
 import pyarrow as pa
 
-from migrate.data.order.position import Position
+from migrate.data.position import Position
 from migrate.data.rows import Rows
 from migrate.runtime.columns import dense, dense_alike
 from migrate.runtime.interface import Input

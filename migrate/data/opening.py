@@ -17,9 +17,9 @@ from typing import (
 from migrate.data.data_set import DataSet
 from migrate.data.listing import Paths, survey
 from migrate.data.loading import Loader
-from migrate.data.order.shuffling import Shuffle
 from migrate.data.rows import Rows
 from migrate.data.schema import Column, checked
+from migrate.data.shuffling import Shuffle
 from parity.io.text_format import TextFormat
 from semisync.common.errors import BadInput, SemisyncError, UsageError
 from semisync.storage.threads import default_count

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Tuple
 
 import numpy
 
-from migrate.data.order.position import Position, Share
+from migrate.data.position import Position, Share
 
 
 class Rows(NamedTuple):

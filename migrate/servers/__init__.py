@@ -11,8 +11,9 @@
 1. A plug-in is a module with one or more of these functions. docs/servers.md has a whole one.
 2. `read_tables` is given the command's argument: the path of a dump, or the prefix of a
    checkpoint, beside which the dump lies. All that reads hash tables then reads these.
-3. `look_up` and `train` are given each op of a graph (`migrate.graph.op.Op`). All that reads graphs
-   then takes those ops for look-ups and updates by raw id; they need not be installed.
+3. `look_up` and `train` are given each op of a graph, as `migrate.graph.lowering.by_server.Op`.
+   All that reads graphs then takes those ops for look-ups and updates by raw id; they need not be
+   installed.
 """
 
 from migrate.servers.descriptions import LookUp, Shard, Table, Training

@@ -18,7 +18,7 @@ from migrate.cli.convert_text import of_forecast, of_manifest, of_model, of_plan
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
 from migrate.conversion.forecast import forecast
-from migrate.launcher.environment import from_environment
+from migrate.launcher import from_environment
 from migrate.model.load import SOURCE, Written, read_meta_graph, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import frozen_graph, open_checkpoint

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from migrate.launcher.environment import usable
+from migrate.launcher import usable
 from semisync import cli
 
 # Of control groups: what /proc/self/cgroup says, and the files of the folders above it.

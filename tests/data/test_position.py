@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate.data.order.position import Division, Left, Position, Share, Taken, left_at
-from migrate.data.order.shuffling import Order, Shuffle
+from migrate.data.position import Division, Left, Position, Share, Taken, left_at
+from migrate.data.shuffling import Order, Shuffle
 from semisync.common.errors import BadInput
 
 BLOCKS = st.lists(st.integers(0, 40), max_size=12)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.data import Column, Position, Shuffle, open_data
-from migrate.data.order.position import Taken
+from migrate.data.position import Taken
 from migrate.runtime.interface import Input
 from migrate.runtime.strings import Strings
 from migrate.training.reading import open_columns, reading_of

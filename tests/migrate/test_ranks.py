@@ -10,7 +10,7 @@ import pytest
 
 import migrate
 from migrate.conversion import job, ranks, said
-from migrate.launcher.environment import Rank, from_environment
+from migrate.launcher import Rank, from_environment
 from migrate.stream.columns import FOLDER
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.storage.remote import Unreachable

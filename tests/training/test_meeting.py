@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 import torch.distributed as dist
 
-from migrate.launcher.environment import Rank
-from migrate.launcher.meeting import meet
+from migrate.launcher import Rank
+from migrate.training.distributed.meeting import meet
 from semisync.common.errors import SemisyncError
 
 SIZE = 3

@@ -10,12 +10,12 @@ become tables by raw id in the form of `migrate.graph.lowering.by_id`.
 from __future__ import annotations
 
 import struct
-from typing import Dict, List, NamedTuple, Optional, Union
+from typing import Dict, List, NamedTuple, Optional, Tuple, Union
 
 from graph_rewrite.patterns.variables import initializer
+from migrate.graph.attributes import float32, integer, text
 from migrate.graph.lowering.by_id import BY_ID, FIND
 from migrate.graph.metagraph import Edge, Graph, Node
-from migrate.graph.op import Op
 from migrate.hash_tables.servers import slot_name
 from migrate.manifest.naming import ids_of
 from migrate.optimizers.adam import POWERS
@@ -23,11 +23,49 @@ from migrate.optimizers.record import Slot
 from migrate.optimizers.registry import SLOTLESS_OPS, TRAINING_OPS, TrainingOp
 from migrate.servers.descriptions import LookUp, Training
 from migrate.servers.plugins import Plugin, plugins
-from semisync.common.tensor_names import split
+from semisync.common.tensor_names import of_edge, split
 from semisync.encoding.wire import fixed32_field, present_varint
 from semisync.encoding.wire import message_field as message
 
 _DTYPE = {"dtype": present_varint(6, 1)}  # float32
+
+
+class Op:
+    """A node and its attributes.
+
+    name    of the node, "user/pull"
+    kind    of the op, "AcmePull"
+    inputs  names of tensors, "user/ids:0"
+    """
+
+    def __init__(self, graph: Graph, node: Node) -> None:
+        self._graph, self._node = graph, node
+        self.name, self.kind = node.name, node.op
+
+    @property
+    def inputs(self) -> Tuple[str, ...]:
+        """See the class; control inputs are not among them."""
+        return tuple(of_edge(edge) for edge in self._node.inputs)
+
+    def source(self, number: int) -> Op:
+        """The op that an input comes from, such as one that holds the table."""
+        return Op(self._graph, self._graph.nodes[self._node.inputs[number][0]])
+
+    def has(self, attribute: str) -> bool:
+        """Whether it has an attribute."""
+        return attribute in self._node.attrs
+
+    def text(self, attribute: str) -> str:
+        """A string attribute."""
+        return text(self._graph, self._node, attribute)
+
+    def number(self, attribute: str) -> float:
+        """A float attribute."""
+        return float32(self._graph, self._node, attribute)
+
+    def integer(self, attribute: str) -> int:
+        """An integer attribute."""
+        return integer(self._graph, self._node, attribute)
 
 
 class _Described(NamedTuple):

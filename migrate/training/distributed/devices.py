@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from migrate.launcher.environment import from_environment
+from migrate.launcher import from_environment
 from semisync.common.errors import UsageError
 
 

@@ -19,9 +19,9 @@ from typing import Iterator, List, Optional
 import torch
 import torch.distributed as dist
 
-from migrate.launcher.environment import Rank, from_environment, usable
-from migrate.launcher.meeting import meet
+from migrate.launcher import Rank, from_environment, usable
 from migrate.training.distributed.devices import device_of
+from migrate.training.distributed.meeting import meet
 from semisync.common.errors import SemisyncError, UsageError
 
 _GLOO = "/gloo/"  # in the place of its source with which each of its errors begins

@@ -17,7 +17,7 @@ from datetime import timedelta
 
 import torch.distributed as dist
 
-from migrate.launcher.environment import Rank
+from migrate.launcher import Rank
 from semisync.common.errors import SemisyncError
 
 _PAUSE = 0.02  # seconds between two looks

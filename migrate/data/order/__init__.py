@@ -1,1 +1,0 @@
-"""The order of rows and their ranks: only numbers, no files."""
