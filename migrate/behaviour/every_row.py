@@ -47,7 +47,6 @@ def compare_scores(
     data: str,
     files: ScoreFiles,
     setting: Setting = DEFAULT,
-    output: Optional[str] = None,
 ) -> ScoresReport:
     """Whether model.py's score of every row is TensorFlow's.
 
@@ -55,7 +54,6 @@ def compare_scores(
         prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph.
         converted: its conversion by `semisync convert --model`.
         data: the data set that was scored.
-        output: the one of model.py that was scored; by default its only one.
 
     Raises:
         BadInput, UsageError: they cannot be compared.
@@ -63,7 +61,7 @@ def compare_scores(
     found = scores_apart(files.tensorflow, files.torch, files.key, files.score)
     if not found.beyond:
         return ScoresReport(found.rows, found.largest, found.at, 0, 0, 0, None)
-    with open_both(prefix, converted, setting, output) as both:
+    with open_both(prefix, converted, setting) as both:
         return _judge(both, data, setting, found, files.column or 0)
 
 

@@ -30,7 +30,7 @@ def reshape(call: Call) -> str:
     text, shape = call[0].tensor, call[0].shape
     if call[0].kind == STRINGS:
         return f"{text}.reshape({sizes(call[1])})"
-    wanted = _packed(call, 1) if call[1].constant is None else [*call.integers(1)]
+    wanted = _packed(call) if call[1].constant is None else [*call.integers(1)]
     if wanted == [None, -1] and len(shape or ()) > 1 and _is_batch(call):
         return f"{text}.flatten(1)"
     if wanted is None or shape is None or (None in wanted and not _is_determined(shape, wanted)):
@@ -213,10 +213,10 @@ def reverse_sequence(call: Call) -> str:
     return f"runtime.reverse_sequence({call[0].tensor}, {call[1].tensor}, {axis}, {batch})"
 
 
-def _packed(call: Call, position: int) -> Optional[List[Optional[int]]]:
-    """The numbers that a Pack joins into an argument, None for one that is computed; None where
+def _packed(call: Call) -> Optional[List[Optional[int]]]:
+    """The numbers that a Pack joins into a shape, None for one that is computed; None where
     another op makes it."""
-    node = call.graph.nodes[call.node.inputs[position][0]]
+    node = call.graph.nodes[call.node.inputs[1][0]]
     parts = [call.graph.nodes[name] for name, _ in node.inputs] if node.op == "Pack" else []
     found = [constant_array(call.graph, part) if part.op == "Const" else None for part in parts]
     return [None if one is None else int(one) for one in found] or None
