@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import List
 
-from migrate.cli.convert_document import of_returned
+from migrate.cli.convert_output import of_returned
 from migrate.to_tensorflow.api import write_checkpoint
 from migrate.to_tensorflow.write import Returned
 from semisync.answers import answer

@@ -9,7 +9,7 @@ import argparse
 import os
 
 from migrate.cli.convert_arguments import named_inputs
-from migrate.cli.convert_document import of_frozen
+from migrate.cli.convert_output import of_frozen
 from migrate.model.load import SOURCE, read_meta_graph, write_model, write_source
 from migrate.model.outputs import find_outputs
 from migrate.open import open_model

@@ -19,7 +19,7 @@ whatever the size of a table, for nothing is kept that has been written:
 6. The model's source and its files are written beside the data, where the caller gives one, and the
    manifest gets its names (`migrate.conversion.model_names`).
 7. The directory gets its name when it is whole (`migrate.targets.work_directory`). Files for an
-   object store are uploaded one by one, the manifest last (`migrate.conversion.uploads`).
+   object store are uploaded one by one, the manifest last (`migrate.conversion.layout`).
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ from migrate.conversion import job as jobs
 from migrate.conversion import ranks
 from migrate.conversion.items import Hashed, check_names, items
 from migrate.conversion.job import Job
-from migrate.conversion.layout import format_of, lay_out, needed_on_disk, parts_of
+from migrate.conversion.layout import begin, finish, lay_out, needed_on_disk, parts_of, place_of
 from migrate.conversion.manifest import manifest_of
-from migrate.conversion.uploads import begin, place_of
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
 from migrate.launcher import ALONE, Rank
@@ -58,7 +57,6 @@ from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
 from migrate.planning.plan import Plan
 from migrate.stream.item import Item
-from migrate.stream.regions import only_tensors
 from migrate.stream.writing import Place, Record, Run, check_source, write_parts
 from migrate.targets import INDEXES, TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
@@ -188,8 +186,7 @@ def _write(
     begin(place, layout)
     runs = _carry_out(work, job, place)
     check_source(work.checkpoint, todo, runs)
-    tensors = [item for item in todo if not item.is_file]
-    format_of(target).finish(place.folder, tensors, only_tensors(layout, len(tensors)))
+    finish(target, place.folder, todo, layout)
     manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
     index = read_whole(os.path.join(place.folder, INDEXES[target]))
     manifest.index_sha256 = hashlib.sha256(index).hexdigest()

@@ -35,9 +35,8 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion import job as jobs
 from migrate.conversion import said
 from migrate.conversion.job import Job
-from migrate.conversion.layout import lay_out, parts_of
+from migrate.conversion.layout import lay_out, parts_of, place_of
 from migrate.conversion.said import Announcement
-from migrate.conversion.uploads import place_of
 from migrate.launcher import Rank
 from migrate.manifest.manifest import read_manifest
 from migrate.open import open_checkpoint

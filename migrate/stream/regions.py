@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from migrate.checkpoint.tensor_info import refuse_wide_rows
@@ -85,27 +84,3 @@ def parts(regions: Sequence[Region], items: Sequence[Item]) -> List[Part]:
         grouped[-1].append(region)
         room -= size
     return grouped
-
-
-def files(regions: Sequence[Region]) -> List[Part]:
-    """`regions` grouped by their files, which are uploaded whole."""
-    return [list(of_file) for _, of_file in groupby(regions, key=lambda region: region.file)]
-
-
-def with_files(
-    layout: Layout, items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], count: int
-) -> Layout:
-    """`layout` of the first `count` items, and each of the others as a file of its own."""
-    for index in range(count, len(items)):
-        item = items[index]
-        layout.files[item.fqn] = item.nbytes
-        layout.regions.extend(
-            Region(index, first, rows, item.fqn, first * item.row_bytes)
-            for first, rows in cuts[index]
-        )
-    return layout
-
-
-def only_tensors(layout: Layout, count: int) -> Layout:
-    """`layout` of the first `count` items alone."""
-    return layout._replace(regions=[region for region in layout.regions if region.item < count])

@@ -3,7 +3,7 @@
 1. The work goes into a hidden directory beside the final place, on the same file system:
    `.NAME.partial`. One process at a time holds its lock. Of a URL it is in a scratch folder on
    disk, and only files not uploaded yet stand there: step 3 is the manifest's upload
-   (`migrate.conversion.uploads`).
+   (`migrate.conversion.layout`).
 2. Every file and the directory are synced to the disk.
 3. One rename puts it into place; after it, the parent directory is synced.
 

@@ -13,7 +13,7 @@ import numpy as np
 from parity.histogram.bins import bins_of
 from parity.histogram.counts import Value
 from parity.histogram.estimate import Counted, Estimate, Pulls, upper_parts
-from parity.histogram.paired_sums import COUNT, MASS, SUMS, difference_of, sums_of
+from parity.histogram.loss_sums import COUNT, MASS, SUMS, difference_of, sums_of
 from parity.histogram.stored_rows import StoredRows
 from parity.inputs.rows import Rows
 from parity.stats.calibration import FARTHEST_LOSS, MeanDifference, losses

@@ -11,7 +11,7 @@ import pyarrow as pa
 from parity.inputs.checks import LabelValues, check_scores, check_weight_values
 from parity.inputs.rows import Rows
 from parity.io.batches import BATCH, Batch, Progress, batches
-from parity.io.copies import Copies
+from parity.io.identity import Copies
 from parity.io.logits import held_by
 from parity.io.readers import ColumnNames
 from parity.io.scores import to_scores

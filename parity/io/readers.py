@@ -17,8 +17,7 @@ from parity.inputs.frames import Frame
 from parity.inputs.ids import Ids
 from parity.io.batches import Progress, of_no_file, parts_of, read_columns
 from parity.io.columns import FILL, to_codes, to_day_names, to_ids, to_names, to_numbers, with_fills
-from parity.io.copies import Copies
-from parity.io.identity import FileIdentity, identify_all
+from parity.io.identity import Copies, FileIdentity, identify_all
 from parity.io.join import (
     Match,
     in_another_order,

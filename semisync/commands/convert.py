@@ -13,8 +13,15 @@ from typing import Optional
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.cli import convert_back, convert_frozen
 from migrate.cli.convert_arguments import check_way, configure, named_inputs, planned
-from migrate.cli.convert_document import of_conversion, of_dry_run, of_rank
-from migrate.cli.convert_text import of_forecast, of_manifest, of_model, of_plan
+from migrate.cli.convert_output import (
+    of_conversion,
+    of_dry_run,
+    of_forecast,
+    of_manifest,
+    of_model,
+    of_plan,
+    of_rank,
+)
 from migrate.conversion import ranks
 from migrate.conversion.convert import convert
 from migrate.conversion.forecast import forecast

@@ -88,7 +88,7 @@ def test_nor_does_one_in_training_data(deep_lines, monkeypatch):
     ],
 )
 def test_depth_is_of_brackets_outside_of_text_within_a_line(line, deep, tmp_path):
-    from parity.io.formats.nesting import refuse_deep
+    from parity.io.formats.json_lines import refuse_deep
 
     lines = "\n".join(['{"a": 1}', "]" * 300, line, '{"a": 2}']).encode()
     if not deep:

@@ -95,7 +95,7 @@ def test_an_object_that_is_cut_short_is_not_converted(bucket, tmp_path, capsys):
 
 SMALL = """
 import signal, sys, threading
-from migrate.conversion import uploads
+from migrate.conversion import layout
 from migrate.stream import regions
 from semisync.cli import main
 regions.CHUNK_BYTES, regions.PART_BYTES, regions.UPLOAD_BYTES = 96, 200, 3000
@@ -103,7 +103,7 @@ regions.CHUNK_BYTES, regions.PART_BYTES, regions.UPLOAD_BYTES = 96, 200, 3000
 
 # Stands still, for ever, where its third file would be uploaded.
 STOPPING = f"""{SMALL}
-upload, seen, lock = uploads.upload, [], threading.Lock()
+upload, seen, lock = layout.upload, [], threading.Lock()
 def stopping(path, url):
     with lock:
         seen.append(url)
@@ -111,7 +111,7 @@ def stopping(path, url):
             print("now", flush=True)
             signal.pause()
     upload(path, url)
-uploads.upload = stopping
+layout.upload = stopping
 main(sys.argv[1:])
 """
 

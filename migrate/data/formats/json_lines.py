@@ -15,7 +15,7 @@ import pyarrow.json
 from migrate.data.formats import text
 from migrate.data.schema import Column
 from parity.io.damage import Broken
-from parity.io.formats.nesting import refuse_deep
+from parity.io.formats.json_lines import refuse_deep
 from parity.io.formats.text import MARK
 from semisync.storage.sources import packing_of
 
