@@ -6,8 +6,7 @@
 
 `{0}` is an argument as Python's operators take it. `{0:t}` is a tensor even of a scalar constant or
 a Python number, `{0:n}` a number, `{0:s}` a tuple of sizes, `{0:e}` its elements as separate
-arguments: see arguments.py. The modules here list the ops by kind; docs/ops.md is generated from
-them.
+arguments: see arguments.py. `KINDS` lists the ops by kind; docs/ops.md is generated from it.
 """
 
 from __future__ import annotations
@@ -15,21 +14,22 @@ from __future__ import annotations
 from typing import Mapping
 
 from migrate.model.ops import (
+    activations,
     arithmetic,
     arrays,
     comparisons,
-    fourier,
+    convolution,
     gathering,
     matrices,
     random,
     reductions,
     shapes,
     slicing,
+    sparse,
+    strings,
     tensor_arrays,
 )
 from migrate.model.ops.arguments import number, sizes, spread
-from migrate.model.ops.features import ragged, sparse, strings, vocabularies
-from migrate.model.ops.networks import activations, convolution, images, recurrent
 from migrate.model.ops.values import Call, Expression, Ops, Value
 
 # Ops the size of whose results depends on the values of their inputs, or that check these values;
@@ -55,12 +55,12 @@ DYNAMIC_OPS = frozenset(
         "UniqueWithCounts",
         "UniqueWithCountsV2",
         "Where",
-        *(op for op in recurrent.OPS if op.startswith("BlockLSTM")),
+        *(op for op in activations.RECURRENT if op.startswith("BlockLSTM")),
         "CropAndResize",
-        *ragged.OPS,
+        *sparse.RAGGED,
         *sparse.OPS,
         *strings.OPS,
-        *vocabularies.OPS,
+        *sparse.LOOKUP_TABLES,
     ]
 ) - {"Bucketize"}
 
@@ -73,16 +73,16 @@ KINDS: Mapping[str, Ops] = {
     "slices": slicing.OPS,
     "gathering and scattering": gathering.OPS,
     "matrices": matrices.OPS,
-    "Fourier transforms and complex numbers": fourier.OPS,
+    "Fourier transforms and complex numbers": matrices.FOURIER,
     "neural networks": activations.OPS,
     "convolutions and pools": convolution.OPS,
-    "recurrent cells": recurrent.OPS,
-    "images": images.OPS,
+    "recurrent cells": activations.RECURRENT,
+    "images": convolution.IMAGES,
     "random values": random.OPS,
     "sparse tensors": sparse.OPS,
-    "ragged tensors": ragged.OPS,
+    "ragged tensors": sparse.RAGGED,
     "strings": strings.OPS,
-    "lookup tables": vocabularies.OPS,
+    "lookup tables": sparse.LOOKUP_TABLES,
     "tensor arrays and lists": tensor_arrays.OPS,
 }
 

@@ -1,11 +1,23 @@
-"""Sparse tensors, each of them three values: indices [n, rank], values [n], dense_shape [rank]."""
+"""Sparse and ragged tensors, each several values; and lookup tables: vocabularies.
+
+Of a sparse tensor they are its indices [n, rank], values [n] and dense_shape [rank], of a ragged
+one its values and the splits of its rows.
+"""
 
 from __future__ import annotations
 
 from typing import Callable
 
+from migrate.graph import attributes
 from migrate.model.ops.arguments import plain, stacked
-from migrate.model.ops.values import Call, Many, Ops
+from migrate.model.ops.values import STRINGS, Call, Many, Ops
+
+LOOKUP_TABLES: Ops = {
+    "LookupTableFind": "{0}.find({1:t}, {2})",
+    "LookupTableFindV2": "{0}.find({1:t}, {2})",
+    "LookupTableSize": "torch.tensor(len({0}))",
+    "LookupTableSizeV2": "torch.tensor(len({0}))",
+}
 
 
 def to_dense(call: Call) -> str:
@@ -105,4 +117,39 @@ OPS: Ops = {
     "SparseToSparseSetOperation": sets(
         "sparse_sets", "indices, values, shape, indices, values, shape"
     ),
+}
+
+
+def ranges(call: Call) -> Many:
+    """`runtime.ragged_range(starts, limits, steps)`: splits and values"""
+    given = ", ".join(value.tensor for value in call.args)
+    given += ', dtype="int32"' if call.dtype("Tsplits", "int64") == "int32" else ""
+    return Many(f"runtime.ragged_range({given})", 2)
+
+
+def gather(call: Call) -> Many:
+    """`runtime.ragged_gather(splits, values, indices)`: splits and values"""
+    if call.integer("PARAMS_RAGGED_RANK") != 1 or call[2].rank != 1:
+        raise call.refusal("it is not known to be of one ragged axis and of a vector of rows")
+    return Many(f"runtime.ragged_gather({', '.join(value.tensor for value in call.args)})", 2)
+
+
+def to_sparse(call: Call) -> Many:
+    """`runtime.ragged_to_sparse([splits], values)`: indices, values, shape"""
+    return Many(f"runtime.ragged_to_sparse({stacked(call.args[:-1])}, {call[-1].tensor})", 3)
+
+
+def ragged_to_dense(call: Call) -> str:
+    """`runtime.ragged_to_dense(shape, values, default, [splits], ["ROW_SPLITS"])`"""
+    kinds = attributes.strings(call.graph, call.node, "row_partition_types")
+    default = call[2].tensor if call[2].kind == STRINGS else plain(call[2])
+    given = f"{plain(call[0])}, {call[1].tensor}, {default}, {stacked(call.args[3:])}"
+    return f"runtime.ragged_to_dense({given}, {kinds!r})"
+
+
+RAGGED: Ops = {
+    "RaggedGather": gather,
+    "RaggedRange": ranges,
+    "RaggedTensorToSparse": to_sparse,
+    "RaggedTensorToTensor": ragged_to_dense,
 }

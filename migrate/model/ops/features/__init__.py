@@ -1,1 +1,0 @@
-"""Ops on raw features: strings, lookup tables, sparse and ragged tensors, sets."""

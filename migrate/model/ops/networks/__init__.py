@@ -1,1 +1,0 @@
-"""Ops of neural networks: activations, convolutions, images, recurrent cells."""
