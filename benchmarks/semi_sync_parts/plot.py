@@ -5,7 +5,7 @@ import textwrap
 
 from benchmarks.harness.picture import picture
 from benchmarks.harness.turns import ratios
-from semisync.demo.figures import COLOURS
+from semisync.demo.report import COLOURS
 
 from .table import values
 

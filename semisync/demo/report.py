@@ -1,17 +1,30 @@
-"""The demo's report: one page, which contains the migration's report, and one JSON file."""
+"""The demo's report: one page, which contains the migration's report, and one JSON file.
 
+Its figures are the pace, staleness and quality of the modes, a panel each.
+"""
+
+import io
 import json
 import pathlib
-from typing import Any, Dict
+from typing import Any, Callable, Dict, Optional, Sequence
 
 from parity.report.html import page as whole_page
 from semisync.common.files import write_text
 from semisync.common.markup import in_html
-from semisync.demo import figures, finding
+from semisync.demo import finding
 from semisync.migration import page as migration_page
 from semisync.migration import report as migration_report
 from semisync.migration.run import Migration
 
+COLOURS = {
+    "async": "#8a8a8a",
+    "native-sync": "#c4671b",
+    "semi-sync": "#1f5fa8",
+    "balanced": "#7b4fa3",
+    "sync": "#3b8a4e",
+}
+_Modes = Dict[str, Dict[str, Any]]
+_Panel = Callable[[Any, _Modes, Optional[float]], None]
 _STYLE = """.parity .modes svg { max-width: 100%; }
 .parity .modes svg text { stroke: none; }
 """
@@ -37,7 +50,7 @@ def of_migration(migration: Migration) -> Dict[str, Any]:
 def write(folder: pathlib.Path, record: Dict[str, Any], migration: Migration) -> str:
     """Writes report.html, modes.svg and report.json, the JSON last; returns the page's path."""
     modes, optimum = record["modes"], record["data"]["bayes_auc"]
-    svgs = [figures.draw([panel], modes, optimum) for panel in figures.PANELS]
+    svgs = [_draw([panel], modes, optimum) for panel in PANELS]
     section = _SECTION.format(
         story=in_html(_story(record)),
         table=_table(record),
@@ -51,7 +64,7 @@ def write(folder: pathlib.Path, record: Dict[str, Any], migration: Migration) ->
         migration_page.STYLE + _STYLE,
     )
     for name, text in (
-        ("modes.svg", figures.draw(figures.PANELS, modes, optimum)),
+        ("modes.svg", _draw(PANELS, modes, optimum)),
         ("report.html", page),
         ("report.json", json.dumps(record, indent=2, allow_nan=False) + "\n"),
     ):
@@ -107,3 +120,70 @@ def _row(name: str, mode: Dict[str, Any], base: float) -> str:
     else:
         cells += ["", ""]
     return f'<tr><th scope="row">{name}</th>{"".join(f"<td>{c}</td>" for c in cells)}</tr>'
+
+
+def pace(axes: Any, modes: _Modes, optimum: Optional[float]) -> None:
+    """Batches per second, of all workers together."""
+    bars = axes.bar(
+        [_broken(name) for name in modes],
+        [mode["batches_per_second"] for mode in modes.values()],
+        color=[COLOURS[name] for name in modes],
+    )
+    axes.bar_label(bars, fmt="%.1f")
+    axes.set_title("batches per second")
+
+
+def staleness(axes: Any, modes: _Modes, optimum: Optional[float]) -> None:
+    """The share of batches by staleness."""
+    for name, mode in modes.items():
+        counts = {int(steps): count for steps, count in mode["staleness"]["histogram"].items()}
+        shares = [counts.get(s, 0) / sum(counts.values()) for s in range(max(counts) + 1)]
+        axes.plot(shares, marker="o", markersize=4, color=COLOURS[name], label=name)
+    axes.set_title("share of batches by staleness, in steps")
+    axes.legend(frameon=False)
+
+
+def _quality(axes: Any, modes: _Modes, optimum: Optional[float]) -> None:
+    """The held-out AUC of each mode, and the best possible where it is known."""
+    for name, mode in modes.items():
+        axes.scatter([_broken(name)], [mode["auc"]], color=COLOURS[name], zorder=3)
+        axes.annotate(
+            f"{mode['auc']:.4f}",
+            (_broken(name), mode["auc"]),
+            (0, 8),
+            textcoords="offset points",
+            ha="center",
+        )
+    axes.set_title("AUC on the held-out rows")
+    axes.margins(0.25, 0.3)
+    if optimum is not None:
+        axes.axhline(optimum, linestyle="--", color="#444444")
+        axes.annotate("optimum", (0, optimum), (0, 3), textcoords="offset points")
+
+
+def _broken(name: str) -> str:
+    """A mode's name in two lines, if it has two words: there are many side by side."""
+    return name.replace("-", "-\n")
+
+
+PANELS: Sequence[_Panel] = (pace, staleness, _quality)
+
+
+def _draw(panels: Sequence[_Panel], modes: _Modes, optimum: Optional[float]) -> str:
+    """The panels side by side, an SVG document whose text is text."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    with plt.rc_context({"svg.fonttype": "none", "font.size": 10, "svg.hashsalt": "semisync"}):
+        figure, grid = plt.subplots(
+            1, len(panels), figsize=(4.2 * len(panels), 3.2), layout="tight", squeeze=False
+        )
+        for panel, axes in zip(panels, grid[0]):
+            panel(axes, modes, optimum)
+            axes.spines[["top", "right"]].set_visible(False)
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+        plt.close(figure)
+    return text.getvalue()

@@ -6,7 +6,7 @@ import fsspec  # noqa: F401  its registry, from which s3fs goes
 import pytest
 
 import migrate
-from migrate.facts.settings_file import read_settings_file
+from migrate.facts.read import read_settings_file
 from migrate.targets.reading import torch_readers
 from migrate.targets.reading.safetensors import SafetensorsReader
 from parity.io.formats.tfrecord import tables_of_values

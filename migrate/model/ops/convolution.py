@@ -1,5 +1,5 @@
-"""Convolutions, pools and images. Kernels stay in TensorFlow's layout, [height, width, in, out]; an image
-is [batch, height, width, channels] unless `data_format` puts the channels in front."""
+"""Convolutions, pools and images. Kernels stay in TensorFlow's layout, [height, width, in, out]; an
+image is [batch, height, width, channels] unless `data_format` puts the channels in front."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ compared in three steps that sort nothing and so share nothing with the conversi
    and the hashes are added up in 2^16 classes of ids (`sums`). Where the sums of a class agree, so
    do its rows: a single wrong row stays unseen with a probability below 2^-32. Rows that hold the
    initial value of their slot count for nothing, for an id without the state begins with it.
-2. The ids of classes that differ are read from both sides and compared one by one (`one_by_one`):
+2. The ids of classes that differ are read from both sides and compared one by one (`table`):
    that names the id, and settles intended differences, duplicates that lost and state without
    an id.
 3. Every id must stand where the target will look for it (`standing`), and every row without an id

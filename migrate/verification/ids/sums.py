@@ -7,8 +7,7 @@ from typing import Iterator, Optional
 
 import numpy
 
-from migrate.verification.ids.columns import Column
-from migrate.verification.ids.sides import Chosen
+from migrate.verification.ids.sides import Chosen, Column
 
 CLASSES = 1 << 16
 _TOGETHER = 1 << 20  # rows that are compared one by one in one go
