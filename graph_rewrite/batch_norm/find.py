@@ -112,6 +112,7 @@ def _batch_norm(view, owned, sharers):
         dependents=_each_once([update.dependents for update in updates]),
         in_collection=in_collection,
         finding=findings.finding(
+            view,
             owned,
             names=names,
             updates=[by_kind.get(kind, (None,))[0] for kind in (MEAN, VARIANCE)],

@@ -12,11 +12,11 @@ from graph_rewrite.graph.passthrough import trace
 from semisync.common.tensor_names import split
 
 
-def finding(owned, names, updates, updated, in_collection, runs):
+def finding(view, owned, names, updates, updated, in_collection, runs):
     """A sentence that the author should read, or "".
 
     Args:
-        owned: the `Owned`.
+        view, owned: the `View`, the `Owned`.
         names: (moving mean's variable, moving variance's), either may be None.
         updates: (that of the mean, that of the variance), either may be None.
         updated: the variables that the updates of any layer of the graph move.
@@ -40,7 +40,8 @@ def finding(owned, names, updates, updated, in_collection, runs):
         return "nothing updates {}: inference would use what they were initialised to".format(
             moving
         )
-    if mean is None or variance is None:
+    # Batch renormalisation keeps its mean twice, and of its variance the root: `reason` reports it.
+    if (mean is None or variance is None) and not any(_kept_otherwise_than_once(view, owned)):
         kept = "variance" if mean is None else "mean"
         return "only the {}'s moving average is found".format(kept)
     if not runs:
