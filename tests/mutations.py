@@ -208,17 +208,7 @@ def found(mutation, copy):
     if source.count(mutation.before) != 1:
         raise SystemExit("{}: {!r} is not there once".format(mutation.file, mutation.before))
     path.write_text(source.replace(mutation.before, mutation.after))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-q",
-        "-m",
-        "not long",
-        "-p",
-        "no:cacheprovider",
-    ]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
     try:
         done = subprocess.run(
             command + mutation.tests.split(),

@@ -31,5 +31,6 @@ def test_every_part_is_measured_and_agrees_with_itself(interpreters, tmp_path):
     assert parts["raw_ids"]["rows"][0]["rows that differ"] == 0
 
 
+@pytest.mark.long
 def test_without_a_gpu_it_says_so(interpreters):
     assert "torch finds no GPU here" in gpu(interpreters)

@@ -164,7 +164,7 @@ def test_a_key_is_text_or_a_number_and_never_bytes_of_another_kind(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["tfrecord", "tfrecord.gz"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_damage_ends_in_a_sentence_or_is_skipped(tmp_path, kind):
     whole = write(tmp_path / "whole", *({"x": [k]} for k in range(50))).read_bytes()
     (tmp_path / "whole").unlink()

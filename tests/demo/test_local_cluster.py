@@ -41,6 +41,7 @@ def test_waiting_ends_when_the_workers_have_ended(tmp_path, forked):
     assert started.processes["ps", 0].returncode == -9
 
 
+@pytest.mark.few(1)
 @each_way
 def test_a_failure_is_told_with_its_last_words(tmp_path, forked):
     with cluster(tmp_path, forked=forked) as started:

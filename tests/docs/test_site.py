@@ -53,6 +53,7 @@ def test_a_browser_fetches_nothing_from_elsewhere(site):
     assert [url for url in fetched if re.match(r"(?:https?:)?//", url)] == []
 
 
+@pytest.mark.long
 def test_search_works_in_a_page_that_is_opened_as_a_file(site):
     """A browser then fetches neither the index nor a worker: both come as scripts."""
     fetched = Page(site / "convert" / "plan.html").fetched

@@ -84,6 +84,7 @@ def test_completion_takes_its_extra_alone(wheel, tmp_path):
     assert all(f"_semisync_{name}_option_strings" in done.stdout for name in SUBCOMMANDS)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", sorted(REFUSED))
 def test_a_command_without_its_extra_is_one_sentence_that_names_it(name, bare, tmp_path):
     for given in ("given", "rows.csv", "model.ckpt.meta", "model.ckpt.data-00000-of-00001"):
@@ -135,6 +136,7 @@ def test_what_needs_no_extra_works_without_any(bare, tmp_path):
     assert done.stdout == "pace True weights 1.0 verdict EQUIVALENT\n"
 
 
+@pytest.mark.long
 def test_a_type_checker_sees_the_types_of_an_installed_semisync(bare, tmp_path):
     """It passes the program, and notices a name that does not exist and wrong arguments."""
     wrong = tmp_path / "wrong.py"

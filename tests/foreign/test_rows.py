@@ -35,6 +35,7 @@ def bomb(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_text_that_a_dictionary_holds_once_is_measured_before_it_is_repeated(bomb):
     said = limited.refusal("parity", "bomb.parquet", *PARITY, "--group", "k", cwd=bomb)
     assert "bomb.parquet: column 'k' of row group 0" in said

@@ -43,6 +43,7 @@ WANTED = {
 WANTED[7]["sum"] = torch.full((4,), 0.1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_vectors_slots_and_steps_come_to_the_processes(source, interpreters, ranks):
     parts = run(interpreters / "python", "filling", source, ranks)

@@ -196,6 +196,7 @@ def test_a_gradient_scaler_unscales_the_rows_and_leaves_out_a_step_that_overflow
             assert columns[2:] == theirs[one][2:]
 
 
+@pytest.mark.long
 def test_processes_clip_as_one(interpreters, tmp_path):
     ((norm, rows),) = run(interpreters / "python", "clipping", tmp_path, 1)
     parts = run(interpreters / "python", "clipping", tmp_path, 2)

@@ -14,7 +14,7 @@ from tests.jobs.unions import numbered
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.few(1)
+@pytest.mark.one_tensorflow
 def test_the_changed_job_trains_as_one_process_with_the_global_batch(resource, tmp_path):
     transe = job("transe", "--resource=%s" % resource)
     after = changed(transe, tmp_path, [data.BATCHES] * WORKERS)

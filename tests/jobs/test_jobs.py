@@ -159,6 +159,7 @@ def test_the_changed_job_counts_every_batch_once(trained):
         assert weights == {(0, 1.0)}
 
 
+@pytest.mark.few(2)
 def test_the_changed_job_trains_in_global_batches_of_all_its_data(trained):
     steps = trained.global_batches()
     assert [len(step) for step in steps[:STEPS]] == [M] * STEPS

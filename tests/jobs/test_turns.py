@@ -55,7 +55,7 @@ class Gan:
     ],
     ids=["one_sibling", "three_times_per_round", "three_siblings"],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_the_changed_job_trains_as_one_process_in_the_same_rounds(gan, lengths, tmp_path):
     after = changed(gan.job, tmp_path, lengths)

@@ -109,6 +109,7 @@ def test_a_foreign_file_is_refused(workplace, name, junk):
     damaged(workplace, name, ".index", lambda data: junk)
 
 
+@pytest.mark.long
 @damage
 @given(where=WHERE, bits=st.integers(0, 255))
 def test_a_damaged_metagraph_gives_a_plan_or_a_refusal(workplace, where, bits):

@@ -41,7 +41,7 @@ def own_mounts():
         (True, [0, 700_000, 1_500_000, 1_700_000, 2_200_000, 3_200_000]),
     ],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_full_disk_is_named_and_resumed_when_there_is_room(tmp_path, own_mounts, hashed, sizes):
     source, folder = tmp_path / "source", tmp_path / "small"
     folder.mkdir()

@@ -2,9 +2,12 @@
 
 import sys
 
+import pytest
+
 from tests.support.programs import output_of
 
 
+@pytest.mark.long
 def test_six_hundred_damaged_sources_give_the_truth_or_one_sentence(tf2_checkpoints):
     command = [sys.executable, "-m", "tests.migrate.fuzz", "--checkpoints", tf2_checkpoints]
     printed = output_of(*command, "--count", "600", "--seed", "1")

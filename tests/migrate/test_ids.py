@@ -413,7 +413,7 @@ migrate.convert(plan, sys.argv[2])
 
 
 @pytest.mark.parametrize("during", ["sorting", "merging"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_what_kill_9_leaves_of_a_hash_table_is_finished_bit_for_bit(tmp_path, during):
     ids, rows = np.arange(60) ** 3, np.random.default_rng(0).random((60, 3), np.float32)
     parts = [(ids[:25], rows[:25]), (ids[25:], rows[25:])]

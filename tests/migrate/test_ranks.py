@@ -132,6 +132,7 @@ def test_ranks_share_the_parts_and_a_killed_one_is_named_and_resumed(
     assert not work.exists()
 
 
+@pytest.mark.long
 def test_ranks_share_the_comparison_and_a_killed_one_is_named_and_resumed(
     start, tf2_checkpoints, tmp_path, small_parts
 ):
@@ -182,6 +183,7 @@ def test_what_another_rank_cannot_read_ends_all(start, tf2_checkpoints, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_a_server_that_went_away_from_another_rank_leaves_the_work_to_be_resumed(
     start, tf2_checkpoints, tmp_path, small_parts
 ):

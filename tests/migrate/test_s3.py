@@ -193,6 +193,7 @@ def test_ranks_upload_their_shares(bucket, tf2_checkpoints, tmp_path, small_part
     assert in_bucket(bucket) == on_disk(tf2_checkpoints / "adagrad_ref", tmp_path / "here")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("target", ["dcp", "safetensors"])
 def test_a_conversion_to_s3_verifies_there(bucket, tf2_checkpoints, tmp_path, monkeypatch, target):
     monkeypatch.chdir(tmp_path)
@@ -236,6 +237,7 @@ def refusing():
         thread.join()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("trouble", ["no bucket", "no credentials", "no disk"])
 def test_where_s3_cannot_be_written_one_line_says_so(
     bucket, tf2_checkpoints, tmp_path, monkeypatch, capsys, trouble

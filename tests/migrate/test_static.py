@@ -146,6 +146,7 @@ def test_the_manifest_has_the_error_the_bytes_and_what_was_dropped(
         assert loss.largest > 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sample", [None, 31])
 @pytest.mark.parametrize("byte", [0, 2, 7])  # of the scale, of the bias, a number
 def test_verify_makes_the_rows_again(tf2_checkpoints, tmp_path, sample, byte):

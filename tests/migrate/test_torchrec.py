@@ -155,6 +155,7 @@ def trained(interpreters, converted, tf2_checkpoints, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_two_processes_find_raw_ids_in_a_shared_hash_table(trained):
     for rank in range(2):
         found = np.load(trained / f"raw.{rank}.npz")

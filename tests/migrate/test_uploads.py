@@ -104,6 +104,7 @@ def test_what_is_lost_during_the_conversion_is_seen_before_the_manifest(
     assert cli.main(["verify", str(tf2_checkpoints / "adagrad_ref"), OUT]) == 0
 
 
+@pytest.mark.long
 def test_a_store_that_refuses_leaves_the_work_to_be_resumed(
     store, tf2_checkpoints, tmp_path, monkeypatch, capsys, small_parts
 ):
@@ -185,6 +186,7 @@ def test_a_changed_value_in_the_store_is_found(store, tf2_checkpoints, capsys):
 TERABYTE = 1 << 40
 
 
+@pytest.mark.long
 def test_a_dry_run_plans_a_terabyte_that_no_disk_here_holds(store, tmp_path, capsys):
     """Sparse files: the index and the sizes are real, the values are not there."""
     rows, dim, shards = TERABYTE // 512 // 64 * 64, 128, 64

@@ -111,6 +111,7 @@ def test_of_an_older_manifest_it_says_that_the_index_was_not_checked(
     )
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -196,6 +197,7 @@ def test_a_manifest_that_was_changed_in_any_field_is_noticed(tf2_checkpoints, co
     assert difference.startswith("manifest.json is not as it was written")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -242,7 +244,7 @@ def test_an_index_of_safetensors_that_is_wrong_or_missing_is_noticed(tf2_checkpo
     assert "index.json cannot be read" in verify(prefix, tmp_path / "out").differences[0]
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_no_flipped_bit_of_the_files_beside_the_data_ends_in_anything_but_a_sentence(
     tf2_checkpoints, converted
 ):

@@ -29,6 +29,7 @@ def rows(by_id, tmp_path):  # noqa: F811
 OTHERS = [pytest.param(name, marks=pytest.mark.long) for name in ("drawn", "three_shards")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["adam", *OTHERS])
 def test_a_job_is_migrated(by_id, name, rows, tmp_path):  # noqa: F811
     out = tmp_path / "out"
@@ -52,6 +53,7 @@ def verify(converted, *arguments):
     return main(["verify", *converted, *arguments, "--tf-python", tfra_python(), "--json"])
 
 
+@pytest.mark.long
 def test_a_row_that_is_another_is_found(converted, rows, capsys):
     import torch
     from torch.distributed.checkpoint import FileSystemReader

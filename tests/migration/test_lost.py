@@ -41,6 +41,7 @@ def out(again):  # noqa: F811
     return again / "converted"
 
 
+@pytest.mark.long
 def test_a_whole_conversion_passes(job, out, capsys):  # noqa: F811
     assert verify(str(job / "model.ckpt"), str(out)).verified
     assert verify_steps(job, out, capsys)[0] == 0

@@ -87,6 +87,7 @@ def test_a_model_that_is_the_same_is_migrated(migrated):
     assert by_name["training"]["report"]["steps"] == 3
 
 
+@pytest.mark.long
 def test_a_job_whose_only_graph_is_that_of_its_training_is_migrated(job, tmp_path):
     assert migrate(job, tmp_path / "out", checkpoint="trains.ckpt") == 0
     assert set(states(tmp_path / "out").values()) == {"passed"}
@@ -104,6 +105,7 @@ def test_a_job_whose_saver_is_older_than_its_optimizer_is_migrated(job, tmp_path
     assert parts["training"]["report"]["compared"]["slot"] == 16
 
 
+@pytest.mark.long
 def test_options_of_the_conversion_and_of_batches_are_handed_on(job, tmp_path, monkeypatch):
     compared, sizes = training.compare_training, []
 
@@ -134,6 +136,7 @@ def test_few_rows_leave_nothing_open_where_the_outputs_are_tensorflows(job, tmp_
     assert "INCONCLUSIVE by itself, as 100 rows" in auc["finding"]
 
 
+@pytest.mark.long
 def test_a_wrapped_job_is_migrated_by_its_own_graph(job, wrapped_job, tmp_path):
     shutil.copy(job / "rows.parquet", wrapped_job)
     assert migrate(wrapped_job, tmp_path / "out", checkpoint="") == 0

@@ -4,6 +4,8 @@ import argparse
 import ast
 import re
 
+import pytest
+
 from semisync.commands import migrate as command
 from tests.test_architecture import MODULES, imports_of
 
@@ -77,6 +79,7 @@ def options_of(module):
     return {option for text in texts for option in OPTION.findall(text)}
 
 
+@pytest.mark.long
 def test_a_refusal_on_migrates_way_names_options_that_migrate_takes():
     parser = argparse.ArgumentParser()
     command.configure(parser)

@@ -37,6 +37,7 @@ def write(path, rows, form):
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "form"), [(1, "nested"), pytest.param(2, "flat", marks=pytest.mark.again)]
 )

@@ -49,6 +49,7 @@ def test_it_can_be_moved_with_its_directory(wide_and_deep, converted, tmp_path):
         moved.rename(converted)
 
 
+@pytest.mark.long
 def test_it_goes_to_a_store_whole_and_torch_loads_from_there(
     wide_and_deep, converted, tmp_path, monkeypatch, capsys
 ):

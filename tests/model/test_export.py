@@ -44,7 +44,7 @@ def exported(zoo, name):
 
 
 @pytest.mark.parametrize("name", ["deepfm", "din", "canned_linear", "words", "dssm"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_numeric_part_is_exported_for_any_batch(zoo, name):
     module, program, batches = exported(zoo, name)
     for batch in batches:
@@ -62,6 +62,7 @@ def test_the_numeric_part_is_one_graph_for_torch_compile(zoo, name):
             assert torch.allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.long
 def test_a_program_that_reads_bags_is_saved_and_loaded(zoo):
     module, program, batches = exported(zoo, "canned_linear")
     file = io.BytesIO()
@@ -72,6 +73,7 @@ def test_a_program_that_reads_bags_is_saved_and_loaded(zoo):
         assert torch.allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.long
 def test_what_transform_returns_is_numbers_alone(zoo):
     for model in models(zoo):
         module = load_model(model.prefix, output=list(model.said["outputs"].values()))

@@ -147,6 +147,7 @@ def ids_of_tensorflow(model, tensors):
         return found
 
 
+@pytest.mark.few(2)
 def test_the_steps_give_the_ids_that_tensorflow_looks_up(subject):
     model, said, inputs = subject
     assert said["schema"] == "semisync.features/1"

@@ -21,6 +21,7 @@ def loaded(prefix, *outputs):
     return load_model(prefix, output=list(outputs))
 
 
+@pytest.mark.long
 def test_every_model_scores_as_in_tensorflow(zoo_of_each):
     worst = {}
     for model in zoo_of_each:

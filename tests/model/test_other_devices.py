@@ -1,6 +1,7 @@
 """A model on another device: text stays on the CPU, numbers are where the weights are."""
 
 import numpy as np
+import pytest
 import torch
 
 from migrate.model.load import load_model
@@ -11,6 +12,7 @@ from tests.support.other_device import META, There, there
 TOLERANCE = 2e-6  # as on the CPU
 
 
+@pytest.mark.long
 def test_every_model_scores_on_another_device(zoo_of_each):
     worst = {}
     for model in zoo_of_each:

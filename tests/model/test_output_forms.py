@@ -44,6 +44,7 @@ FORMS = {
 }
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_an_output_of_any_form_is_what_tensorflow_gives(form, tmp_path):
     directory = str(tmp_path / "export")

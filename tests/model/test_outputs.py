@@ -31,6 +31,7 @@ def looked_up():
     return [table, *(tf.nn.embedding_lookup(table, one) for one in ids)]
 
 
+@pytest.mark.long
 def test_of_a_model_with_one_loss_it_is_what_the_loss_is_given(zoo):
     for model in models(zoo):
         graph = lower(read_graph(model.meta))
@@ -120,6 +121,7 @@ def _halved(x, y):
     return tf.nn.l2_loss(y - x)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("regularised", [False, True])
 @pytest.mark.parametrize(
     "loss", [_hinge, _softplus, _log_sigmoid, _by_hand, _weighted, _poisson, _percentage, _halved]
@@ -214,6 +216,7 @@ def test_what_depends_on_nothing_that_is_fed_is_no_output(tmp_path):
     assert list(find_outputs(graph, None)) == ["score:0"]
 
 
+@pytest.mark.long
 def test_inspect_has_the_output_of_the_conversion_first(zoo):
     for model in models(zoo):
         graph = read_graph(model.meta)
@@ -237,6 +240,7 @@ def test_a_name_that_is_not_there_is_refused_with_one_that_is(zoo):
         load_model(model.prefix, output="strided_slice")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "prefix, output",
     [

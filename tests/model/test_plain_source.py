@@ -266,6 +266,7 @@ def test_what_a_scope_gives_is_called_as_the_scope(zoo):
     )[2].replace("iterator_get_next_7", "")
 
 
+@pytest.mark.long
 def test_every_import_and_every_name_is_used(zoo, tmp_path):
     for model in models(zoo):
         outputs = list(model.said["outputs"].values())

@@ -68,7 +68,7 @@ NEEDS = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_an_installed_wheel_scores_as_the_model(subject, tmp_path):
     name, model, out = subject
     wheel = migrate.write_wheel(out, str(tmp_path / "dist"), "wheel_model", "2.1")

@@ -373,6 +373,7 @@ def test_two_files_beyond_memory_on_the_command_line(tmp_path, monkeypatch):
     assert ours["provenance"]["join"] == exact["provenance"]["join"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("runs", "more"),
     [

@@ -408,7 +408,7 @@ LOOKED_AT = "getComputedStyle(document.querySelector('.parity')).getPropertyValu
         ("dark", "", "#ffffff"),
     ],
 )
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_a_notebooks_theme_decides_and_of_a_page_the_systems(tmp_path, system, body, paper):
     fragment = kinds.comparison("plain")._repr_html_()
     page = f"<!DOCTYPE html><html><head></head><body {body}>{fragment}</body></html>"

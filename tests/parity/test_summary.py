@@ -76,6 +76,7 @@ def test_bins_cover_every_score():
     assert np.isfinite(edges).all()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["probability", "logit", "tied", "edges", "close"])
 def test_the_auc_of_tensorflow_1_is_that_of_rows_in_memory(kind, weighted):
@@ -212,6 +213,7 @@ def test_a_damaged_part_is_refused(tmp_path, damage):
         Counts.load(str(path))
 
 
+@pytest.mark.long
 def test_no_flipped_byte_of_a_part_ends_in_a_traceback_or_in_other_counts(tmp_path):
     path = tmp_path / "a.part"
     part = Counts(Kind())
@@ -289,6 +291,7 @@ def test_a_text_file_in_batches_is_refused_in_the_words_of_one_in_memory(
     assert f"a.csv: {sentence}" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_partial_results_merge_on_the_command_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     labels, old, new = sample(rows=100_000, noise=0.001)

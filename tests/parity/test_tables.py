@@ -74,6 +74,7 @@ def test_a_path_is_a_table_too(tmp_path):
         same(parity.compare(given, **NAMES), parity.compare(LABELS, OLD, NEW))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("keys", ["id", ["user", "place"]])
 def test_two_tables_are_joined_by_one_or_several_keys(library, keys):

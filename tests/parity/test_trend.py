@@ -69,6 +69,7 @@ def test_a_single_bad_day_is_found_as_one():
     assert (found.day, found.lasts, found.likely) == ("day 7", False, True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["alike", "two quiet", "unlike", "scattered", "few"])
 def test_no_change_is_named_more_often_than_promised(kind):
     rng = np.random.default_rng(4)

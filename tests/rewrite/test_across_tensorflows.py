@@ -54,7 +54,7 @@ def check(directory, name):
 
 
 @pytest.mark.parametrize("name", OLD)
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_1_exports_2_rewrites_1_trains(name, old):
     check(old, name)
 

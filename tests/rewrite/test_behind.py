@@ -92,6 +92,7 @@ def plain(behind):
         return session.run({v.op.name: v for v in tf.global_variables()})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("behind", [clip, average, copies])
 def test_it_is_that_of_the_plain_job_on_the_unions(behind, target):
     found, expected = rewritten(target, behind), plain(behind)

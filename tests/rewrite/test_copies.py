@@ -37,6 +37,7 @@ def keras_model():
     return model(zoo.rows()), layer.updates[first:]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("build", [towers, computed_again, keras_model])
 def test_the_one_that_is_updated_shares_its_statistics(build):
     with zoo.graph(resource=build is keras_model) as graph:

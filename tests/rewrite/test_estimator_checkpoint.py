@@ -8,6 +8,7 @@ import json
 import shutil
 
 import numpy as np
+import pytest
 
 import semisync
 from semisync import cli
@@ -71,6 +72,7 @@ def copy_first_checkpoint(old, new):
     (new / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-0"\n')
 
 
+@pytest.mark.long
 def test_an_estimators_graph_trains_what_the_estimator_trains_on_the_union(tmp_path, capsys):
     if not hasattr(tf, "estimator"):
         skip_without("estimator", "TensorFlow 2.x has no Estimator any more")

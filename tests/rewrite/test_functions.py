@@ -69,7 +69,7 @@ def trained(build, feeds, batches_per_step=None, rewrite=False):
 
 @pytest.mark.parametrize("rewrite", [False, True], ids=["wrapped", "rewritten"])
 @pytest.mark.parametrize("build", [by_hand, layer])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_statistics_that_a_branch_updates(build, rewrite):
     random = np.random.RandomState(0)
     parts = [random.randn(size, WIDTH) * size + size for size in (4, 7, 3)]

@@ -48,7 +48,7 @@ def test_it_is_refused_with_its_reason(path):
 
 
 @pytest.mark.parametrize("path", sorted(REWRITTEN))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_it_is_rewritten_and_can_be_imported(path):
     options, trained = REWRITTEN[path]
     meta = read(str(shared("models", *path.split("/"))))
@@ -70,6 +70,7 @@ def batch(graph, meta):
     return found
 
 
+@pytest.mark.long
 def test_the_movie_recommender_trains():
     meta = read(str(shared("models", "movie_recommender_brickhoff", "save.meta")))
     out, report = graph_rewrite.semi_synchronize(meta, M, paced=True)

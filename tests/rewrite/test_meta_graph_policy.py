@@ -38,7 +38,7 @@ def builder(name):
     "name, resource",
     [("GradientDescent", True), ("Adagrad", False), ("Adam", False), ("Adam", True)],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_it_trains_what_the_wrapper_trains_with_the_same_policy(name, resource):
     build = builder(name)
     before, after, _ = train(rewrite(export(build, resource), paced=True, policy=POLICY))

@@ -29,7 +29,7 @@ def builder(resource=False):
 
 @pytest.mark.parametrize("resource", [False, True])
 @pytest.mark.parametrize("how", ["sum", "mean"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_it_trains_what_the_wrapper_trains(how, resource):
     shared = [("^total", how), ("^count", "sum")]
     batches = [[targets.sum() for _, targets in inputs(step)] for step in range(STEPS)]

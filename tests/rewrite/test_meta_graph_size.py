@@ -29,6 +29,7 @@ def large_graph():
     return meta
 
 
+@pytest.mark.long
 def test_a_graph_of_20000_ops():
     meta = large_graph()
     out, report = graph_rewrite.semi_synchronize(meta, 4)
@@ -52,6 +53,7 @@ def tables(count):
         return tf.train.export_meta_graph()
 
 
+@pytest.mark.long
 def test_a_table_more_costs_few_ops():
     added = []
     for count in (10, 30):

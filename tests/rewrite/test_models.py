@@ -31,12 +31,14 @@ def check(kind, resource=zoo.TF2):
     return report
 
 
+@pytest.mark.long
 def test_wide_and_deep():
     report = check(models.WideAndDeep)
     kinds = {(each.variable, each.kind) for each in report.trained}
     assert {("wide/weights", "sparse"), ("deep/table", "sparse")} <= kinds
 
 
+@pytest.mark.long
 def test_attention_over_a_history():
     report = check(models.DeepInterest)
     assert any("share the fate of their batch: dice" in change for change in report.changes)

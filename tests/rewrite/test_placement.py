@@ -45,7 +45,7 @@ def placed(meta):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_op_lies_where_the_setter_puts_it(kind, resource):
     meta = export(kind, resource).meta
     placement.place(meta, PS)
@@ -58,6 +58,7 @@ def test_every_op_lies_where_the_setter_puts_it(kind, resource):
     assert len({device for device in found.values() if "/job:ps" in device}) == PS
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_gradients_are_computed_on_the_workers_and_applied_on_the_servers(resource):
     meta, report = graph_rewrite.semi_synchronize(

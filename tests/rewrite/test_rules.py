@@ -81,6 +81,7 @@ def test_the_rule_would_be_that_of_each_batch(rule, resource):
     assert "semisync.GlobalBatchOptimizer" in str(error.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_what_the_job_computes_with_a_gradient_is_each_batchs_own(resource):
     """Such as clipping: it comes before the optimizer has the gradient."""

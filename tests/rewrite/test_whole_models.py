@@ -39,6 +39,7 @@ def big(size):
     return whole, copies
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_every_layer_of_a_graph_of_20000_nodes_is_found():
     graph_def, copies = big(20000)

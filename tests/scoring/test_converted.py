@@ -39,6 +39,7 @@ def scores(data, out, *options):
     return pyarrow.parquet.read_table(out)["score"].to_numpy()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
     [

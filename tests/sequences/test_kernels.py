@@ -2,12 +2,15 @@
 
 import sys
 
+import pytest
+
 from tests.support.programs import output_of
 from tests.support.require import ROOT, skip_without
 
 TRITON = ROOT / ".triton"
 
 
+@pytest.mark.long
 def test_interpreted_they_give_the_states_and_gradients_of_the_blocks():
     if not (TRITON / "triton").exists():
         skip_without("triton", "there is no .triton: `make test` installs it")

@@ -154,6 +154,7 @@ def figures(folder, *more):
     return json.loads(out.read_text())
 
 
+@pytest.mark.long
 def test_figures_say_when_was_asked_and_are_those_of_what_is_exported_then(of_gaps, capsys):
     found = figures(of_gaps)
     told = capsys.readouterr().out

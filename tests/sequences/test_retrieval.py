@@ -124,6 +124,7 @@ def test_other_negatives_are_refused():
         Retrieval(ITEMS, "popular")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["all", "uniform", "in-batch"])
 @pytest.mark.parametrize("make", [Hstu, SasRec])
 def test_a_short_loop_learns_what_follows(make, kind):

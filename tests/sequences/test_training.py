@@ -54,6 +54,7 @@ def close(found, wanted, tolerance=1e-4):
         assert one == pytest.approx(other, rel=tolerance if number < 15 else 100 * tolerance)
 
 
+@pytest.mark.long
 def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
     log, settings, interpreters, tmp_path
 ):
@@ -109,6 +110,7 @@ def test_torchrecs_tables_are_dealt_out_and_train_alike(log, settings, interpret
     close(lines(tmp_path / "two"), wanted)
 
 
+@pytest.mark.long
 def test_killed_it_goes_on_to_the_same_digits(log, settings, interpreters, tmp_path):
     config = settings(dropout=0.3)
     assert main(arguments(config, log, tmp_path / "whole")) == 0
@@ -306,6 +308,7 @@ def test_what_is_text_trains_as_its_fingerprints_do_and_is_written_as_text(
     assert "items.parquet cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_converted_table_gives_the_model_a_start(log, settings, tmp_path, capsys):
     """The table is the trained model's own, as a server of TensorFlow's would have dumped it, with
     a tenth of the items missing and some that nobody met; users have vectors too."""

@@ -43,6 +43,7 @@ def test_the_way_of_the_page(job, path, tmp_path, capsys):
     np.testing.assert_allclose(found, logits, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_two_processes_train_on_as_one_does(job, path, interpreters, tmp_path):
     rows = {name: values.tolist() for name, values in job.rows("after").items()}
     pq.write_table(pa.table(rows), tmp_path / "rows.parquet")

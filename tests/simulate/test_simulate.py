@@ -139,6 +139,7 @@ def test_no_cluster_comes_to_a_standstill_and_every_batch_is_counted(
         assert max(result.staleness) <= mode.staleness.bound
 
 
+@pytest.mark.long
 def test_the_proposal_keeps_what_it_promises():
     times = Times(demand=0.08, spread=0.4, slow_share=0.05, slow_factor=5)
     costs = Costs(pull=0.02, push=0.02, apply=0.02)

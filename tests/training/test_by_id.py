@@ -89,6 +89,7 @@ def rows_of(table):
     return f"model.{table}.weight", f"optim.{table}.weight."
 
 
+@pytest.mark.long
 def test_two_processes_take_the_steps_of_one(train, in_two, tmp_path):
     assert train("one") == 0
     in_two("two")

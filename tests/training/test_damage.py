@@ -37,7 +37,7 @@ def stopped(whole, tmp_path):
 
 @pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata", "state.json", "digests.json"])
 @pytest.mark.parametrize("at", [0.02, 0.5, 0.98])
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 def test_the_checkpoint_before_a_damaged_one_is_gone_on_from(
     job, clicks, whole, stopped, capsys, name, at
 ):

@@ -6,6 +6,8 @@ import socket
 import subprocess
 import sys
 
+import pytest
+
 from migrate.targets.work_directory import locked
 from migrate.training import Checkpoints
 from semisync.cli import main
@@ -39,6 +41,7 @@ def test_who_was_killed_holds_no_folder(job, clicks, tmp_path):
     assert main(arguments(job, clicks, tmp_path, "--steps", "1")) == 0
 
 
+@pytest.mark.long
 def test_a_full_disk_names_the_checkpoint_and_what_to_do(job, clicks, tmp_path):
     given = arguments(job, clicks, tmp_path / "out", "--checkpoint-every", "4")
     program = [sys.executable, "-W", "ignore", "-m", "semisync", *given]

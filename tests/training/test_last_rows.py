@@ -85,6 +85,7 @@ def test_dropped_rows_are_counted(linear, tmp_path, capsys):
     assert "has 10 rows, less than one global batch of 1 x 1024, which last='drop' leaves" in said
 
 
+@pytest.mark.long
 def test_gone_on_with_after_the_last_rows_it_ends_with_the_same_bits_and_counts(
     job, clicks, tmp_path
 ):

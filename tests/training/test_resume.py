@@ -88,6 +88,7 @@ def test_a_killed_process_is_started_anew_with_the_others_and_all_go_on(
     assert differing(wanted, found) == []
 
 
+@pytest.mark.long
 def test_two_processes_take_the_steps_of_one(job, python, in_two, tmp_path):
     output_of(*command(python, job, tmp_path, "--still"))
     (_, one), (_, of_two) = contents(tmp_path), contents(in_two)

@@ -315,6 +315,7 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
     assert "--batch-size 255 cannot be divided among 2 processes" in done.stdout + done.stderr
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [

@@ -116,6 +116,7 @@ def test_several_calls_of_train_equal_the_union(make, tmp_path):
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.long
 def test_train_and_evaluate(tmp_path):
     optimizer = semisync.GlobalBatchOptimizer(adagrad(), M, paced=True)
     hook = optimizer.make_session_run_hook(True, patience=PATIENCE)

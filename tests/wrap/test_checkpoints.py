@@ -17,6 +17,7 @@ class OwnSaver(tf.train.Saver):
         return super().save(*args, **kwargs)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("saver", [tf.train.Saver, OwnSaver])
 def test_the_last_checkpoint_has_what_was_applied_after_the_only_save(saver, tmp_path):
     job = Job(batches_per_step=2)
@@ -101,7 +102,7 @@ def test_what_the_job_saves_after_its_last_run_is_saved_once_more(given, tmp_pat
 
 
 @pytest.mark.parametrize("given", sorted(STEPS))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_what_a_hook_saves_at_its_end_is_of_the_last_step(given, tmp_path):
     class Save(tf.train.SessionRunHook):
         def __init__(self, job):

@@ -126,6 +126,7 @@ def run(session, worker, value):
             continue
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize("options, cuts", [({}, 15), *MANY])
 def test_a_batch_counts_once_however_often_connections_break(options, cuts, tmp_path):

@@ -27,6 +27,7 @@ def train(tmp_path, late=False, **spec):
     return step, str(tmp_path / "audit")
 
 
+@pytest.mark.long
 def test_it_ends_at_the_last_step(tmp_path):
     step, log = train(tmp_path, max_steps=15, batches=None)
     assert step >= 15
@@ -39,7 +40,7 @@ def test_it_ends_at_the_last_step(tmp_path):
 @pytest.mark.parametrize(
     "ends", [{"max_steps": 4, "batches": None}, {"max_steps": None, "batches": [9, 4]}]
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_worker_that_comes_after_the_end_ends_well(ends, tmp_path):
     train(tmp_path, late=True, **ends)
     assert b"Error" not in (tmp_path / "worker-1.log").read_bytes()

@@ -47,7 +47,7 @@ def minimize(make):
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_paced_batches_equal_one_batch_of_their_union(name):
     """Of references in TensorFlow 1, of resources in TensorFlow 2, as jobs there have them."""
     assert_equals_the_union(minimize(OPTIMIZERS[name]), resource=tf.__version__ >= "2")
@@ -64,7 +64,7 @@ def test_paced_batches_equal_one_batch_of_their_union(name):
         ("Nadam", False),
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_optimizers_of_contrib_do_too(name, resource):
     if not tf.__version__.startswith("1."):
         pytest.skip("tf.contrib ended with TensorFlow 1.15")
@@ -82,6 +82,7 @@ def test_an_optimizer_of_contrib_keeps_what_it_knows_of_its_step():
         assert inner.swapping_saver()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("by", ["minimize", "apply_gradients"])
 @pytest.mark.skipif(tf.__version__ >= "2", reason="tf.contrib is TensorFlow 1's")
 def test_a_further_argument_of_the_wrapped_optimizer_reaches_it(by):

@@ -94,6 +94,7 @@ def test_a_ps_that_is_frozen_for_good_is_named_by_everybody(job, task):
         assert "/job:ps/task:{} did not answer for".format(task) in job.words(key)
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_two_paced_optimizers_never_wait_for_each_others_tickets(job):
     job = job(3, batches_per_step=2, twins=True, patience=60.0)

@@ -179,6 +179,7 @@ def largest_difference(run, expected):
     return max(np.abs(run.after[name] - expected[name]).max() for name in expected)
 
 
+@pytest.mark.few(1)
 def test_zero_staleness_equals_one_batch_of_the_union(synchronous):
     expected = union_training(synchronous, synchronous.steps)
     assert largest_difference(synchronous, expected) < 2e-5

@@ -78,6 +78,7 @@ def test_each_batch_is_clipped_by_its_own_global_norm():
     assert_clips_each_batch(by_global_norm)
 
 
+@pytest.mark.long
 def test_each_batch_is_clipped_by_value():
     assert_clips_each_batch(by_value)
 
@@ -130,6 +131,7 @@ def test_the_train_op_has_its_name_and_is_the_one_that_is_collected():
     in_batches(build, steps=1)
 
 
+@pytest.mark.long
 def test_two_losses_may_be_summed():
     def build(model, wrap):
         loss = model.loss() + 0.5 * model.loss(kind="linear")
@@ -138,6 +140,7 @@ def test_two_losses_may_be_summed():
     assert_equals_the_union(build)
 
 
+@pytest.mark.long
 def test_two_optimizers_may_each_have_a_loss_of_their_own():
     def build(model, wrap):
         square, linear = model.loss(), model.loss(kind="linear")

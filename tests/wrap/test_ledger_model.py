@@ -295,6 +295,7 @@ def explore(mode, lazy, failures):
     return ends
 
 
+@pytest.mark.few(1)
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize(
     "mode, lazy", [("paced", False), ("paced", True), ("unpaced", True), ("in_flight", False)]

@@ -63,6 +63,7 @@ def test_a_scaled_loss_equals_the_same_on_the_union(scale, resource):
     assert len(scales) == (1 if scale is dynamic else 0)
 
 
+@pytest.mark.long
 def test_the_graph_rewrite_may_come_before_the_wrapper(rewrite):
     assert_equals_the_union(minimize(rewrite), resource=True)
 
@@ -73,6 +74,7 @@ def around(model, wrap):
     return optimizer.minimize(model.loss(), global_step=model.step)
 
 
+@pytest.mark.long
 def test_a_dynamic_scale_around_the_wrapper_leaves_out_the_batches_that_overflow():
     """Each worker judges its own batch, keeps its ticket, and moves the one scale for all."""
     if not tf.__version__.startswith("1."):
@@ -127,6 +129,7 @@ def test_an_infinite_gradient_skips_the_step_and_halves_the_scale(resource):
     assert np.any(after["kernel"] != before["kernel"])
 
 
+@pytest.mark.long
 def test_the_scale_is_halved_by_one_bad_step():
     before, after = in_batches(
         minimize(dynamic),

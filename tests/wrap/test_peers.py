@@ -262,6 +262,7 @@ def test_of_two_workers_the_late_one_is_dropped_beyond_the_bound(targets, bound,
     assert job.hook.ledger.fates["admitted"] == 3 - stale
 
 
+@pytest.mark.long
 def test_a_worker_that_comes_while_the_chief_ends_trains_with_it(targets):
     """The chief has heard that every worker left, and is still at the last global step."""
     reached, go_on = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)]

@@ -150,6 +150,7 @@ def test_what_is_no_gradient_of_rows_is_refused(gradient, says):
             optimizer.apply_gradients([(gradient(model), table)], global_step=step)
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_no_update_is_lost_torn_or_doubled_when_a_worker_and_the_chief_are_killed(tmp_path):
     job = Job(tmp_path, 3, patience=60.0, hash_table="by hand")

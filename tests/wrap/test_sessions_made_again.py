@@ -72,7 +72,7 @@ MODES = [{"paced": True}, {}, {"in_flight": 2}]
 
 @pytest.mark.parametrize("options", MODES)
 @pytest.mark.parametrize("before_run", [True, False])
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_a_batch_that_is_repeated_counts_once_and_nobody_waits(options, before_run):
     ledger, weight = train_both(lambda: Job(1, **options), Fail(before_run, at=3))
     assert weight == -2.0 * np.sum(2.0 ** np.arange(BATCHES))

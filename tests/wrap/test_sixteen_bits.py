@@ -31,6 +31,7 @@ def trained(dtype, gradients, sparse=False, **options):
             return np.max(-session.run(value))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_small_gradients_do_not_vanish(sparse):
     """1e-6 / 64 is 0 in float16."""
@@ -38,11 +39,13 @@ def test_small_gradients_do_not_vanish(sparse):
     assert found == np.float32(np.float16(1e-6))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_a_sum_beyond_float16_has_a_mean(sparse):
     assert trained(tf.float16, [40000.0] * 3, sparse) == 40000.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_bfloat16_is_added_up_in_more_digits(sparse):
     """1 + 1/256 is 1 in bfloat16."""

@@ -65,7 +65,7 @@ def expected(sparse_mean, steps):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("sparse_mean", ["batches", "touches", "sum"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_an_id_gets_its_sum_divided_as_asked_and_dense_the_mean(sparse_mean, resource):
     table, kernel = train(sparse_mean, resource, BATCHES)
     wanted, dense = expected(sparse_mean, BATCHES)
@@ -75,6 +75,7 @@ def test_an_id_gets_its_sum_divided_as_asked_and_dense_the_mean(sparse_mean, res
     assert np.all(table[3] == 0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sparse_mean", ["batches", "touches", "sum"])
 def test_a_last_smaller_global_batch_is_divided_by_its_own_number(sparse_mean):
     steps = [BATCHES[0], BATCHES[0][:2]]

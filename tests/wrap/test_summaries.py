@@ -32,6 +32,7 @@ def rate():
     return tf.placeholder_with_default(0.5, [], name="rate_of_the_run")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rate", [lambda: 0.5, rate])
 def test_the_jobs_summaries_show_the_last_global_step(rate, tmp_path):
     job = Job(optimizer=lambda: Telling(rate()), paced=True)

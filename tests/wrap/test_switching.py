@@ -49,6 +49,7 @@ def assert_same(found, expected):
         np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
+@pytest.mark.long
 def test_every_mode_saves_the_same_names_and_shapes(legs):
     assert {"table/Adam", "kernel/Adam_1", "beta1_power", "global_step"} <= set(legs[0].shapes)
     for leg in legs[1:]:

@@ -35,7 +35,7 @@ def test_a_trace_has_a_line_a_batch_and_is_what_the_simulator_reads(tmp_path):
 @pytest.mark.parametrize(
     "policy", [semisync.Threshold(1), semisync.Polynomial(), semisync.Hinge(1, 1)], ids=repr
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_simulators_ledger_gives_the_fates_of_the_tensorflow_job(policy, on_stale, tmp_path):
     log = str(tmp_path / "audit")
     job = Job(2, staleness=policy, on_stale=on_stale, paced=True)

@@ -81,6 +81,7 @@ def test_a_step_between_two_runs_makes_no_batch_late():
     assert pair.staleness("b") == {0: 4}
 
 
+@pytest.mark.long
 def test_siblings_that_one_run_trains_count_their_own_steps():
     pair = Pair(paced=True)
     with pair.session() as (session, _):
@@ -89,6 +90,7 @@ def test_siblings_that_one_run_trains_count_their_own_steps():
     assert pair.staleness("a") == pair.staleness("b") == {0: 6}
 
 
+@pytest.mark.long
 def test_optimizers_that_do_not_read_what_others_train_are_no_siblings():
     """Paced, more batches per step than workers are no hindrance then."""
     pair = Pair(lambda a, b: {"a": a * 2.0, "b": b * 2.0}, paced=True)
@@ -104,7 +106,7 @@ def test_optimizers_that_do_not_read_what_others_train_are_no_siblings():
     [(True, True), (semisync.PacedSteps(), False), (semisync.PacedSteps(first=10), True)],
     ids=["paced", "not_paced", "paced_at_first"],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_paced_a_run_begins_once_the_turn_before_is_applied(paced, waits):
     pair = Pair(batches_per_step=1, paced=paced)
     held = []

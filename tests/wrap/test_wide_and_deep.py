@@ -34,6 +34,7 @@ def test_the_pair_equals_the_plain_pair_on_the_union(resource):
     assert after["global_step"] == STEPS
 
 
+@pytest.mark.long
 def test_both_may_count_the_global_step_as_the_plain_pair_does():
     _, after = assert_equals_the_union(wide_and_deep(second_step=True))
     assert after["global_step"] == 2 * STEPS

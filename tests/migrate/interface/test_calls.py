@@ -97,7 +97,7 @@ def test_the_zoos_models_convert_as_promised(of, request, tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("name", STRANGERS)
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 def test_strangers_models_convert_as_promised(name, tmp_path, monkeypatch, capsys):
     path = shared("models") / name
     if not path.with_name(path.name + ".index").exists():

@@ -40,6 +40,7 @@ def assert_rows(ids, rows, expected):
         np.testing.assert_allclose(row, expected[id], rtol=2e-5, atol=2e-6, err_msg=str(id))
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [*SLOTS, "three_shards", "sparse", "safe", "in_files"])
 def test_steps_are_tfras(by_id, name):
     job = by_id(name)

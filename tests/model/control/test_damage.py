@@ -49,7 +49,7 @@ def _damage(definition, chance):
         node.attr["frame_name"].s = b"other"
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_no_damage_ends_with_another_error(definitions, tmp_path):
     chance, refused, count = random.Random(0), 0, 120
     for _ in range(count):

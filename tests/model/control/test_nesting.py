@@ -28,7 +28,7 @@ _OF_1 = range(12)
 @pytest.mark.parametrize("version", FORMS, ids=FORMS.get)
 @settings(phases=[Phase.generate])
 @given(data=st.data())
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_of_tensorflow_2(version, data):
     program = programs.draw(lambda options: data.draw(st.sampled_from(options)))
     with tempfile.TemporaryDirectory() as folder, control_flow(version):
@@ -43,6 +43,7 @@ def of_1(request):
     return written(tf1_python(), _WRITER, *given, beside=["graphs.py", "programs.py"])
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("number", _OF_1)
 def test_of_tensorflow_1(of_1, number):
     check(of_1 / str(number))

@@ -79,7 +79,7 @@ def places():
     ]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("text", TEXTS, ids=titled)
 def test_a_string_attribute_is_data(text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

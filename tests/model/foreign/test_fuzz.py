@@ -22,7 +22,7 @@ def run(step, folder, *numbers):
     return subprocess.run(command, env=env, capture_output=True, text=True)
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("batch", range(8))
 def test_a_mutated_graph_is_refused_or_right(batch, tmp_path):
     written = run("write", tmp_path, str(batch * BATCH), str(BATCH))

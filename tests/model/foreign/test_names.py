@@ -127,6 +127,7 @@ def test_names_as_they_are_convert(text, tmp_path):
     np.testing.assert_allclose(scored(module, module.tensorflow_inputs, given), expected, 1e-6)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("text", NAMES, ids=titled)
 def test_the_name_of_a_file_is_data(text, tmp_path, monkeypatch):
     name = text.replace("/", "_").replace("\0", "_")[:100] + ".meta"

@@ -52,6 +52,7 @@ def values(shapes, interval, dtype="float32"):
     return arrays.arrays(dtype, shapes, elements=elements)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("op", sorted(UNARY))
 def test_a_function_of_one_number_is_tensorflows(op):
     program = Program(unary(op), [numpy.float32(0)], "none")
@@ -79,6 +80,7 @@ def test_a_function_of_one_integer_keeps_its_type(op, dtype):
     program.check(numpy.array([0, 1, -1, 7, -7, info.max, info.min + 1], dtype))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("op", sorted(BINARY))
 def test_a_function_of_two_numbers_broadcasts_as_tensorflows(op):
     program = Program(binary(op), [numpy.float32(1)] * 2, "none")

@@ -66,6 +66,7 @@ print(-faults() + faults())
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc's allocator is meant")
 def test_a_process_that_trains_keeps_the_memory_that_a_step_frees(tmp_path):
     words = [sys.executable, "-W", "ignore", "-c", PAGES, saved(tmp_path, momentum)]

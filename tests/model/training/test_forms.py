@@ -24,6 +24,7 @@ def variables(request):
     return request.param
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("python", [tf1_python, lambda: sys.executable], ids=["tf1", "tf2"])
 @pytest.mark.parametrize("form", [*PLACES, "statistics"])
 def test_every_door_reads_the_form(python, variables, form, tmp_path, capsys):

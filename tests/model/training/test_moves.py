@@ -41,6 +41,7 @@ def _normalised(x, move, training):
     return tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3), moves
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("form", _MOVES)
 def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_path):

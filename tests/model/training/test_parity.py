@@ -38,6 +38,7 @@ SHORT = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_every_model_takes_tensorflows_steps(zoo_of_each):
     exceeded = {}
     for model in zoo_of_each:
@@ -52,6 +53,7 @@ def test_every_model_takes_tensorflows_steps(zoo_of_each):
     assert exceeded == {}
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("jobs", "name", "steps"),
     [

@@ -81,6 +81,7 @@ def test_the_steps_are_tensorflows_by_the_classes_that_torch_draws(prefix):
     assert report.compared == {"loss": 1, "parameter": 3, "slot": 3}
 
 
+@pytest.mark.few(1)
 def test_the_seed_decides_which_classes_are_drawn(prefix):
     training = build_training(prefix)
 

@@ -44,6 +44,7 @@ def metas():
     return path
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("version", "name"),
     [*(("tf1", name) for name in TF1 + REWRITTEN), *(("tf2", name) for name in TF2)],

@@ -41,6 +41,7 @@ def test_noise_is_rarely_taken_for_calibration(rows, size, both):
     assert named <= 5
 
 
+@pytest.mark.long
 def test_noise_is_rarely_taken_for_a_day_or_for_ids():
     rng = np.random.default_rng(1)
     names = []
