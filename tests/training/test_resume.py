@@ -46,6 +46,7 @@ def in_two(job, python, tmp_path_factory):
     return out
 
 
+@pytest.mark.long
 def test_killed_at_any_instant_it_ends_with_the_same_bits(job, python, tmp_path):
     seconds = whole(python, job, tmp_path / "whole")
     steps = killed(python, job, tmp_path / "killed", 4, seconds, random.Random(7))

@@ -82,7 +82,7 @@ def test_an_optimizer_of_contrib_keeps_what_it_knows_of_its_step():
         assert inner.swapping_saver()
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("by", ["minimize", "apply_gradients"])
 @pytest.mark.skipif(tf.__version__ >= "2", reason="tf.contrib is TensorFlow 1's")
 def test_a_further_argument_of_the_wrapped_optimizer_reaches_it(by):

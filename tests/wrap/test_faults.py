@@ -176,6 +176,7 @@ def test_a_worker_that_slept_through_the_end_ends_too(job):
     assert job.ended(key) == 0, job.story()
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_a_second_chief_ends_the_first(job):
     job = job(2)

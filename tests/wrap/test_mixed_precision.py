@@ -53,7 +53,7 @@ def minimize(scale, make=lambda: tf.train.AdamOptimizer(0.1)):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("scale", [dynamic, fixed])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_scaled_loss_equals_the_same_on_the_union(scale, resource):
     skip_where_tensorflow_cannot(scale, resource)
     before, after = assert_equals_the_union(minimize(scale), resource)

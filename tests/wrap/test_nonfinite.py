@@ -70,6 +70,7 @@ def test_an_infinity_is_refused_too_whatever_the_staleness_policy(value, options
     assert_close(after, on_unions(build, before))
 
 
+@pytest.mark.long
 def test_a_variable_that_is_trained_at_once_is_left_alone_too():
     build = minimize(OPTIMIZERS["sgd"])
     policy = [("bias", "async")]

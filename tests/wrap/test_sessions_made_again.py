@@ -81,6 +81,7 @@ def test_a_batch_that_is_repeated_counts_once_and_nobody_waits(options, before_r
     assert ledger.fates["repeated"] == (0 if before_run else 1)
 
 
+@pytest.mark.long
 def test_exact_global_batches_go_on_at_once():
     """Two batches a step, one of each: the ticket of the session that failed is the step's last."""
     ledger, _ = train_both(lambda: Job(2, paced=True), Fail(True, at=3))

@@ -69,6 +69,7 @@ def test_a_siblings_step_between_makes_a_batch_late():
     assert pair.staleness("a") == {0: 2}  # whose gradients do not read b
 
 
+@pytest.mark.long
 def test_a_step_between_two_runs_makes_no_batch_late():
     """The ticket is drawn at the end of the run before, the parameters are read in the next."""
     pair = Pair(batches_per_step=1)
