@@ -5,17 +5,15 @@ of next to nothing, where one in ten intervals may lie outside, and models that 
 of their difference, where one in twenty may. Beside it, how often the interval alone lies outside.
 """
 
-from statistics import NormalDist
+import itertools
+from typing import List, Tuple
 
 import numpy as np
 
-import parity
-from benchmarks.parity_coverage_parts.shares import share
-from benchmarks.tables import head, row
+from benchmarks.parity_coverage_parts.simulation import Table, compared, true_auc
 from parity.inputs.rows import Rows
 from parity.stats.clusters import holding
 from parity.stats.equivalence import judge
-from tests.parity.records import PASSED
 
 NOISE = 0.5  # standard deviation of each model's own noise, by user
 WEAKER = 0.85  # the candidate's signal over the baseline's, where models differ
@@ -25,7 +23,6 @@ SIZES = {  # rows of a user
     "log-normal, sigma 2": lambda random, users: np.exp(random.normal(1, 2, users)),
     "Pareto, exponent 0.8": lambda random, users: 2 * random.pareto(0.8, users),
 }
-USERS = (100, 300, 1000)
 _MOST = 3000  # rows of a user
 
 
@@ -43,27 +40,23 @@ def _sample(kind: str, users: int, weaker: float, random: np.random.Generator) -
             return Rows(positive, old, new, user)
 
 
-def outside(kind: str, users: int, samples: int, seed: int) -> np.ndarray:
-    """float64 (4,): shares of NOT EQUIVALENT, of equal models and of models a margin apart, each
-    now and by the interval alone."""
+def outside(case: Tuple[str, int], samples: int, seed: int) -> List[float]:
+    """Shares of NOT EQUIVALENT, of equal models and of models a margin apart, each now and by the
+    interval alone."""
+    kind, users = case
     random = np.random.default_rng([seed, users, len(kind)])
-    deviation = (2 * (1 + NOISE**2)) ** 0.5
-    gap = NormalDist().cdf(1 / deviation) - NormalDist().cdf(WEAKER / deviation)
+    gap = true_auc(1, NOISE) - true_auc(WEAKER, NOISE)
     found = np.zeros(4)
     for _ in range(samples):
         for place, (weaker, margin) in enumerate(((1.0, SMALLEST), (WEAKER, gap))):
-            rows = _sample(kind, users, weaker, random)
-            one = parity.compare(*rows[:3], margin, rows.clusters, verified=PASSED)
+            one = compared(_sample(kind, users, weaker, random), margin)
             found[2 * place] += one.verdict == "NOT_EQUIVALENT"
             found[2 * place + 1] += judge(one.interval, margin) == "NOT_EQUIVALENT"
-    return found / samples
+    return (found / samples).tolist()
 
 
-def print_tables(samples: int, seed: int) -> None:
-    """One, in Markdown."""
-    columns = "equal models | by the interval alone | a margin apart | so by the interval"
-    print("\n" + head(f"users | how many | {columns}"))
-    for kind in SIZES:
-        for users in USERS:
-            cells = (share(value, samples) for value in outside(kind, users, samples, seed))
-            print(row(kind, f"{users:,}", *cells), flush=True)
+HEAVY = Table(
+    "users | how many | equal models | by the interval alone | a margin apart | so by the interval",
+    list(itertools.product(SIZES, (100, 300, 1000))),
+    outside,
+)

@@ -5,14 +5,12 @@ the pipelines' mean AUCs, for equal pipelines and for such as are a margin apart
 latter are found EQUIVALENT: of a lone run only where its spread is stated.
 """
 
-from statistics import NormalDist
 from typing import List, NamedTuple, Tuple
 
 import numpy as np
 
 import parity
-from benchmarks.parity_coverage_parts.shares import share
-from benchmarks.tables import head, row
+from benchmarks.parity_coverage_parts.simulation import Table, true_auc
 from tests.parity.records import PASSED
 
 ROWS = 2000
@@ -29,7 +27,9 @@ class Design(NamedTuple):
     unequal: bool = False  # whether the lone run's pipeline spreads UNEQUAL times as far
     stated: bool = False  # whether that is stated
 
-    def __str__(self) -> str:
+    @property
+    def name(self) -> str:
+        """As a row of the table says it."""
         text = f"{self.runs[0]} against {self.runs[1]}"
         text += ", spreads of six to one" if self.unequal else ""
         return text + (", stated" if self.stated else "")
@@ -56,23 +56,18 @@ def _runs(
     ]
 
 
-def _true_auc(signal: float, seeds: float) -> float:
-    """Mean over seeds: the signal's spread adds to that of the two rows' difference."""
-    return NormalDist().cdf(signal / (2 * (1 + NOISE**2) + seeds**2) ** 0.5)
-
-
 def _spread_of_aucs(signal: float, seeds: float) -> float:
     """Standard deviation between seeds, of many."""
     signals = np.random.default_rng(0).normal(signal, seeds, 100_000)
-    normal = NormalDist()
-    return float(np.std([normal.cdf(one / (2 * (1 + NOISE**2)) ** 0.5) for one in signals]))
+    return float(np.std([true_auc(one, NOISE) for one in signals]))
 
 
-def kept(design: Design, samples: int, seed: int) -> np.ndarray:
-    """float64 (3,): coverage of equal pipelines, of others, and the others' share of EQUIVALENT."""
+def kept(design: Design, samples: int, seed: int) -> List[float]:
+    """Coverage of equal pipelines, of others, and the others' share of EQUIVALENT."""
     random = np.random.default_rng([seed, *design.runs])
     spreads = SEEDS, SEEDS * (UNEQUAL if design.unequal else 1)
-    gaps = [_true_auc(signal, spreads[1]) - _true_auc(1.0, spreads[0]) for signal in (1.0, WEAKER)]
+    baseline = true_auc(1.0, NOISE, spreads[0])
+    gaps = [true_auc(signal, NOISE, spreads[1]) - baseline for signal in (1.0, WEAKER)]
     margin, stated = abs(gaps[1]), None
     if design.stated:
         stated = _spread_of_aucs(1.0, spreads[1])
@@ -89,12 +84,7 @@ def kept(design: Design, samples: int, seed: int) -> np.ndarray:
             )
             found[place] += one.interval.low < truth < one.interval.high
         found[2] += one.verdict == "EQUIVALENT"
-    return found / samples
+    return (found / samples).tolist()
 
 
-def print_tables(samples: int, seed: int) -> None:
-    """One, in Markdown."""
-    print("\n" + head("runs | equal pipelines | a margin apart | found equivalent"))
-    for design in DESIGNS:
-        cells = (share(value, samples) for value in kept(design, samples, seed))
-        print(row(str(design), *cells), flush=True)
+RUNS = Table("runs | equal pipelines | a margin apart | found equivalent", DESIGNS, kept)

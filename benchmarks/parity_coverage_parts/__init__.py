@@ -1,1 +1,0 @@
-"""What `benchmarks/parity_coverage.py --verdicts` simulates, a table each."""
