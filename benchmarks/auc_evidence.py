@@ -22,45 +22,42 @@ a fifth of the batches pause five times as long, and one worker twice as long as
 
 All train on the same batches; a seed fixes the initial values, the batches, their order and which
 are slow (`auc_evidence_parts.plan`). The same file says how the hyperparameters were picked on days
-0-24, and what that favours. Progress goes to stderr, Markdown to stdout.
+0-24, and what that favours. --set changes a setting, --quick is a smoke run of one seed. Progress
+goes to stderr, Markdown to stdout.
 """
 
-import argparse
 import os
 import sys
 import tempfile
 
 from benchmarks.auc_evidence_parts import data, plan, plot, report, runs
+from benchmarks.harness.options import AnyOf, options, refuse
 
 QUICK = 40  # global steps
 
 
 def arguments():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
-    parser.add_argument("--data", default=data.DEFAULT, help="interactions.parquet")
-    parser.add_argument(
-        "--set", nargs="*", default=[], metavar="NAME=VALUE", help="another value in the settings"
+    args = options(
+        __doc__,
+        seeds=5,
+        python=sys.executable,
+        data=data.DEFAULT,
+        set=[],
+        modes=AnyOf(runs.MODES, runs.USUAL),
+        delays=[0, 1],
+        quick=False,
+        plot=str,
+        frontier=str,
     )
-    every = [*runs.MODES, *runs.OTHERS]
-    parser.add_argument("--modes", nargs="*", choices=every, default=list(runs.MODES))
-    parser.add_argument("--delays", nargs="*", type=int, default=[0, 1])
-    parser.add_argument("--quick", action="store_true", help="a smoke run, one seed, no evidence")
-    parser.add_argument("--plot", help="where to draw the seeds by mode, e.g. an .svg")
-    parser.add_argument("--frontier", help="where to draw the AUC by the pace")
-    args = parser.parse_args()
     if args.frontier and not ("sync" in args.modes and {"async", "async-tuned"} & {*args.modes}):
-        parser.error(
-            "--frontier compares with sync, and paces with async or async-tuned: add to --modes"
-        )
+        refuse("--frontier compares with sync, and paces with async or async-tuned: add to --modes")
     if not os.path.isfile(args.data):
-        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+        refuse("{} is not there: pass --data interactions.parquet".format(args.data))
     try:
         args.settings = plan.changed(args.set)
     except ValueError as error:
-        parser.error(str(error))
+        refuse(str(error))
     return args
 
 

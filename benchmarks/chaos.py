@@ -5,14 +5,13 @@
 Two parameter servers and six workers, each started by `semisync launch --zookeeper` in a network
 namespace of its own, under three ZooKeeper servers. Processes and launchers are killed (kill -9)
 and stopped, ZooKeeper loses its leader, links are pulled out, the disk of the checkpoints fills:
-chaos_parts/faults.py. It needs root.
+chaos_parts/faults.py. It needs root, and an interpreter that has TensorFlow, kazoo and psutil.
 
 It ends with 1 where a wait hangs, two lead at one instant, a stale leader writes, a batch is torn,
 the training stands still for more than 10 s at a worker's loss or 60 s at the chief's, or the AUC
 leaves the spread that an undisturbed job has over its seeds: chaos_parts/checks.py.
 """
 
-import argparse
 import contextlib
 import os
 import pathlib
@@ -26,6 +25,7 @@ from benchmarks.chaos_parts import checks
 from benchmarks.chaos_parts.cluster import Cluster
 from benchmarks.chaos_parts.faults import KINDS, STEPS, Faults
 from benchmarks.chaos_parts.network import are_allowed
+from benchmarks.harness.options import options, refuse
 from benchmarks.tables import table
 
 UNDISTURBED = 600  # global steps, after which the regressions only fluctuate
@@ -94,16 +94,13 @@ def report(undisturbed, disturbed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--faults", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="default: any")
-    parser.add_argument("--python", default=sys.executable, help="has TensorFlow, kazoo and psutil")
-    args = parser.parse_args()
+    args = options(__doc__, faults=200, seed=int, python=sys.executable)
+    seed = random.randrange(10**6) if args.seed is None else args.seed
     if not are_allowed():
-        parser.error("it needs root, for network namespaces and a disk of its own")
+        refuse("it needs root, for network namespaces and a disk of its own")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the namespaces would stay
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background, too
-    print("seed {}, load {:.1f}\n".format(args.seed, os.getloadavg()[0]), flush=True)
+    print("seed {}\n".format(seed), flush=True)
     found = []
     for faults in (0, args.faults):
         with tempfile.TemporaryDirectory() as folder:
@@ -112,7 +109,7 @@ def main():
                     pathlib.Path(folder),
                     os.path.abspath(args.python),
                     faults,
-                    args.seed + len(found),
+                    seed + len(found),
                     steps=UNDISTURBED,
                     said=lambda sentence: print(sentence, file=sys.stderr, flush=True),
                 )

@@ -19,16 +19,15 @@ Prints a Markdown table: median [smallest, largest] seconds, CPU seconds on all 
 per second (a hash table grows by its free rows), and their ratio to those of cp in the same round.
 """
 
-import argparse
 import functools
 import os
-import platform
 import shutil
 import statistics
 import subprocess
 import tempfile
 
 from benchmarks.harness.apart import apart
+from benchmarks.harness.options import AnyOf, options
 from benchmarks.harness.turns import ratios, turns
 from benchmarks.harness.usage import Measured
 from benchmarks.tables import head, row, spread
@@ -120,15 +119,8 @@ def _files(folder):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--mb", type=int, default=1000, help="size of a source, in MB")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--sources", nargs="*", default=SOURCES, choices=SOURCES)
-    parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS, help="beside cp")
-    args = parser.parse_args()
+    args = options(__doc__, mb=1000, repeats=3, sources=AnyOf(SOURCES), ways=AnyOf(WAYS))
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    print(f"{platform.platform()}, {os.cpu_count()} CPUs; {args.mb} MB per source, ", end="")
-    print(f"{args.repeats} repeats, source in the page cache\n")
     print(head("source | way | seconds | cpu s | MB/s | x cp | peak MiB above imports"))
     for kind in args.sources:
         with tempfile.TemporaryDirectory() as folder:

@@ -15,9 +15,7 @@ Forwarding: what `semisync.cluster.launch.forward` passes on in one connection, 
 without it: bytes per second, and the time of a request of 100 bytes and its answer.
 """
 
-import argparse
 import contextlib
-import os
 import pathlib
 import signal
 import socket
@@ -27,6 +25,7 @@ import threading
 import time
 
 from benchmarks.harness.apart import beside
+from benchmarks.harness.options import options
 from benchmarks.tables import head, row
 from semisync.cluster.launch.forward import Forwards
 from semisync.cluster.zookeeper.client import Unavailable
@@ -216,7 +215,6 @@ def answering_process(pipe):
 
 def report(args):
     """Prints two Markdown tables."""
-    print("{} processors, load {:.1f}\n".format(os.cpu_count(), os.getloadavg()[0]))
     print(head("what | seconds"))
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -236,11 +234,7 @@ def report(args):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--elections", type=int, default=20)
-    parser.add_argument("--members", type=int, default=1000)
-    parser.add_argument("--processes", type=int, default=4)
-    report(parser.parse_args())
+    report(options(__doc__, elections=20, members=1000, processes=4))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@
 Its modes run one after another on the same machine. --figure keeps the demo's own figure of them.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 
+from benchmarks.harness.options import options
 from benchmarks.tables import table
 
 TITLES = {
@@ -45,10 +45,7 @@ def modes_table(report):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--tf-python", default=sys.executable)
-    parser.add_argument("--figure", help="where to keep the demo's figure, an SVG")
-    args = parser.parse_args()
+    args = options(__doc__, tf_python=sys.executable, figure=str)
     with tempfile.TemporaryDirectory() as folder:
         out = os.path.join(folder, "demo")
         command = [sys.executable, "-m", "semisync.cli", "demo", "--out", out]

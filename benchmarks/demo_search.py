@@ -9,12 +9,12 @@ over its local batches, each normalised by its own statistics, all at the same p
 seeds, which set the initial values; the best mean is what `semisync.demo.story` uses, in all modes.
 """
 
-import argparse
 import statistics
 
 import numpy as np
 
 import parity
+from benchmarks.harness.options import options
 from benchmarks.tables import head
 from semisync.common.compat import tf
 from semisync.demo import story
@@ -49,10 +49,7 @@ def trained(train, held_out, rate, seed, workers=4):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rates", type=float, nargs="+", default=RATES)
-    parser.add_argument("--seeds", type=int, default=10)
-    args = parser.parse_args()
+    args = options(__doc__, rates=RATES, seeds=10)
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(tf.logging.ERROR)
     train, held_out = click_log.split(click_log.split(generator.generate())[0])

@@ -14,7 +14,7 @@ Both sides take turns, TensorFlow with its own threads. Thousands of rows a seco
 of the process's CPU time; ratios are within a turn; all are medians [least, most] of the turns.
 """
 
-import argparse
+import functools
 import gzip
 import os
 import pathlib
@@ -23,15 +23,16 @@ import tempfile
 import numpy as np
 import torch
 
+from benchmarks.harness import records
+from benchmarks.harness.options import options
 from benchmarks.harness.turns import ratios, turns
-from benchmarks.tables import head, row, spread, timed, versions
+from benchmarks.tables import head, row, spread, timed
 from migrate import runtime
-from migrate.data import Column, open_data
+from migrate.data import Column
 from migrate.runtime import Strings
 
 FLOATS = [f"I{k}" for k in range(13)]
 OTHERS = [f"C{k}" for k in range(26)]
-PACKAGES = ("tensorflow", "torch", "numpy", "numba", "pyarrow")
 SIZES = (512, 4096)
 
 
@@ -39,19 +40,12 @@ def examples(tf, kind, rows):
     """Serialized Examples whose last 26 features are ids, words or lists."""
     random, found = np.random.RandomState(0), []
     for _ in range(rows):
-        features = {
-            name: tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
-            for name, value in zip(FLOATS, random.rand(len(FLOATS)))
-        }
+        features = dict(zip(FLOATS, random.rand(len(FLOATS))))
         for name in OTHERS:
             values = random.randint(0, 1 << 20, random.poisson(2) if kind == "lists" else 1)
-            if kind == "words":
-                words = tf.train.BytesList(value=[b"%08d" % value for value in values])
-                features[name] = tf.train.Feature(bytes_list=words)
-            else:
-                features[name] = tf.train.Feature(int64_list=tf.train.Int64List(value=values))
-        example = tf.train.Example(features=tf.train.Features(feature=features))
-        found.append(example.SerializeToString())
+            words = kind == "words"
+            features[name] = np.array([b"%08d" % value for value in values]) if words else values
+        found.append(records.serialized(tf, features))
     return found
 
 
@@ -94,27 +88,10 @@ def readers(tf, path):
         *(Column(name, "dense") for name in FLOATS),
         *(Column(name, "ids") for name in OTHERS),
     ]
-    features = {name: tf.io.FixedLenFeature([], tf.float32) for name in FLOATS}
-    features.update((name, tf.io.VarLenFeature(tf.int64)) for name in OTHERS)
-
-    def ours():
-        count = total = 0
-        for batch in open_data(path, schema, 4096, last="pad"):
-            count += batch.rows
-            total += int(batch.sparse.values().sum())
-        return count, total
-
-    def theirs():
-        records = tf.data.TFRecordDataset(str(path), "GZIP" if path.suffix == ".gz" else "")
-        parsed = records.batch(4096).map(
-            lambda given: tf.io.parse_example(given, features), tf.data.AUTOTUNE
-        )
-        count = total = 0
-        for one in parsed.prefetch(tf.data.AUTOTUNE):
-            count += len(one["I0"])
-            total += sum(int(one[name].values.numpy().sum()) for name in OTHERS)
-        return count, total
-
+    features = dict.fromkeys(FLOATS, tf.io.FixedLenFeature([], tf.float32))
+    features.update(dict.fromkeys(OTHERS, tf.io.VarLenFeature(tf.int64)))
+    ours = functools.partial(records.read_by_torch, path, schema, 4096)
+    theirs = functools.partial(records.read_by_tensorflow, path, features, 4096)
     assert ours() == theirs()
     return ours, theirs
 
@@ -144,16 +121,12 @@ def compare(what, rows, sides, repeats, times=1):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=100_000, help="of the files (%(default)s)")
-    parser.add_argument("--repeats", type=int, default=15, help="turns (%(default)s)")
-    args = parser.parse_args()
+    args = options(__doc__, rows=100_000, repeats=15)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
 
     torch.set_num_threads(1)
-    print(f"{versions(PACKAGES)}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
-    print("\n" + head("parsing | " + COLUMNS))
+    print(head("parsing | " + COLUMNS))
     for kind, sparse, what in (
         ("ids", False, "ids"),
         ("ids", True, "ids, sparse"),
@@ -167,9 +140,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for kind, what in (("ids", "ids"), ("lists", "lists")):
             path = pathlib.Path(folder) / f"{kind}.tfrecord"
-            with tf.io.TFRecordWriter(str(path)) as writer:
-                for one in examples(tf, kind, args.rows):
-                    writer.write(one)
+            records.write(tf, path, examples(tf, kind, args.rows))
             compare(what, args.rows, readers(tf, path), max(1, args.repeats // 3))
             packed = path.with_suffix(".tfrecord.gz")
             packed.write_bytes(gzip.compress(path.read_bytes(), 1))

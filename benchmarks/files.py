@@ -1,17 +1,16 @@
 """How long `semisync launch --ship` takes for a file, checked, against one plain copy of it.
 
-    python -m benchmarks.files [--megabytes 1000] [--repeats 3]
+    python -m benchmarks.files [--megabytes 1000] [--repeats 3] [--work FOLDER]
 
 Both go over the loopback, so that the processors are what is measured. The plain copy is one GET
 from aiohttp's own file server, written to a file: no signature, no checksum. Each repeat measures
-both, one after the other; every end of either is a process of its own.
+both, one after the other; every end of either is a process of its own. FOLDER is on a fast disk, or
+in memory.
 """
 
-import argparse
 import asyncio
 import os
 import pathlib
-import platform
 import resource
 import shutil
 import statistics
@@ -23,6 +22,7 @@ import aiohttp
 from aiohttp import web
 
 from benchmarks.harness.apart import apart, beside
+from benchmarks.harness.options import options
 from benchmarks.tables import head, row
 from semisync.cluster.files.download import Download, Source
 from semisync.cluster.files.manifest import copy as copy_files
@@ -102,8 +102,6 @@ def repeat(source, work):
 
 
 def measure(megabytes, repeats, folder):
-    print(f"{megabytes} MB over the loopback; ", end="")
-    print(f"{os.cpu_count()} processors, Python {platform.python_version()}\n")
     print(
         head(
             "plain copy, s | download, s | ratio | CPU plain, s | CPU download, s | "
@@ -127,11 +125,7 @@ def measure(megabytes, repeats, folder):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--megabytes", type=int, default=1000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--work", default="/dev/shm", help="a folder on a fast disk, or in memory")
-    args = parser.parse_args()
+    args = options(__doc__, megabytes=1000, repeats=3, work="/dev/shm")
     measure(args.megabytes, args.repeats, args.work)
 
 

@@ -15,7 +15,6 @@ Each part has a process of its own and two minutes; one that lacks a package or 
 and the others go on. Without a GPU it says so, and ends with 0. `--short --device cpu` rehearses.
 """
 
-import argparse
 import importlib
 import itertools
 import json
@@ -23,6 +22,7 @@ import platform
 
 from benchmarks import results
 from benchmarks.harness.apart import apart
+from benchmarks.harness.options import options
 
 PARTS = ("model", "distributed", "sequences", "static_tables", "raw_ids")
 SECONDS = 120  # of a part on a GPU
@@ -31,13 +31,7 @@ REHEARSAL = 600
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--write", metavar="FOLDER", help="write the model and its rows, and end")
-    parser.add_argument("--folder", help="where --write has put them")
-    parser.add_argument("--device", default="cuda", help="default: %(default)s")
-    parser.add_argument("--short", action="store_true", help="little of everything")
-    parser.add_argument("--json", metavar="FILE", help="the figures, for a program")
-    args = parser.parse_args()
+    args = options(__doc__, write=str, folder=str, device="cuda", short=False, json=str)
     if args.write:
         importlib.import_module("benchmarks.gpu_parts.model").write(args.write)
         return

@@ -20,7 +20,6 @@ FileSystemSaver writes them, into a table of migrate.id_tables: its memory, and 
 process takes meanwhile.
 """
 
-import argparse
 import functools
 import os
 import tempfile
@@ -37,6 +36,7 @@ from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backwa
 
 import migrate
 from benchmarks.harness.apart import apart
+from benchmarks.harness.options import options
 from benchmarks.harness.turns import ratios, turns
 from benchmarks.harness.usage import memory
 from benchmarks.tables import spread, table
@@ -124,14 +124,7 @@ def seconds(step, lots, lengths):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=20, help="of a turn")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--ids", type=int, default=1_000_000)
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--load", type=int, metavar="N")
-    args = parser.parse_args()
+    args = options(__doc__, steps=20, repeats=5, ids=1_000_000, batch=4096, threads=1, load=int)
     with tempfile.TemporaryDirectory() as folder:
         if args.load:
             write(folder, args.load)

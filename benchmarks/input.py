@@ -17,7 +17,6 @@ time is what one core does. Text is read by the byte: MB/s of CPU time, opening 
 Without TensorFlow there is no tf.data.
 """
 
-import argparse
 import functools
 import itertools
 import os
@@ -31,16 +30,17 @@ import pyarrow.parquet as pq
 import torch
 from torchrec import KeyedJaggedTensor
 
+from benchmarks.harness import records
+from benchmarks.harness.options import options
 from benchmarks.harness.turns import ratios, turns
-from benchmarks.tables import head, row, spread, timed, versions
-from migrate.data import Column, Shuffle, open_data
+from benchmarks.tables import head, row, spread, timed
+from migrate.data import Column, Shuffle
 
 FEATURES = [f"c{k}" for k in range(8)]
 SCHEMA = [*(Column(name, "ids") for name in FEATURES), Column("click", "label")]
 GROUP = 200_000  # rows of a row group
 STRIPE = 4 << 20  # bytes by pyarrow's estimate, which are about as many rows
 DELTA = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in FEATURES}
-PACKAGES = ("pyarrow", "torch", "torchrec", "numpy", "numba", "tensorflow")
 SLOW = 25  # the slow peers read one row in so many
 
 
@@ -68,17 +68,12 @@ def write_records(table, path):
     """tf.train.Examples."""
     import tensorflow as tf
 
-    def example(row):
-        features = {
-            name: tf.train.Feature(int64_list=tf.train.Int64List(value=row[name]))
-            for name in FEATURES
-        }
-        features["click"] = tf.train.Feature(float_list=tf.train.FloatList(value=[row["click"]]))
-        return tf.train.Example(features=tf.train.Features(feature=features))
-
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for row in table.to_pylist():
-            writer.write(example(row).SerializeToString())
+    lists = dict.fromkeys(FEATURES, np.int64)
+    rows = (
+        {name: np.array(row[name], lists.get(name, np.float32)) for name in row}
+        for row in table.to_pylist()
+    )
+    records.write(tf, path, (records.serialized(tf, row) for row in rows))
 
 
 def written(folder, rows, lists):
@@ -100,15 +95,6 @@ def written(folder, rows, lists):
     except ImportError:
         del files["tfrecord"]
     return files
-
-
-def ours(path, batch, shuffle=None):
-    """(rows, sum of the ids)."""
-    count = total = 0
-    for one in open_data(path, SCHEMA, batch, last="pad", shuffle=shuffle):
-        count += one.rows
-        total += int(one.sparse.values().sum())
-    return count, total
 
 
 def collated(rows):
@@ -161,26 +147,22 @@ def tf_data(path, batch):
     """(rows, sum of the ids)."""
     import tensorflow as tf
 
-    features = {name: tf.io.VarLenFeature(tf.int64) for name in FEATURES}
+    features = dict.fromkeys(FEATURES, tf.io.VarLenFeature(tf.int64))
     features["click"] = tf.io.FixedLenFeature([], tf.float32)
-    records = tf.data.TFRecordDataset(str(path)).batch(batch)
-    parsed = records.map(
-        lambda examples: tf.io.parse_example(examples, features), tf.data.AUTOTUNE
-    ).prefetch(tf.data.AUTOTUNE)
-    count = total = 0
-    for one in parsed:
-        count += len(one["click"])
-        total += sum(int(one[name].values.numpy().sum()) for name in FEATURES)
-    return count, total
+    return records.read_by_tensorflow(path, features, batch)
 
 
 def cases(files, batch):
     """By name: (what to call, the file)."""
+
+    def ours(path, size, shuffle=None):
+        return records.read_by_torch(path, SCHEMA, size, shuffle)
+
     found = {
         "ours, Parquet": (ours, "parquet"),
         "ours, Parquet, delta": (ours, "delta.parquet"),
         "ours, Parquet, delta, shuffled": (
-            lambda path, size: ours(path, size, Shuffle()),
+            functools.partial(ours, shuffle=Shuffle()),
             "delta.parquet",
         ),
         "ours, ORC": (ours, "orc"),
@@ -225,14 +207,9 @@ def compare(folder, args, lists):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, default=2_000_000)
-    parser.add_argument("--batch", type=int, default=4096)
-    parser.add_argument("--repeats", type=int, default=3)
-    args = parser.parse_args()
+    args = options(__doc__, rows=2_000_000, repeats=3, batch=4096)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     torch.set_num_threads(1)
-    print(f"{versions(PACKAGES)}; {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory() as folder:
         for lists in ("one", "some"):
             compare(pathlib.Path(folder), args, lists)

@@ -1,15 +1,18 @@
 """How often a right migration is called wrong, and a planted fault is missed.
 
     python -m benchmarks.judgement --tf-python .venv-tf1/bin/python [--data ../shared/data]
+        [--sets N] [--faults N] [--processes N]
 
 1. TensorFlow 1.15 trains a canned and a hand-written model, with and without BatchNorm, on each
    data set with each optimizer but one, in turn: `judgement_parts/write_jobs.py`.
 2. `semisync migrate` judges each: all are right, so that any verdict but MIGRATED is an error.
 3. Faults are planted in torch's side of the same trainings, and `compare_training` judges again: a
    fault that it calls equal is missed. See `judgement_parts/faults.py`.
+
+--sets takes the first data sets alone, --faults plants more than one fault per job, --processes is
+how many data sets there are at once.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import io
@@ -20,6 +23,8 @@ import pathlib
 import subprocess
 import tempfile
 
+from benchmarks.commands import TF1
+from benchmarks.harness.options import options
 from benchmarks.judgement_parts.data import DATA_SETS, write_rows
 from benchmarks.judgement_parts.faults import FAULTS
 from benchmarks.tables import table
@@ -119,13 +124,9 @@ def counted(number, args):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--tf-python", required=True, help="an interpreter with TensorFlow 1.15")
-    parser.add_argument("--data", default="../shared/data", help="default: %(default)s")
-    parser.add_argument("--sets", type=int, default=len(DATA_SETS), help="how many data sets")
-    parser.add_argument("--faults", type=int, default=1, help="planted per job")
-    parser.add_argument("--processes", type=int, default=2, help="data sets at once")
-    args = parser.parse_args()
+    args = options(
+        __doc__, tf_python=TF1, data="../shared/data", sets=len(DATA_SETS), faults=1, processes=2
+    )
     verdicts = collections.Counter()
     faults = {name: collections.Counter() for name in FAULTS}
     spawn = multiprocessing.get_context("spawn")

@@ -10,7 +10,6 @@ Medians of the repeats, with the least and the most; CPU time is that of all thr
 is how long converting takes: reading, writing the source, building the module.
 """
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -22,17 +21,18 @@ import numpy as np
 import pyarrow
 import torch
 
+from benchmarks.commands import TF1
+from benchmarks.harness.options import AnyOf, options
 from benchmarks.harness.side import Side
 from benchmarks.harness.turns import ratios, turns
 from benchmarks.model_parts.batches import batch_of
-from benchmarks.tables import head, row, spread, table, timed, versions
+from benchmarks.tables import head, row, spread, table, timed
 from migrate.graph.metagraph import read_graph
 from migrate.model.load import load_model
 from migrate.runtime.serving.memory import keep_freed_memory
 
 SIDE = "benchmarks.model_parts.tensorflow_side"
 MODELS = ("wide_and_deep", "deepfm", "sequence")
-PACKAGES = ("torch", "torchrec", "numpy", "pyarrow", "numba")
 THREADS = 2
 SECONDS = 2.0  # of one repeat of one side
 TOLERANCE = 2e-5
@@ -102,18 +102,13 @@ def cells(model, rows, found):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--tf-python", default=".venv-tf1/bin/python")
-    parser.add_argument("--rows", type=int, nargs="*", default=[1024, 8192])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--models", nargs="*", choices=MODELS, default=MODELS)
-    args = parser.parse_args()
+    args = options(__doc__, tf_python=TF1, rows=[1024, 8192], repeats=5, models=AnyOf(MODELS))
     torch.set_num_threads(THREADS)
     keep_freed_memory()
     converted = []
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([args.tf_python, "-W", "ignore", "-m", SIDE, "write", folder], check=True)
-        print(versions(PACKAGES) + "\n\n" + head(COLUMNS))
+        print(head(COLUMNS))
         for model in args.models:
             for rows in args.rows:
                 found, ours, said = compared(args.tf_python, folder, model, rows, args.repeats)

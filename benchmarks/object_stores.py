@@ -12,7 +12,6 @@ The store is moto, in a process of its own and without TLS, whose time is not co
 lie in its memory. CPU seconds are of one process with all its threads.
 """
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -25,6 +24,7 @@ import time
 
 from benchmarks.convert import converted, write_source
 from benchmarks.harness.apart import apart
+from benchmarks.harness.options import options
 from benchmarks.harness.turns import ratios, turns
 from benchmarks.harness.usage import Measured
 from benchmarks.tables import head, row, spread
@@ -100,10 +100,7 @@ def measure(way):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--mb", type=int, default=300, help="size of the source, in MB")
-    parser.add_argument("--repeats", type=int, default=3)
-    args = parser.parse_args()
+    args = options(__doc__, mb=300, repeats=3)
     with store():
         apart(fill, args.mb)
         found = turns({way: lambda way=way: apart(measure, way) for way in WAYS}, args.repeats)

@@ -1,19 +1,17 @@
 """Puts the benchmarks' tables into the pages, between markers.
 
-    python -m benchmarks.pages [--check]
+    python -m benchmarks.pages
 
     <!-- figures: input.one -->    the table `one` of benchmarks/results/input.json
     <!-- figures: input -->        how that file came about: command, day, machine, versions
 
 Each ends with <!-- end -->; what stands between is replaced. A figure on a page that a benchmark
-gives is thus never typed. --check writes nothing, and ends with 1 where a page differs.
+gives is thus never typed.
 """
 
-import argparse
 import itertools
 import pathlib
 import re
-import sys
 
 from benchmarks import results
 
@@ -40,23 +38,14 @@ def filled(text):
 
 
 def main():
-    """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--check", action="store_true")
-    args = parser.parse_args()
-    differ = False
+    """Brings the pages up to date."""
     for page in pages():
         text = page.read_text(encoding="utf-8")
         new = filled(text)
         if new != text:
-            differ = True
-            print(
-                f"{page.relative_to(ROOT)} {'differs' if args.check else 'is brought up to date'}"
-            )
-            if not args.check:
-                page.write_text(new, encoding="utf-8")
-    return int(differ and args.check)
+            page.write_text(new, encoding="utf-8")
+            print(f"{page.relative_to(ROOT)} is brought up to date")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,9 +10,7 @@ equals the time on an idle machine, so that other load matters less. A peer that
 limit at one size is left out of the larger ones. Progress goes to stderr, Markdown to stdout.
 """
 
-import argparse
 import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -22,11 +20,11 @@ import numpy as np
 
 import parity
 from benchmarks.harness.apart import apart
+from benchmarks.harness.options import options
 from benchmarks.harness.usage import memory
-from benchmarks.tables import head, row, spread, versions
+from benchmarks.tables import head, row, spread
 
 PATIENCE = 20.0  # seconds; a slower peer is not tried on more rows
-PACKAGES = ("numpy", "pyarrow", "scikit-learn", "torch", "torchmetrics", "polars", "MLstatkit")
 _CHUNK = 5_000_000
 
 
@@ -190,13 +188,8 @@ def from_parquet(rows, repeats):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--rows", type=int, nargs="*", default=[10**6, 10**7, 10**8])
-    parser.add_argument("--parquet", type=int, nargs="*", default=[10**7, 10**8])
-    parser.add_argument("--repeats", type=int, default=5)
-    args = parser.parse_args()
+    args = options(__doc__, rows=[10**6, 10**7, 10**8], parquet=[10**7, 10**8], repeats=5)
     os.environ["POLARS_MAX_THREADS"] = "1"  # read when polars is imported
-    print(f"Python {platform.python_version()}, {versions(PACKAGES)}\n")
     print(head("what | rows | implementation | s, median [least, most] | x parity"))
     missing = []
     for line in tables(args.rows, args.repeats, missing):

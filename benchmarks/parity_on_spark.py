@@ -4,13 +4,13 @@
 
 2 % positive rows, two models' float32 probabilities, 20 rows per user. Each case reads the files
 and compares: the difference of both AUCs with its error, by users in the second line of a size, and
-all figures of the report. Spark's BinaryClassificationEvaluator, asked once per model, has no error
-and takes its AUC from about 1,000 points of the curve. Seconds of all processors together, of
-driver and executors, which are processes of this machine; in parentheses those on the clock, which
-other load lengthens. The session has started, and has compared once. Markdown to stdout.
+all figures of the report. --without leaves out a case, or 'by user'. Spark's
+BinaryClassificationEvaluator, asked once per model, has no error and takes its AUC from about 1,000
+points of the curve. Seconds of all processors together, of driver and executors, which are
+processes of this machine; in parentheses those on the clock, which other load lengthens. The
+session has started, and has compared once. Markdown to stdout.
 """
 
-import argparse
 import pathlib
 import tempfile
 import time
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import parity
+from benchmarks.harness.options import options
 from benchmarks.parity import compared_in_blocks, scores
 from benchmarks.tables import head, row
 from parity.spark.session import start
@@ -93,10 +94,7 @@ def timed(case, folder, grouped):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, nargs="+", default=[10**6, 10**7])
-    parser.add_argument("--without", nargs="+", default=[], help="a column, or 'by user'")
-    args = parser.parse_args()
+    args = options(__doc__, rows=[10**6, 10**7], without=[])
     session = start(
         "local-cluster[2,1,2048]",
         ui_enabled="false",

@@ -12,12 +12,11 @@ The peer is tf.train.import_meta_graph and export_meta_graph of the same MetaGra
 Markdown table: median [least, most] in seconds; the ratio is taken within a repeat.
 """
 
-import argparse
 import functools
 import gc
-import platform
 
 import graph_rewrite
+from benchmarks.harness.options import AnyOf, options
 from benchmarks.harness.turns import ratios, turns
 from benchmarks.tables import head, row, spread, timed
 from semisync.common.compat import tf
@@ -122,13 +121,8 @@ def through_tensorflow(meta):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--nodes", type=int, default=50000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--graph", choices=GRAPHS, nargs="+", default=list(GRAPHS), metavar="NAME")
-    args = parser.parse_args()
+    args = options(__doc__, nodes=50000, repeats=3, graph=AnyOf(GRAPHS))
     tf.logging.set_verbosity(tf.logging.ERROR)
-    print("Python {}, TensorFlow {}\n".format(platform.python_version(), tf.__version__))
     print(head("graph | nodes | find_batch_norms | semi_synchronize | import and export | ratio"))
     for name in args.graph:
         meta = GRAPHS[name](args.nodes)

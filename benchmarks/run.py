@@ -58,6 +58,17 @@ PACKAGES = [
     "pyspark",
 ]
 
+VERSIONS = """
+import json, platform, sys, pkg_resources
+found = {"Python": platform.python_version()}
+for name in sys.argv[1:]:
+    try:
+        found[name] = pkg_resources.get_distribution(name).version
+    except pkg_resources.DistributionNotFound:
+        pass
+print(json.dumps(found))
+"""
+
 
 def needs(benchmark, words, places):
     """{what it needs beside .venv: whether it is here}."""
@@ -158,25 +169,8 @@ def _interpreter(words):
 
 def versions(python, environment):
     """The versions of Python and of `PACKAGES` in that interpreter."""
-    ask = "import platform; print(platform.python_version())"
-    command = [python, "-W", "ignore", "-c", ask]
-    found = {"Python": _said(command, environment).strip()}
-    listed = json.loads(_said([python, "-m", "pip", "list", "--format", "json"], environment))
-    have = {one["name"].lower().replace("_", "-"): one["version"] for one in listed}
-    found.update((name, have[name.lower()]) for name in PACKAGES if name.lower() in have)
-    return found
-
-
-def _said(command, environment):
-    return subprocess.run(
-        command,
-        cwd=str(ROOT),
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        encoding="utf-8",
-        check=True,
-    ).stdout
+    asked = [python, "-W", "ignore", "-c", VERSIONS, *PACKAGES]
+    return json.loads(subprocess.check_output(asked, cwd=str(ROOT), env=environment))
 
 
 def main():

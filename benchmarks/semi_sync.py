@@ -1,10 +1,11 @@
 """The four ways to train, side by side: pace, processor time, memory, start-up and staleness.
 
-    python -m benchmarks.semi_sync [--cases NAME ...] [--repeats N] [--json FILE]
-                                   [--plot FILE.svg]
+    python -m benchmarks.semi_sync [--cases NAME ...] [--modes MODE ...] [--repeats N] [--seconds S]
+        [--python PYTHON] [--json FILE] [--plot FILE.svg]
 
 The modes: `async`, the plain optimizer; `native-sync`, tf.train.SyncReplicasOptimizer; `semi-sync`,
-semisync.GlobalBatchOptimizer with Threshold(4); `sync`, the same with paced=True.
+semisync.GlobalBatchOptimizer with Threshold(4); `sync`, the same with paced=True. --seconds is the
+length of each window, instead of the case's.
 
 Each repeat of a case is a cluster of separate processes on this machine. In it the modes run one
 after another, the same workers with the same pauses, each mode with fresh parameter servers of its
@@ -16,39 +17,18 @@ describes the figures, semi_sync_parts/cases.py the cases. Keep the machine idle
 line says how busy other processes kept it.
 """
 
-import argparse
 import os
 import shutil
 import sys
 import tempfile
 
+from benchmarks.harness.options import AnyOf, options
 from benchmarks.semi_sync_parts import plot, table
 from benchmarks.semi_sync_parts.cases import CASES, MODES
 from benchmarks.semi_sync_parts.conductor import run_repeat
 from benchmarks.semi_sync_parts.measures import figures
 from benchmarks.tables import head
 from semisync.common.files import check_writable, write_json
-
-
-def parse():
-    """The options."""
-    listed = "\n".join(
-        f"  {case.name:<16} {case.title}; window {case.seconds:g} s" for case in CASES.values()
-    )
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        epilog="cases:\n" + listed,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--cases", nargs="+", choices=CASES, default=list(CASES), metavar="NAME", help="see below")
-    add("--modes", nargs="+", choices=MODES, default=list(MODES), metavar="MODE")
-    add("--repeats", type=int, default=3, metavar="N", help="default: 3")
-    add("--seconds", type=float, help="length of each window, instead of the case's")
-    add("--python", default=sys.executable, help="of the cluster; default: this one")
-    add("--json", metavar="FILE", help="where to write all figures")
-    add("--plot", metavar="FILE.svg", help="where to draw the pace, x asynchronous")
-    return parser.parse_args()
 
 
 def measure(case, args, folder):
@@ -70,7 +50,16 @@ def measure(case, args, folder):
 
 def main():
     """The command line."""
-    args = parse()
+    args = options(
+        __doc__,
+        cases=AnyOf(CASES),
+        modes=AnyOf(MODES),
+        repeats=3,
+        seconds=float,
+        python=sys.executable,
+        json=str,
+        plot=str,
+    )
     for path in filter(None, (args.json, args.plot)):
         check_writable(path)  # rather before minutes of measuring than after them
     folder = tempfile.mkdtemp(prefix="semi_sync.")  # a run that fails leaves its logs

@@ -1,10 +1,11 @@
 """Generative recommendation on public histories: how fast, how good, beside a peer.
 
     python -m benchmarks.sequences [--data FOLDER] [--sets NAME ...] [--seeds N] [--peer PYTHON]
+        [--models NAME ...] [--epochs N] [--patience N]
 
 1. Speed: items per second of a step of each tower, forward and back, packed and padded, on the
    lengths of each data set; the way into blocks and back beside fbgemm's jagged ops. Seconds are
-   the processor's, of one thread unless --threads says more.
+   the processor's, of one thread unless --threads says more. --batches 0: without it.
 2. Quality: leave one out, all items ranked, those that the user had among them or without them. R@K
    is HR@K, N@K NDCG@K; a target that ties with another item stands behind it. Means over seeds,
    with Student's 95 % interval. A model trains until NDCG@10 of the validation has not got better
@@ -27,7 +28,6 @@ theirs the size and rate of the authors' configs/ml-1m.
 --kept FILE keeps every run, and takes those that it has as done.
 """
 
-import argparse
 import json
 import math
 import os
@@ -37,6 +37,7 @@ import subprocess
 import torch
 
 from benchmarks.harness.kept import Kept
+from benchmarks.harness.options import AnyOf, options
 from benchmarks.sequences_parts import authors, ours
 from benchmarks.sequences_parts.data import NAMES, PUBLISHED, Histories
 from benchmarks.sequences_parts.speed import WAYS, moved, speeds
@@ -47,7 +48,6 @@ PEER = os.path.join(os.path.dirname(__file__), "sequences_parts", "peer.py")
 OF_PEERS, OF_AUTHORS = (
     tuple(f"{whose} {tower}" for tower in ours.TOWERS) for whose in ("rectools'", "the authors'")
 )
-MODELS = (*ours.TOWERS, *OF_PEERS, *OF_AUTHORS)
 KEY = ("set", "model", "rate", "dropout", "seed", "reference")
 MEASURED = ("HR@5", "NDCG@5", "HR@10", "NDCG@10")
 
@@ -143,41 +143,30 @@ def print_quality(found):
 
 def main():
     """All of it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--data", default="../shared/data/amazon_s3rec")
-    parser.add_argument("--sets", nargs="+", choices=NAMES, default=["LastFM", "Beauty"])
-    parser.add_argument(
-        "--lengths", nargs="+", choices=NAMES, help="of the first table (default: --sets)"
+    args = options(
+        __doc__,
+        data="../shared/data/amazon_s3rec",
+        sets=AnyOf(NAMES, ["LastFM", "Beauty"]),
+        seeds=5,
+        peer=str,
+        authors=str,
+        reference=False,
+        models=[],
+        choose=str,
+        epochs=int,
+        patience=15,
+        batches=20,
+        repeats=5,
+        kept=str,
+        threads=1,
+        device="cpu",
     )
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--peer", metavar="PYTHON", help="an interpreter that has rectools")
-    parser.add_argument("--authors", metavar="CHECKOUT", help="of HSTU's authors' repository")
-    parser.add_argument("--reference", action="store_true", help="the authors' configuration")
-    parser.add_argument(
-        "--models",
-        nargs="+",
-        choices=MODELS,
-        metavar="MODEL",
-        help=f"of {', '.join(MODELS)} (default: all)",
-    )
-    parser.add_argument(
-        "--choose", choices=NAMES, metavar="SET", help="rate and dropout, by its validation"
-    )
-    parser.add_argument("--epochs", type=int, metavar="N", help="at most (default: 45)")
-    parser.add_argument("--patience", type=int, default=15, help="epochs (default: %(default)s)")
-    parser.add_argument("--batches", type=int, default=20, help="of the first table; 0: without it")
-    parser.add_argument("--repeats", type=int, default=5, help="of the first table")
-    parser.add_argument("--kept", metavar="FILE", help="where runs are kept, a line each")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--device", default="cpu", help="default: %(default)s")
-    args = parser.parse_args()
     torch.set_num_threads(args.threads)
     kept = Kept(args.kept, KEY)
-    lengths = args.lengths or args.sets
-    needed = {*lengths, *args.sets, *([args.choose] if args.choose else ())}
+    needed = {*args.sets, *([args.choose] if args.choose else ())}
     data = {name: Histories(args.data, name) for name in needed}
     if args.batches:
-        print_speeds(data, lengths, args)
+        print_speeds(data, args.sets, args)
     if not args.peer:
         print("\nThere is no peer: no --peer was given.")
     if args.authors:

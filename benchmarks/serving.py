@@ -20,7 +20,6 @@ With --auc, what bf16 and int8 cost: Wide & Deep of the zoo is trained on in tor
 of its log, twice, and scores 200,000 others, which `parity` compares.
 """
 
-import argparse
 import copy
 import functools
 import io
@@ -36,6 +35,8 @@ import torch
 import torchrec
 
 import parity
+from benchmarks.commands import TF1
+from benchmarks.harness.options import AnyOf, options
 from benchmarks.harness.turns import ratios, turns
 from benchmarks.tables import head, row, timed
 from migrate import runtime
@@ -211,14 +212,9 @@ def print_auc(written):
 
 def main():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--zoo", metavar="FOLDER")
-    parser.add_argument("--tf-python", default=".venv-tf1/bin/python")
-    parser.add_argument("--models", nargs="*")
-    parser.add_argument("--ways", nargs="*", choices=WAYS, default=list(WAYS))
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--auc", action="store_true")
-    args = parser.parse_args()
+    args = options(
+        __doc__, zoo=str, tf_python=TF1, models=[], ways=AnyOf(WAYS), repeats=3, auc=False
+    )
     torch.set_num_threads(1)
     runtime.keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
@@ -232,7 +228,7 @@ def measure(args, zoo):
     if args.auc:
         print_auc(next(one for one in zoo if one.said["name"] == "wide_and_deep"))
         return
-    print(f"torch {torch.__version__}\n\n" + head(["model", *args.ways]))
+    print(head(["model", *args.ways]))
     for written in zoo:
         if not args.models or written.said["name"] in args.models:
             served = Served(written)

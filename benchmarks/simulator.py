@@ -8,7 +8,6 @@ workers, of the chief beside its own batches, and of the parameter servers. The 
 from these. Then 10,000 workers (--workers) train 1,000 global steps, on one core.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -16,6 +15,7 @@ import statistics
 
 import numpy as np
 
+from benchmarks.harness.options import options
 from benchmarks.semi_sync_parts.cases import CASES, STALENESS_BOUND, pauses
 from benchmarks.semi_sync_parts.table import values
 from benchmarks.tables import head, row, timed
@@ -41,12 +41,7 @@ SECONDS = 60.0  # simulated, about, per case and mode
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("measured", metavar="MEASURED.json")
-    parser.add_argument("--workers", type=int, default=10000, metavar="N")
-    args = parser.parse_args()
+    args = options(__doc__, "measured", workers=10000)
     with open(args.measured) as file:
         measured = json.load(file)
     compare(measured)

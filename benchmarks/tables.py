@@ -1,4 +1,4 @@
-"""How a benchmark shows its figures: tables in Markdown, what was repeated, seconds, versions."""
+"""How a benchmark shows its figures: tables in Markdown, what was repeated, seconds."""
 
 import statistics
 import time
@@ -33,16 +33,3 @@ def timed(call, *given):
     wall, cpu = time.perf_counter(), time.process_time()
     found = call(*given)
     return time.perf_counter() - wall, time.process_time() - cpu, found
-
-
-def versions(packages):
-    """Those that are installed, as one line, and which are not."""
-    import importlib.metadata
-
-    said = []
-    for name in packages:
-        try:
-            said.append("{} {}".format(name, importlib.metadata.version(name)))
-        except importlib.metadata.PackageNotFoundError:
-            said.append("no {}".format(name))
-    return ", ".join(said)
