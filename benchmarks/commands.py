@@ -59,6 +59,13 @@ def _frontier(name, modes, settings, full):
     return Benchmark(name, "auc_evidence", _AUC, words + full, words + " --quick", takes="an hour")
 
 
+def _training(name, full, short, table="pace", tf="{tf1}"):
+    """The pace of training on."""
+    full = f"--tf-python {tf} " + full
+    short = f"--tf-python {tf} --rows 128 --repeats 1 --seconds .2 " + short
+    return Benchmark("training_pace" + name, "training_pace", (table,), full, short)
+
+
 BENCHMARKS = (
     Benchmark(
         "pace_tf1",
@@ -177,61 +184,26 @@ BENCHMARKS = (
     ),
     Benchmark("input", "input", ("one", "some"), "", "--rows 50000 --repeats 1"),
     Benchmark("examples", "examples", ("parsing", "reading"), "", "--rows 2000 --repeats 1"),
-    Benchmark(
-        "training_pace",
-        "training_pace",
-        ("pace",),
-        "--tf-python {tf1} --seconds 1 --repeats 3",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --models mmoe",
-        takes="5 minutes",
+    _training("", "--seconds 1 --repeats 3", "--models mmoe"),
+    _training("_tf2", "--seconds 1 --repeats 3", "--models mmoe", tf="{tfra}"),
+    _training(
+        "_optimizers",
+        "--seconds 2 --repeats 3 --models deepfm --optimizers Adam Ftrl",
+        "--models deepfm --optimizers Adam",
     ),
-    Benchmark(
-        "training_pace_tf2",
-        "training_pace",
-        ("pace",),
-        "--tf-python {tfra} --seconds 1 --repeats 3",
-        "--tf-python {tfra} --rows 128 --repeats 1 --seconds .2 --models mmoe",
-        takes="5 minutes",
+    _training(
+        "_threads",
+        "--seconds 2 --repeats 3 --models deepfm --threads 1 2 --busy",
+        "--models deepfm --busy",
     ),
-    Benchmark(
-        "training_pace_optimizers",
-        "training_pace",
-        ("pace",),
-        "--tf-python {tf1} --seconds 2 --repeats 3 --models deepfm --optimizers Adam Ftrl",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --models deepfm --optimizers Adam",
-        takes="3 minutes",
+    _training("_files", "--seconds .5 --repeats 3 --files", "--files --models mmoe"),
+    _training(
+        "_parts",
+        "--seconds 1 --repeats 3 --parts --models deepfm",
+        "--parts --models mmoe",
+        "parts",
     ),
-    Benchmark(
-        "training_pace_threads",
-        "training_pace",
-        ("pace",),
-        "--tf-python {tf1} --seconds 2 --repeats 3 --models deepfm --threads 1 2 --busy",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --models deepfm --busy",
-        takes="3 minutes",
-    ),
-    Benchmark(
-        "training_pace_files",
-        "training_pace",
-        ("pace",),
-        "--tf-python {tf1} --seconds .5 --repeats 3 --files",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --files --models mmoe",
-        takes="5 minutes",
-    ),
-    Benchmark(
-        "training_pace_parts",
-        "training_pace",
-        ("parts",),
-        "--tf-python {tf1} --seconds 1 --repeats 3 --parts --models deepfm",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --parts --models mmoe",
-        takes="2 minutes",
-    ),
-    Benchmark(
-        "training_pace_floor",
-        "training_pace",
-        ("floor",),
-        "--tf-python {tf1} --seconds 1 --floor",
-        "--tf-python {tf1} --rows 128 --repeats 1 --seconds .2 --floor",
-    ),
+    _training("_floor", "--seconds 1 --floor", "--floor", "floor"),
     Benchmark("id_tables", "id_tables", ("speed",), "", "--ids 20000 --batch 128 --steps 2"),
     Benchmark("id_tables_load", "id_tables", ("load",), "--load 100000000", "--load 100000"),
     Benchmark(

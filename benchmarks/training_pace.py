@@ -19,21 +19,22 @@
    OMP_WAIT_POLICY=ACTIVE in the environment has them spin.
 """
 
-import argparse
 import contextlib
+import functools
 import os
-import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-
+from benchmarks.commands import TF1
+from benchmarks.harness.options import AnyOf, options
+from benchmarks.harness.side import Side
+from benchmarks.harness.turns import turns
 from benchmarks.tables import head, row, spread
 from benchmarks.training_pace_parts import job
 
-PARTS = pathlib.Path(__file__).parent / "training_pace_parts"
+PARTS = "benchmarks.training_pace_parts."
 BUSY = [sys.executable, "-c", "while True: pass"]
 COLUMNS = (
     "model | optimizer | threads | rows | TensorFlow, rows/s | torch / TensorFlow | "
@@ -46,31 +47,6 @@ OF_PARTS = (
 OF_FLOOR = (
     "rows | TensorFlow, ms a step | torch's look-ups alone, ms a step | look-ups / TensorFlow"
 )
-
-
-class Side:
-    """A process that trains: `pace` asks it for rows per second."""
-
-    def __init__(self, python, script, *arguments, **environment):
-        self._process = subprocess.Popen(
-            [python, "-W", "ignore", str(PARTS / script), *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **environment},
-        )
-        assert self._process.stdout.readline() == "ready\n", (script, *arguments)
-
-    def pace(self, rows, seconds):
-        """Rows per second of wall time, and of processor time; of the command, and the parts."""
-        self._process.stdin.write(f"{rows} {seconds}\n")
-        self._process.stdin.flush()
-        return [float(word) for word in self._process.stdout.readline().split()]
-
-    def end(self):
-        self._process.kill()
-        self._process.wait()
 
 
 @contextlib.contextmanager
@@ -86,19 +62,20 @@ def busy(wanted):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tf-python", required=True)
-    parser.add_argument("--models", nargs="+", default=list(job.MODELS), choices=job.MODELS)
-    parser.add_argument("--optimizers", nargs="+", default=["Adagrad"])
-    parser.add_argument("--rows", type=int, nargs="+", default=[128, 1024, 8192])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--files", action="store_true")
-    parser.add_argument("--busy", action="store_true")
-    parser.add_argument("--parts", action="store_true")
-    parser.add_argument("--floor", action="store_true")
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        tf_python=TF1,
+        models=AnyOf(job.MODELS),
+        optimizers=["Adagrad"],
+        rows=[128, 1024, 8192],
+        threads=[1],
+        repeats=5,
+        seconds=3.0,
+        files=False,
+        busy=False,
+        parts=False,
+        floor=False,
+    )
     if args.floor:
         show_floor(args)
         return
@@ -114,15 +91,12 @@ def main():
 def show(prefix, model, kind, threads, args):
     """Measures and prints one model's rows of the table."""
     how = "file" if args.files else "fed"
-    theirs = Side(args.tf_python, "in_tensorflow.py", model, kind, prefix, threads, how)
-    ours = in_torch("in_command.py" if args.files else "in_torch.py", model, prefix, threads)
+    theirs = in_tensorflow(args, model, kind, prefix, threads, how)
+    ours = in_torch("in_command" if args.files else "in_torch", model, prefix, threads)
     for rows in args.rows:
-        turns = [
-            (theirs.pace(rows, args.seconds), ours.pace(rows, args.seconds))
-            for _ in range(args.repeats)
-        ]
-        walls, cpus = (spread(own[k] / other[k] for other, own in turns) for k in (0, 1))
-        speed = f"{statistics.median(other[0] for other, _ in turns):,.0f}"
+        paces = both(theirs, ours, rows, args)
+        walls, cpus = (spread(own[k] / other[k] for other, own in paces) for k in (0, 1))
+        speed = f"{statistics.median(other[0] for other, _ in paces):,.0f}"
         said = "" if args.files else cpus
         print(row(model, kind, threads, f"{rows:,}", speed, walls, said), flush=True)
     theirs.end()
@@ -131,11 +105,11 @@ def show(prefix, model, kind, threads, args):
 
 def show_parts(prefix, model, kind, threads, args):
     """Measures and prints one model's rows of the table of the parts of a step."""
-    Side(args.tf_python, "in_tensorflow.py", model, kind, prefix, threads, "fed").end()
-    command = in_torch("in_command.py", model, prefix, threads)
+    in_tensorflow(args, model, kind, prefix, threads, "fed").end()
+    command = in_torch("in_command", model, prefix, threads)
     for rows in args.rows:
-        turns = [command.pace(rows, args.seconds)[1:] for _ in range(args.repeats)]
-        found = list(map(statistics.median, zip(*turns)))
+        several = [command.ask(rows, args.seconds)[1:] for _ in range(args.repeats)]
+        found = list(map(statistics.median, zip(*several)))
         shown = [f"{milliseconds:.2f}" for milliseconds in found]
         print(row(model, kind, f"{rows:,}", f"{sum(found):.2f}", *shown), flush=True)
     command.end()
@@ -146,24 +120,33 @@ def show_floor(args):
     print(head(OF_FLOOR), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         saved = os.path.join(folder, "model.ckpt")
-        theirs = Side(args.tf_python, "in_tensorflow.py", "deepfm", "Adagrad", saved, 1, "fed")
-        floor = in_torch("in_floor.py", 1)
+        theirs = in_tensorflow(args, "deepfm", "Adagrad", saved, 1, "fed")
+        floor = in_torch("in_floor", 1)
         for rows in args.rows:
-            turns = [
-                [rows / side.pace(rows, args.seconds)[0] * 1e3 for side in (theirs, floor)]
-                for _ in range(args.repeats)
-            ]
-            whole, alone = (f"{statistics.median(one):.2f}" for one in zip(*turns))
-            shares = spread(own / other for other, own in turns)
+            paces = both(theirs, floor, rows, args)
+            taken = [[rows / pace[0] * 1e3 for pace in one] for one in paces]
+            whole, alone = (f"{statistics.median(one):.2f}" for one in zip(*taken))
+            shares = spread(own / other for other, own in taken)
             print(row(f"{rows:,}", whole, alone, shares), flush=True)
         theirs.end()
         floor.end()
 
 
-def in_torch(script, *arguments):
+def both(theirs, ours, rows, args):
+    """(TensorFlow's, torch's) of each turn: rows per second of wall time, and of processor time."""
+    sides = [functools.partial(side.ask, rows, args.seconds) for side in (theirs, ours)]
+    return list(zip(*turns(dict(enumerate(sides)), args.repeats).values()))
+
+
+def in_tensorflow(args, *words):
+    """A side under the other Python."""
+    return Side(PARTS + "in_tensorflow", *words, python=args.tf_python)
+
+
+def in_torch(module, *words):
     """A side in this interpreter, whose threads wait as those of `semisync train` do."""
     waiting = {"OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE")}
-    return Side(sys.executable, script, *arguments, **waiting)
+    return Side(PARTS + module, *words, **waiting)
 
 
 if __name__ == "__main__":

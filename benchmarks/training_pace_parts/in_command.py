@@ -1,7 +1,7 @@
-"""`semisync train` on a model of benchmarks.training_pace: in_command.py MODEL PREFIX THREADS.
+"""`semisync train` on a model of benchmarks.training_pace: in_command MODEL PREFIX THREADS.
 
 Runs the command in this process, on Parquet that it writes, as often as it is asked to: reports are
-as many seconds apart as the line says. Prints rows per second, the median of what it reports but
+as many seconds apart as it is told. Answers with rows per second, the median of what it reports but
 for the first time, and the milliseconds of its training thread a step, by part, from the first
 report to the last step: `rows` is the time in which the thread waits for a batch, `other` what is
 in no part. The checkpoint that ends a training is left out, since a long one has it once.
@@ -18,14 +18,13 @@ import statistics
 import sys
 import time
 
-sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2]))
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from job import batch
 
+from benchmarks.harness import side
+from benchmarks.training_pace_parts.job import batch
 from migrate.training import trainer
 from migrate.training.metrics import Metrics
 from migrate.training.reading import ColumnData
@@ -123,10 +122,7 @@ def column(array):
 def main():
     clock = Clock()
     watch(clock)
-    print("ready", flush=True)
-    for line in sys.stdin:
-        rows, seconds = line.split()
-        print(*train(clock, *sys.argv[1:4], int(rows), float(seconds)), flush=True)
+    side.answer("ready", functools.partial(train, clock, *sys.argv[1:4]))
 
 
 main()

@@ -1,4 +1,4 @@
-"""What torch's own calls of the DeepFM's step take: python in_floor.py THREADS.
+"""What torch's own calls of the DeepFM's step take: in_floor THREADS.
 
 Its 52 look-ups as `torch.nn.Embedding` with sparse gradients, forward and backward, and nothing
 else: no layers, no update, no code of this project.
@@ -7,7 +7,8 @@ else: no layers, no update, no code of this project.
 import sys
 
 import torch
-from job import COLUMNS, TABLE_ROWS, answer
+
+from benchmarks.training_pace_parts.job import COLUMNS, TABLE_ROWS, answer
 
 
 def main():

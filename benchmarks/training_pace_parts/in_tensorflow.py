@@ -1,5 +1,5 @@
-"""A model of benchmarks.training_pace in TensorFlow: python in_tensorflow.py MODEL OPTIMIZER PREFIX
-THREADS HOW.
+"""A model of benchmarks.training_pace in TensorFlow: in_tensorflow MODEL OPTIMIZER PREFIX THREADS
+HOW.
 
 Writes its checkpoint to PREFIX, then trains as it is asked to, by session.run: HOW is "fed", with
 batches from memory, or "file", with those that tf.data reads from a TFRecord file.
@@ -7,9 +7,10 @@ batches from memory, or "file", with those that tf.data reads from a TFRecord fi
 
 import sys
 
-import numpy as np
 import tensorflow.compat.v1 as tf
-from job import COLUMNS, HISTORY, ITEMS, MODELS, TABLE_ROWS, answer
+
+from benchmarks.harness import records
+from benchmarks.training_pace_parts.job import COLUMNS, HISTORY, ITEMS, MODELS, TABLE_ROWS, answer
 
 tf.disable_v2_behavior()
 
@@ -105,21 +106,10 @@ def wide(kind, given, step):
     return estimator._call_model_fn(features, label, mode, estimator.config).train_op
 
 
-LISTS = {"string": tf.train.BytesList, "int64": tf.train.Int64List, "float32": tf.train.FloatList}
-FIELDS = {"string": "bytes_list", "int64": "int64_list", "float32": "float_list"}
-
-
-def write(path, model, batches):
+def write(path, batches):
     """Writes the batches as a TFRecord file of examples."""
-    with tf.io.TFRecordWriter(path) as writer:
-        for batch in batches:
-            for row in zip(*batch.values()):
-                features = {}
-                for (name, (dtype, _)), value in zip(MODELS[model].items(), row):
-                    values = LISTS[dtype](value=np.ravel(value))
-                    features[name] = tf.train.Feature(**{FIELDS[dtype]: values})
-                example = tf.train.Example(features=tf.train.Features(feature=features))
-                writer.write(example.SerializeToString())
+    rows = (dict(zip(batch, row)) for batch in batches for row in zip(*batch.values()))
+    records.write(tf, path, (records.serialized(tf, row) for row in rows))
 
 
 def read(path, model, rows, threads):
@@ -160,7 +150,7 @@ def main():
     def from_file(batches):
         rows = len(batches[0]["click"])
         path = "%s.%d.tfrecord" % (prefix, rows)
-        write(path, model, batches[: max(1, IN_FILE // rows)])
+        write(path, batches[: max(1, IN_FILE // rows)])
         with tf.Graph().as_default():
             own = train_op(model, kind, read(path, model, rows, threads))
             session = session_of(threads)

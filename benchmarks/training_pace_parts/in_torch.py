@@ -1,17 +1,14 @@
-"""A model of benchmarks.training_pace in torch: python in_torch.py MODEL PREFIX THREADS.
+"""A model of benchmarks.training_pace in torch: in_torch MODEL PREFIX THREADS.
 
 A plain loop over `build_training` of the checkpoint at PREFIX, over batches in memory.
 """
 
-import pathlib
 import sys
 
-sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[2]))
-
 import torch
-from job import answer
 
 import migrate
+from benchmarks.training_pace_parts.job import answer
 
 
 def main():

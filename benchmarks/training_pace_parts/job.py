@@ -6,10 +6,11 @@ din         attention of a target item over 50 items of history, layers of 80 an
 mmoe        26 ids, four experts with BatchNorm, two tasks
 """
 
-import sys
 import time
 
 import numpy as np
+
+from benchmarks.harness import side
 
 FIELDS, NUMBERS, TABLE_ROWS, ITEMS, HISTORY, BATCHES = 26, 13, 10_000, 100_000, 50, 8
 COLUMNS = ["c%d" % k for k in range(FIELDS)]
@@ -42,15 +43,14 @@ def batch(model, rows, seed):
 
 
 def answer(model, ready):
-    """Measures steps as often as it is asked to, until the input ends.
+    """Answers with rows per second of wall time and of processor time, for so many rows a step.
 
     Args:
         ready: the function that takes a step, of a list of batches; it is called with a number.
     """
-    print("ready", flush=True)
     made = {}  # by the number of rows
-    for line in sys.stdin:
-        rows, seconds = int(line.split()[0]), float(line.split()[1])
+
+    def paces(rows, seconds):
         if rows not in made:
             made[rows] = ready([batch(model, rows, seed) for seed in range(BATCHES)])
         take = made[rows]
@@ -61,4 +61,6 @@ def answer(model, ready):
             take(steps % BATCHES)
             steps += 1
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        print(steps * rows / wall, steps * rows / cpu, flush=True)
+        return steps * rows / wall, steps * rows / cpu
+
+    side.answer("ready", paces)
