@@ -33,7 +33,6 @@ from typing import (
     Any,
     Callable,
     Dict,
-    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -274,10 +273,8 @@ def _carry_out(work: _Work, job: Job, place: Place) -> List[Run]:
     done = {part: record for part, record in done.items() if place.has(job.parts[part])}
     todo = [number for number in range(len(job.parts)) if number not in done]
 
-    def write(numbers: List[int]) -> Iterator[Record]:
-        numbered = ((number, job.parts[number]) for number in numbers)
-        return write_parts(work.checkpoint, job.items, numbered, directory, place, work.threads)
-
+    to_write = (work.checkpoint, job.items, job.parts, directory, place, work.threads)
+    write = partial(write_parts, *to_write)
     last = not work.verify
     records = write(todo) if rank.size == 1 else ranks.written(directory, rank, last, todo, write)
     total = sum(item.nbytes for item in job.items)

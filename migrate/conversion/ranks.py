@@ -249,10 +249,9 @@ def _join(
                 where = out if is_remote(out) else directory
                 found = compare_some(checkpoint, manifest, where, mine, workers)
                 return sum(1 for _ in jobs.append(directory, found, journal, found_line))
-            parts = ((number, job.parts[number]) for number in mine)
             count = workers or default_count(job.source, out)
             place = _place(out, directory, job, checkpoint)
-            records = write_parts(checkpoint, job.items, parts, directory, place, count)
+            records = write_parts(checkpoint, job.items, job.parts, directory, place, count, mine)
             return sum(1 for _ in jobs.append(directory, records, journal))
     except (OSError, SemisyncError) as error:
         sentence = cannot_write(out, error) if isinstance(error, OSError) else str(error)

@@ -91,13 +91,14 @@ class Place:
 def write_parts(
     checkpoint: Checkpoint,
     items: Sequence[Item],
-    parts: Iterable[Tuple[int, Part]],
+    parts: Sequence[Part],
     directory: str,
     place: Place,
-    workers: int = 1,
+    workers: int,
+    numbers: Iterable[int],
 ) -> Iterator[Record]:
-    """Writes `parts` (number, regions) into the files of `place` in `workers` threads; yields each
-    when it is synced, in any order.
+    """Writes the `parts` of these numbers into the files of `place` in `workers` threads; yields
+    each when it is synced, in any order.
 
     Args:
         directory: of the conversion, with its sorted hash tables.
@@ -105,7 +106,8 @@ def write_parts(
     sorting = one_thread_a_sort() if any(item.origins for item in items) else nullcontext()
     with sorting, PerThread(lambda: _Files(checkpoint, directory, place.folder)) as files:
         write = partial(_write_part, files, items, place)
-        for written in in_threads(write, parts, workers):
+        numbered = ((number, parts[number]) for number in numbers)
+        for written in in_threads(write, numbered, workers):
             _sync(place.folder, {name for _, names in written for name in names})
             for record, _ in written:
                 yield record

@@ -27,15 +27,13 @@ from migrate.verification.shares import (
     OF_IDS,
     Found,
     Share,
-    Sides,
-    compare_share,
+    compare_shares,
     reader_of,
     shares_of,
 )
 from migrate.verification.steps import check_steps
 from semisync.common.errors import BadInput, UsageError
 from semisync.storage.remote import Unreachable
-from semisync.storage.threads import PerThread, default_count, in_threads
 from semisync.storage.within import reachable
 
 Spread = Callable[[List[int], Callable[[List[int]], Iterator[Found]]], Iterable[Found]]
@@ -141,7 +139,7 @@ def compare(
     if sample is None:
         check_renamed(manifest, reader, result)
     shares, broken = _shares(checkpoint, manifest, reader, result)
-    compare_numbered = partial(_compare, checkpoint, reader, result, shares, workers)
+    compare_numbered = partial(compare_shares, checkpoint, reader, result, shares, workers)
     numbers = list(range(len(shares)))
     found = compare_numbered(numbers) if spread is None else spread(numbers, compare_numbered)
     for one in sorted(found, key=attrgetter("part")):
@@ -162,7 +160,7 @@ def compare_some(
     result = Verification(checkpoint.prefix, directory)
     reader = open_target(directory, manifest.target)
     shares, _ = _shares(checkpoint, manifest, reader, result)
-    return _compare(checkpoint, reader, result, shares, workers, numbers)
+    return compare_shares(checkpoint, reader, result, shares, workers, numbers)
 
 
 def _shares(
@@ -182,22 +180,6 @@ def _shares(
             result.tensors += 1
             shares += shares_of(written, result)
     return shares, broken
-
-
-def _compare(
-    checkpoint: Checkpoint,
-    reader: Reader,
-    result: Verification,
-    shares: Sequence[Share],
-    workers: Optional[int],
-    numbers: Sequence[int],
-) -> Iterator[Found]:
-    """The findings in the shares of these numbers, in any order."""
-    count = workers or default_count(checkpoint.prefix, result.directory)
-    numbered = ((number, shares[number]) for number in numbers)
-    with PerThread(lambda: Sides(checkpoint, reader)) as sides:
-        for several in in_threads(partial(compare_share, sides, result), numbered, count):
-            yield from several
 
 
 def _compare_hashed(

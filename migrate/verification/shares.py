@@ -7,7 +7,8 @@ import json
 import math
 import random
 from dataclasses import asdict
-from typing import Iterator, NamedTuple, Optional, Tuple
+from functools import partial
+from typing import Iterator, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -21,7 +22,7 @@ from migrate.verification.findings import Verification
 from semisync.common import json_text
 from semisync.common.errors import BadInput
 from semisync.storage.remote import Unreachable
-from semisync.storage.threads import PerThread
+from semisync.storage.threads import PerThread, default_count, in_threads
 
 OF_IDS = ("hashed", "file")  # prefixes of the roles of hash tables' tensors
 _BLOCK = 16 << 20  # bytes of the source read at a time
@@ -62,14 +63,14 @@ def found_from(line: str) -> Found:
     return Found(data["part"], Verification(**data["result"]))
 
 
-class Sides:
+class _Sides:
     """One thread's open readers."""
 
     def __init__(self, checkpoint: Checkpoint, reader: Reader) -> None:
         self.checkpoint = checkpoint.reopened()
         self.reader = reader.reopened()
 
-    def __enter__(self) -> Sides:
+    def __enter__(self) -> _Sides:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,8 +101,24 @@ def reader_of(written: Written, reader: Reader, result: Verification) -> Reader:
     return reader
 
 
+def compare_shares(
+    checkpoint: Checkpoint,
+    reader: Reader,
+    result: Verification,
+    shares: Sequence[Share],
+    workers: Optional[int],
+    numbers: Sequence[int],
+) -> Iterator[Found]:
+    """The findings in the shares of these numbers, in any order."""
+    count = workers or default_count(checkpoint.prefix, result.directory)
+    numbered = ((number, shares[number]) for number in numbers)
+    with PerThread(lambda: _Sides(checkpoint, reader)) as sides:
+        for several in in_threads(partial(compare_share, sides, result), numbered, count):
+            yield from several
+
+
 def compare_share(
-    sides: PerThread[Sides], whole: Verification, numbered: Tuple[int, Share]
+    sides: PerThread[_Sides], whole: Verification, numbered: Tuple[int, Share]
 ) -> Found:
     """The findings in a share of this number."""
     number, share = numbered
@@ -121,7 +138,7 @@ def compare_share(
     return Found(number, result)
 
 
-def _compare_all(sides: Sides, share: Share, result: Verification) -> None:
+def _compare_all(sides: _Sides, share: Share, result: Verification) -> None:
     written, digest = share.written, hashlib.sha256()
     rows = rows_of(written.shape)
     if written.role.startswith(OF_IDS):  # here the SHA-256 alone
@@ -149,7 +166,7 @@ def _blocks(first: int, rows: int, row_bytes: int) -> Iterator[Tuple[int, int]]:
 
 
 def _compare_rows(
-    sides: Sides, written: Written, first: int, count: int, result: Verification
+    sides: _Sides, written: Written, first: int, count: int, result: Verification
 ) -> numpy.ndarray:
     """Compares these rows; returns the target's bytes, [rows, bytes a row]."""
     stored = as_bytes(sides.reader.rows(written.fqn, first, count))

@@ -47,7 +47,7 @@ sys.exit(main(sys.argv[1:]))
 
 
 STOPPING = standing_still("migrate.stream.writing", "_write_part", call=3)
-STANDING = standing_still("migrate.verification.comparing", "compare_share", call=2)
+STANDING = standing_still("migrate.verification.shares", "compare_share", call=2)
 
 FAILING = """
 import sys
@@ -62,14 +62,14 @@ sys.exit(main(sys.argv[1:]))
 
 DIFFERING = """
 import sys
-from migrate.verification import comparing
+from migrate.verification import shares
 from semisync.cli import main
-compare_share = comparing.compare_share
+compare_share = shares.compare_share
 def differing(*arguments):
     found = compare_share(*arguments)
     found.result.differs("row 7 is torn")
     return found
-comparing.compare_share = differing
+shares.compare_share = differing
 sys.exit(main(sys.argv[1:]))
 """
 
