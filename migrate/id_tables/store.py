@@ -15,8 +15,7 @@ import torch
 
 from migrate.id_tables.initializers import Initializer
 from migrate.id_tables.pooling import summed
-from migrate.runtime.tables.id_index import IdIndex
-from migrate.runtime.tables.room import Room
+from migrate.runtime.tables.by_id import IdIndex, Room
 from migrate.torchrec.optimizers import RowOptimizer
 from semisync.common.compiled.table import unique_integers
 from semisync.common.errors import BadInput, UsageError

@@ -16,7 +16,7 @@ from migrate.model.load import read_meta_graph, write_source
 from migrate.model.parameters import Parameter
 from migrate.model.training.begun import begin_anew
 from migrate.model.training.recipe import Recipe, read_recipe
-from migrate.model.training.stored_slots import slot_names
+from migrate.model.training.stored import slot_names
 from migrate.targets import digests
 from migrate.targets.reading.dcp import Saved, read_dcp
 from migrate.to_tensorflow.dcp_rows import joined

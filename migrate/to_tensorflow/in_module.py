@@ -14,7 +14,7 @@ import numpy
 import torch
 
 from migrate.model.parameters import Parameter
-from migrate.model.training.kept import as_stored
+from migrate.model.training.stored import as_stored
 from migrate.targets.reading.reader import dtype_name
 from migrate.to_tensorflow.held import Held, Side, notes_on_state
 from semisync.common.errors import UsageError

@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Shows it; returns the exit code."""
-    from semisync.cluster.status.published import read_status
+    from semisync.cluster.status.document import read_status
 
     if args.serve and args.json:
         raise UsageError("--serve has the document at /status.json: leave out --json")

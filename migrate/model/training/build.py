@@ -31,7 +31,7 @@ from migrate.model.training.cutting import Given, cut
 from migrate.model.training.formulas import Formula, write_formula
 from migrate.model.training.recipe import Recipe, read_recipe
 from migrate.model.training.rules import Rule, one_rule, rule_of
-from migrate.model.training.stored_slots import read_slots, slot_names
+from migrate.model.training.stored import read_slots, slot_names
 from migrate.model.training.targets import find_targets, mark_sparse
 from migrate.runtime.serving.memory import keep_freed_memory
 from semisync.common.errors import BadInput

@@ -14,8 +14,8 @@ import numpy
 import torch
 
 from migrate.model.training.graph_optimizer import GraphOptimizer
-from migrate.model.training.kept import as_kept, as_stored
 from migrate.model.training.partitions import Slice
+from migrate.model.training.stored import as_kept, as_stored
 from migrate.model.training.targets import Target
 
 _ORDERS = 4

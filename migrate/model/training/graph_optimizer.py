@@ -26,7 +26,7 @@ from migrate.model.training.rules import Rule, number
 from migrate.model.training.targets import Target
 from migrate.model.training.transformation import Transformation
 from migrate.optimizers.adam import POWERS
-from migrate.runtime.tables.room import Room
+from migrate.runtime.tables.by_id import Room
 from migrate.torchrec import optimizers
 from semisync.common.errors import UsageError
 

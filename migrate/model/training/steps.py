@@ -47,8 +47,8 @@ from migrate.model.training.distance import (
 )
 from migrate.model.training.given_step import GivenStep, values_of
 from migrate.model.training.graph_optimizer import gradient_of
-from migrate.model.training.kept import as_kept, as_stored
 from migrate.model.training.partitions import split
+from migrate.model.training.stored import as_kept, as_stored
 from migrate.model.training.targets import Target
 from semisync.common.errors import BadInput
 

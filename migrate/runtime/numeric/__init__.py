@@ -144,7 +144,9 @@ _NAMES = {
     "sets": [
         "dense_and_sparse_sets",
         "dense_sets",
+        "list_diff",
         "sparse_sets",
+        "unique",
     ],
     "slicing": [
         "checked_slice",
@@ -168,10 +170,6 @@ _NAMES = {
         "sparse_reduce_max",
         "sparse_reduce_sum",
         "sparse_softmax",
-    ],
-    "unique": [
-        "list_diff",
-        "unique",
     ],
 }
 

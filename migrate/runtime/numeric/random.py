@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from migrate.runtime.numeric.axes import integers
-from migrate.runtime.numeric.unique import first_places
+from migrate.runtime.numeric.sets import first_places
 
 Sampled = Tuple[Tensor, Tensor, Tensor]
 

@@ -11,20 +11,73 @@
    `table.default = zeros` avoids this.
 4. `unknown` counts the look-ups that found no row, of the `looked_up` since the model was made.
 5. The optimizers of `migrate.build_training` give new rows new slots.
+6. Room for rows doubles when it is full, so that adding a row takes amortised constant time,
+   whatever the size of the table.
 """
 
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 import numpy
 import torch
 from torch import Tensor, nn
 
-from migrate.runtime.tables.id_index import IdIndex
-from migrate.runtime.tables.room import Room
 from migrate.runtime.tables.rows import rows_that_grow
-from semisync.common.compiled.table import unique_integers
+from semisync.common.compiled.table import add_integers, find_integers, unique_integers
+
+
+class Room:
+    """Capacity of tensors, by name: each is the first rows of a larger one that is not shared."""
+
+    def __init__(self) -> None:
+        self._larger: Dict[Any, Tensor] = {}
+
+    def resized(self, name: Any, tensor: Tensor, rows: int, room: int = 0) -> Tensor:
+        """The tensor [n, ...] with `rows`, any values in new ones, and room for `room`."""
+        larger, room = self._larger.get(name), max(rows, room)
+        own = tensor[:rows]
+        if larger is None or len(larger) < room or not _is_first(own, larger):
+            larger = tensor.new_empty((max(room, 2 * len(own)), *tensor.shape[1:]))
+            larger[: len(own)] = own
+            self._larger[name] = larger
+        return larger[:rows]
+
+    def without(self, name: Any, tensor: Tensor) -> Tensor:
+        """The tensor outside of the larger one, for saving: torch would save all of that."""
+        larger = self._larger.pop(name, None)
+        return tensor if larger is None or len(larger) == len(tensor) else tensor.clone()
+
+
+def _is_first(own: Tensor, larger: Tensor) -> bool:
+    """Whether a tensor is the first rows of a larger one; an empty tensor has no address."""
+    where = own.data_ptr() if len(own) else larger.data_ptr()
+    return own.device == larger.device and where == larger.data_ptr()
+
+
+class IdIndex:
+    """Row i is that of ids[i]; for an id that occurs twice, the first one.
+
+    Args:
+        ids: int64 [n].
+        room: the least capacity.
+    """
+
+    def __init__(self, ids: numpy.ndarray, room: int = 0) -> None:
+        self.room = 1 << (max(len(ids), room, 1) - 1).bit_length()
+        self._slots = numpy.full((2 * self.room, 2), -1, numpy.int64)
+        at = 0
+        while at < len(ids):
+            at += self.add(ids[at:], at) + 1
+
+    def find(self, ids: numpy.ndarray) -> numpy.ndarray:
+        """The row [n] int64 of each of `ids` [n] int64; -1 where there is none."""
+        found: numpy.ndarray = find_integers(self._slots, -1, ids)
+        return found
+
+    def add(self, ids: numpy.ndarray, first: int) -> int:
+        """Adds `ids` as the rows from `first` on, up to one that has a row; returns how many."""
+        return int(add_integers(self._slots, ids, first))
 
 
 class TableById(nn.Module):

@@ -19,9 +19,21 @@ training          null, or the chief's latest report:
     workers       {name: seconds since it was last heard of}
     fates         {fate: batches}, since this chief began
     staleness     {global steps: batches}, since this chief began
+
+It is read from where launchers and chief write it down in ZooKeeper (`semisync.cluster.record`):
+ROOT/leader, ROOT/members, ROOT/generation and ROOT/training.
 """
 
+import time
 from typing import Any, Dict, Optional
+
+from semisync.cluster import record
+from semisync.cluster.record import Shape, spoken
+from semisync.cluster.zookeeper import generation as generations
+from semisync.cluster.zookeeper import membership
+from semisync.cluster.zookeeper.client import Client, NoNode
+from semisync.common import json_text
+from semisync.common.errors import BadInput
 
 SCHEMA = 1
 QUIET = 15.0  # seconds after which the chief's report is old
@@ -38,3 +50,42 @@ def age(document: Dict[str, Any]) -> Optional[float]:
     """Seconds since the chief last said something; None if it never did."""
     training = document["training"]
     return None if training is None else max(0.0, document["at"] - training["at"])
+
+
+def read_status(client: Client, root: str, job: str) -> Dict[str, Any]:
+    """The document of a job.
+
+    Raises:
+        BadInput: there is no such job.
+    """
+    if client.stat(root) is None:
+        raise BadInput("there is no job {}: its launchers would keep {}".format(job, root))
+    training = _value(client, root + "/training")
+    return document(job, time.time(), _cluster(client, root), training)
+
+
+def _cluster(client: Client, root: str) -> Dict[str, Any]:
+    seat = _value(client, root + "/leader") or {}
+    members = membership.members(client, root)
+    generation = generations.read(client, root)
+    named = {about["id"]: name for name, about in members.items()}
+    leader = named.get(seat.get("id"))
+    shape = next((about["shape"] for about in members.values() if "shape" in about), None)
+    outcome = None if generation is None else record.outcome_of(generation)
+    waiting = [n for n in Shape(**shape).required if n not in members] if shape else []
+    return {
+        "leader": leader and spoken(leader),
+        "epoch": seat.get("epoch", 0),
+        "generation": 0 if generation is None else generation.number,
+        "members": {spoken(name): str(about.get("host", "")) for name, about in members.items()},
+        "waiting_for": [] if outcome else [spoken(name) for name in waiting],
+        "outcome": outcome and "{} (exit code {})".format(outcome["why"], outcome["code"]),
+    }
+
+
+def _value(client: Client, path: str) -> Optional[Dict[str, Any]]:
+    try:
+        value = client.get(path)[0]
+    except NoNode:
+        return None
+    return json_text.loads(value.decode("utf-8")) if value else None

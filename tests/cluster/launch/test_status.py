@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from semisync.cluster.record import Shape
-from semisync.cluster.status.published import read_status
+from semisync.cluster.status.document import read_status
 from tests.cluster.launch.job import ROOT, SLEEP, Job
 from tests.cluster.status.documents import training
 from tests.support.waiting import until

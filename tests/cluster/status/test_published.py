@@ -6,7 +6,7 @@ import pytest
 
 from semisync.cli import main
 from semisync.cluster.record import Shape, content, write_training
-from semisync.cluster.status.published import read_status
+from semisync.cluster.status.document import read_status
 from semisync.cluster.zookeeper import generation
 from semisync.cluster.zookeeper.leader import Election
 from semisync.cluster.zookeeper.membership import Membership
