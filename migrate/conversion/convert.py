@@ -24,8 +24,6 @@ whatever the size of a table, for nothing is kept that has been written:
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from functools import partial
 from typing import (
@@ -46,21 +44,19 @@ from migrate.conversion import ranks
 from migrate.conversion.items import Hashed, check_names, items
 from migrate.conversion.job import Job
 from migrate.conversion.layout import begin, finish, lay_out, needed_on_disk, parts_of, place_of
-from migrate.conversion.manifest import manifest_of
+from migrate.conversion.manifest import manifest_of, write_manifest
 from migrate.hash_tables.hash_table import HashTable
 from migrate.ids import sorted_tables
 from migrate.launcher import ALONE, Rank
-from migrate.manifest import dynamicemb, model_json
 from migrate.manifest.manifest import FILE, Manifest, read_manifest
 from migrate.open import open_checkpoint, open_hash_tables
 from migrate.planning.checking import check_plan
 from migrate.planning.plan import Plan
 from migrate.stream.item import Item
 from migrate.stream.writing import Place, Record, Run, check_source, write_parts
-from migrate.targets import INDEXES, TARGETS
+from migrate.targets import TARGETS
 from migrate.targets.work_directory import refuse_existing, work_directory
 from semisync.common.errors import SemisyncError, UsageError
-from semisync.storage.files import read_whole
 from semisync.storage.remote import is_remote
 from semisync.storage.threads import default_count
 
@@ -187,12 +183,7 @@ def _write(
     check_source(work.checkpoint, todo, runs)
     finish(target, place.folder, todo, layout)
     manifest = manifest_of(plan, target, work.checkpoint, hashed, todo, runs)
-    index = read_whole(os.path.join(place.folder, INDEXES[target]))
-    manifest.index_sha256 = hashlib.sha256(index).hexdigest()
-    _write_text(place.folder, FILE, manifest.to_json())
-    _write_text(place.folder, model_json.FILE, model_json.to_json(manifest))
-    for path, settings in dynamicemb.settings_files(manifest):
-        _write_text(place.folder, path, json.dumps(settings, indent=4) + "\n")
+    write_manifest(manifest, place.folder)
     return manifest, place
 
 
@@ -238,11 +229,6 @@ def _todo(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> L
     todo = items(plan, checkpoint, hashed)
     check_names(todo)
     return sorted(todo, key=lambda item: item.is_file)
-
-
-def _write_text(directory: str, name: str, text: str) -> None:
-    with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
-        file.write(text)
 
 
 def _verify(work: _Work, place: Place, manifest: Manifest) -> None:

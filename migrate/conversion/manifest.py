@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import math
+import os
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 import numpy
@@ -12,16 +15,18 @@ from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.conversion.items import Hashed
 from migrate.hash_tables.hash_table import HashTable
 from migrate.hash_tables.tensors import tensors_of
-from migrate.manifest import dynamicemb
-from migrate.manifest.manifest import Ids, Manifest, Piece, TableSummary, Written
+from migrate.manifest import dynamicemb, model_json
+from migrate.manifest.manifest import FILE, Ids, Manifest, Piece, TableSummary, Written
 from migrate.manifest.transforms import Loss
 from migrate.planning.plan import IdMapping, Plan, Table
 from migrate.planning.semantics import notes
 from migrate.planning.static import trained_bytes, why_untrained
 from migrate.stream.item import Item
 from migrate.stream.writing import Run
+from migrate.targets import INDEXES
 from semisync.common.errors import BadInput
 from semisync.encoding.dtypes import widened
+from semisync.storage.files import read_whole
 
 
 def manifest_of(
@@ -58,6 +63,18 @@ def manifest_of(
     manifest.dropped = _dropped(plan, checkpoint, hashed, manifest)
     manifest.notes += dynamicemb.missing_settings(manifest)
     return manifest
+
+
+def write_manifest(manifest: Manifest, folder: str) -> None:
+    """Writes it, with the hash of the target's index in `folder`, and the files made of it."""
+    index = read_whole(os.path.join(folder, INDEXES[manifest.target]))
+    manifest.index_sha256 = hashlib.sha256(index).hexdigest()
+    texts = {FILE: manifest.to_json(), model_json.FILE: model_json.to_json(manifest)}
+    for path, settings in dynamicemb.settings_files(manifest):
+        texts[path] = json.dumps(settings, indent=4) + "\n"
+    for name, text in texts.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
 
 
 def _written(items: List[Item], runs: List[Run], checkpoint: Checkpoint) -> List[Written]:
