@@ -13,22 +13,20 @@ from graph_rewrite.graph.ops import VARIABLES
 from migrate.checkpoint import bundle, v1
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.overlay import Overlaid
-from migrate.checkpoint.paths import (
-    checkpoint_prefix,
-    refuse_absent,
-    saved_model_prefix,
-    v1_tables,
-)
+from migrate.checkpoint.paths import checkpoint_prefix, refuse_absent, saved_model_prefix, v1_tables
+from migrate.graph.constants import constant_integer, constant_strings
 from migrate.graph.find import find_graph
-from migrate.graph.metagraph import read_graph
-from migrate.graph.sentinels import find_sentinels
+from migrate.graph.lookups import saved_tables
+from migrate.graph.metagraph import Graph, Node, read_graph
 from migrate.hash_tables.files import Types
 from migrate.hash_tables.hash_table import HashTable
-from migrate.hash_tables.lookup import Sentinels
+from migrate.hash_tables.lookup import Key, Sentinels
 from migrate.hash_tables.readers import tables_in_checkpoint, tables_in_files
 from migrate.hash_tables.tensors import stored_tables
 from semisync.common.errors import BadInput
 from semisync.storage.remote import is_remote
+
+_DENSE = {"MutableDenseHashTable", "MutableDenseHashTableV2"}
 
 # From a prefix, and whether to check the crc32c of data; the first that finds its format opens it.
 _CHECKPOINTS: Tuple[Callable[[str, bool], Optional[Checkpoint]], ...] = (
@@ -159,9 +157,30 @@ def open_hash_tables(
         newer = source.newer
     stored = stored_tables(source)
     graph = find_graph(source, meta) if stored else None
-    known = {} if graph is None else find_sentinels(graph)
+    known = {} if graph is None else _find_sentinels(graph)
     known.update(sentinels or {})
     strange = sorted(set(known) - set(stored))
     if strange and sentinels:
         raise BadInput(f"{source.prefix} has no hash table {strange[0]!r} to give sentinels for")
     return tables_in_checkpoint(source, known, newer)
+
+
+def _find_sentinels(graph: Graph) -> Dict[str, Sentinels]:
+    """The sentinels by the name of the table, that is the name of its keys without `-keys`."""
+    return {
+        name: _sentinels(graph, table) for table, name in saved_tables(graph) if table.op in _DENSE
+    }
+
+
+def _sentinels(graph: Graph, table: Node) -> Sentinels:
+    keys = [_constant(graph, node) for node, _ in table.inputs[:2]]
+    if not keys or keys[0] is None:
+        raise BadInput(f"{graph.path}: the empty_key of table {table.name!r} is not a constant")
+    if len(keys) == 2 and keys[1] is None:
+        raise BadInput(f"{graph.path}: the deleted_key of table {table.name!r} is not a constant")
+    return Sentinels(keys[0], keys[1] if len(keys) == 2 else None)
+
+
+def _constant(graph: Graph, name: str) -> Optional[Key]:
+    text = constant_strings(graph, name, 1)
+    return text[0].encode() if text else constant_integer(graph, name)

@@ -4,7 +4,7 @@
     MutableDenseHashTable   all of its buckets, keys [buckets] or [buckets, 1]: free and erased ones
                             too, whose keys are its sentinels
 
-Only the graph has the sentinels (migrate.graph.sentinels).
+Only the graph has the sentinels (migrate.open).
 """
 
 from __future__ import annotations

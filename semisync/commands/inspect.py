@@ -2,7 +2,7 @@
 
 The listing comes from the index and the MetaGraph; norms and suspicious rows from reading all the
 data once, in a stream and verified, unless --index asks for the listing only. Of a directory that
-`semisync convert` wrote the tables are listed (migrate.cli.inspect_converted).
+`semisync convert` wrote the tables are listed.
 With --graph the graph's inputs and outputs are listed instead (migrate.cli.inspect_graph).
 With --newer a DeepRec incremental checkpoint is laid over the full one
 (migrate.checkpoint.overlay).
@@ -12,21 +12,34 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import asdict
 from typing import Any, Dict, List, Optional
 
-from migrate.cli import inspect_converted, inspect_graph
+from migrate.cli import inspect_graph
 from migrate.hash_tables.readers import tables_in_files
 from migrate.inspection.listing import describe, describe_tables, empty
-from migrate.manifest.manifest import is_converted
+from migrate.manifest.manifest import is_converted, read_manifest
 from migrate.model.vocabulary_files import add_assets
 from migrate.open import open_checkpoint
+from migrate.planning.static import savings, static_bytes
 from migrate.servers import add_plugins
 from semisync.answers import add_json, answer
 from semisync.common.terminal import quoted
+from semisync.storage.folders import absolute
 
+_CONVERTED_SCHEMA = "semisync.inspect-converted/1"
+_CONVERTED_COLUMNS = (
+    "table",
+    "dtype",
+    "shape",
+    "pooling",
+    "optimizer",
+    "static",
+    "placement",
+    "bytes",
+)
 _COLUMNS = ("name", "dtype", "shape", "slices", "kind", "bytes")
 _ROW_COLUMNS = ("rows of", "rows", "slots", "mean norm", "NaN or inf", "all zero", "never updated")
-
 _EXAMPLES = """examples:
   semisync inspect model.ckpt-1
   semisync inspect model.ckpt-1 --index --json
@@ -81,9 +94,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _converted(path: str, as_json: bool) -> int:
-    report = inspect_converted.describe(path)
-    lines = _aligned([list(inspect_converted.COLUMNS), *inspect_converted.rows(report)])
-    answer(as_json, report, [*lines, "", *inspect_converted.remarks(report)])
+    report = _describe_converted(path)
+    lines = _aligned([list(_CONVERTED_COLUMNS), *_converted_rows(report)])
+    answer(as_json, report, [*lines, "", *_remarks(report)])
     return 0
 
 
@@ -140,3 +153,43 @@ def _row(entry: Dict[str, Any]) -> List[str]:
 def _aligned(rows: List[List[str]]) -> List[str]:
     width = max(len(row[-1]) for row in rows)
     return inspect_graph.aligned([[*row[:-1], row[-1].rjust(width)] for row in rows])
+
+
+def _describe_converted(path: str) -> Dict[str, Any]:
+    """The manifest without its hashes, and of each table the size of its weights in bytes; of a
+    static one also that in a GPU's memory, where rows may be padded."""
+    manifest = read_manifest(path)
+    tables = []
+    for table in manifest.tables:
+        gpu = static_bytes(table, gpu=True) if table.static else None
+        saved = savings(table) if table.static else None
+        sizes = {"bytes": static_bytes(table), "gpu_bytes": gpu, "saved": saved}
+        tables.append({**asdict(table), **sizes})
+    return {
+        "schema": _CONVERTED_SCHEMA,
+        "directory": absolute(path),
+        "source": manifest.source,
+        "target": manifest.target,
+        "tables": tables,
+        "tensors": len(manifest.tensors),
+        "dropped": manifest.dropped,
+        "notes": manifest.notes,
+    }
+
+
+def _converted_rows(report: Dict[str, Any]) -> List[List[str]]:
+    """The tables as rows of text under `_CONVERTED_COLUMNS`."""
+    cells = []
+    for table in report["tables"]:
+        shape = f"{table['rows']}x{table['dim']}"
+        words = [table[key] or "-" for key in ("pooling", "optimizer", "static", "placement")]
+        cells.append([quoted(table["name"]), table["dtype"], shape, *words, f"{table['bytes']:,}"])
+    return cells
+
+
+def _remarks(report: Dict[str, Any]) -> List[str]:
+    """A static table's savings, the dropped tensors, and the notes."""
+    lines = [f"{report['tensors']} tensors of {report['source']} ({report['target']})"]
+    lines += [table["saved"] for table in report["tables"] if table["saved"]]
+    lines += [f"dropped {name}: {reason}" for name, reason in report["dropped"].items()]
+    return lines + [f"note: {note}" for note in report["notes"]]
