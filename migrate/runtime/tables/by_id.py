@@ -56,7 +56,9 @@ def _is_first(own: Tensor, larger: Tensor) -> bool:
 
 
 class IdIndex:
-    """Row i is that of ids[i]; for an id that occurs twice, the first one.
+    """The rows of int64 ids, in a hash table at most half full, which grows with them.
+
+    Row i is that of ids[i]; for an id that occurs twice, the first one.
 
     Args:
         ids: int64 [n].
