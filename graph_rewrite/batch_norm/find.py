@@ -4,7 +4,7 @@
    batch that it may take (`batch_norm.statistics`).
 2. Every normalisation is found on its own (`batch_norm.normalisations`), and those that are one
    layer are put together (`batch_norm.layers`).
-3. Each layer gets the updates that belong to it (`batch_norm.ownership`).
+3. Each layer gets the updates that belong to it (`batch_norm.layers`).
 4. There remain normalisations that nothing updates, which get a finding (`batch_norm.findings`),
    and updates of other variables, which `find_updates` returns.
 """
@@ -13,7 +13,7 @@ import itertools
 
 from graph_rewrite.batch_norm import findings
 from graph_rewrite.batch_norm.found import BatchNorm
-from graph_rewrite.batch_norm.ownership import own, read_by, sharing
+from graph_rewrite.batch_norm.layers import own, read_by, sharing
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE
 from graph_rewrite.batch_norm.updates import all_updates, momentum, rate_in_training
 from graph_rewrite.graph.partitions import whole

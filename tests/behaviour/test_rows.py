@@ -5,10 +5,10 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from migrate.behaviour.rows import score_files
+from migrate.behaviour import every_row
+from migrate.behaviour.every_row import scores_apart
 from migrate.behaviour.rows.drawn import draw_rows
 from migrate.behaviour.rows.reading import read_rows
-from migrate.behaviour.rows.score_files import scores_apart
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Input
 from migrate.scoring.run import Reading
@@ -98,7 +98,7 @@ def score_file(path, scores, keys=None, row_group_size=None):
 
 
 def test_the_largest_difference_of_all_scores_has_its_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(score_files, "MOST", 2)
+    monkeypatch.setattr(every_row, "MOST", 2)
     theirs = np.linspace(0, 1, 150_000)
     ours = theirs.copy()
     ours[[10, 70_000, 140_000]] += [0.1, 0.3, 0.2]

@@ -7,7 +7,7 @@ import pytest
 import torch.distributed as dist
 
 from migrate.launcher import Rank
-from migrate.training.distributed.meeting import meet
+from migrate.training.distributed.processes import meet
 from semisync.common.errors import SemisyncError
 
 SIZE = 3
