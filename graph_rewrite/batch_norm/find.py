@@ -4,7 +4,7 @@
    batch that it may take (`batch_norm.statistics`).
 2. Every normalisation is found on its own (`batch_norm.normalisations`), and those that are one
    layer are put together (`batch_norm.layers`).
-3. Each layer gets the updates that belong to it (`batch_norm.layers`).
+3. Each layer gets the updates that belong to it.
 4. There remain normalisations that nothing updates, which get a finding (`batch_norm.findings`),
    and updates of other variables, which `find_updates` returns.
 """

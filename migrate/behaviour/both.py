@@ -15,7 +15,7 @@ from migrate.behaviour.first_node import find_first
 from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted
 from migrate.behaviour.report import NodeDifference
-from migrate.behaviour.rows.reading import Rows
+from migrate.behaviour.rows import Rows
 from migrate.behaviour.serving import as_it_serves
 from migrate.behaviour.setting import Setting
 from migrate.behaviour.subject import Subject, open_subject

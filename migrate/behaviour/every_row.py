@@ -20,7 +20,7 @@ from migrate.behaviour.both import Both, open_both
 from migrate.behaviour.difference import ABSOLUTE, RELATIVE, apart, plain
 from migrate.behaviour.largest import of_rows
 from migrate.behaviour.report import ScorePlace, ScoresReport
-from migrate.behaviour.rows.reading import Rows, read_rows
+from migrate.behaviour.rows import Rows, read_rows
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.scoring.output import ROW
 from parity.io.batches import batches

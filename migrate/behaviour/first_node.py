@@ -35,7 +35,7 @@ from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted, arrays, with_weights_of
 from migrate.behaviour.largest import at_largest, of_rows
 from migrate.behaviour.report import NodeDifference, Place
-from migrate.behaviour.rows.reading import Rows
+from migrate.behaviour.rows import Rows
 from migrate.behaviour.subject import Subject
 from migrate.graph.index import index_of
 from migrate.graph.metagraph import Edge, Graph

@@ -22,12 +22,12 @@ import numpy as np
 
 from migrate.behaviour.both import Both, Names, open_both
 from migrate.behaviour.difference import apart
+from migrate.behaviour.drawn_rows import Drawn, draw_rows
 from migrate.behaviour.largest import Largest
 from migrate.behaviour.numeric import numeric_part
 from migrate.behaviour.onnx_legs import OF_TENSORFLOW, OF_TORCH, Legs, Witness, run_legs
 from migrate.behaviour.report import TORCH, ForwardReport
-from migrate.behaviour.rows.drawn import Drawn, draw_rows
-from migrate.behaviour.rows.reading import Rows, read_rows
+from migrate.behaviour.rows import Rows, read_rows
 from migrate.behaviour.setting import DEFAULT, Setting
 from semisync.common.errors import BadInput, UsageError
 from semisync.common.tensor_names import of_edge

@@ -8,7 +8,7 @@ import numpy as np
 
 from migrate.behaviour.difference import apart, place, plain
 from migrate.behaviour.report import OutputDifference, Place
-from migrate.behaviour.rows.reading import Rows
+from migrate.behaviour.rows import Rows
 
 
 class Largest:

@@ -21,7 +21,7 @@ from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.largest import Largest
 from migrate.behaviour.numeric import Numeric, Positional
 from migrate.behaviour.report import OutputDifference
-from migrate.behaviour.rows.reading import Rows
+from migrate.behaviour.rows import Rows
 from semisync.common.errors import BadInput, SemisyncError
 from semisync.common.extras import not_installed
 

@@ -29,7 +29,7 @@ from migrate.behaviour import subject as subjects
 from migrate.behaviour.in_tensorflow import TensorFlowGraph
 from migrate.behaviour.in_torch import Converted, open_converted
 from migrate.behaviour.report import StepDifference, TrainingReport
-from migrate.behaviour.rows.reading import read_full
+from migrate.behaviour.rows import read_full
 from migrate.behaviour.setting import DEFAULT, Setting
 from migrate.behaviour.subject import Subject, open_subject
 from migrate.behaviour.tables_by_id import TablesById, begin_with_zeros, zeros_fed

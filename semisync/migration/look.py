@@ -52,7 +52,7 @@ def look(
         SemisyncError: the finding; `Several` where there is more than one.
     """
     from migrate.behaviour.look.columns import look_at_columns
-    from migrate.behaviour.rows.reading import reading_of
+    from migrate.behaviour.rows import reading_of
     from migrate.model.features.table_rows import table_rows
     from migrate.open import open_model
 

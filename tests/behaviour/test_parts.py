@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from migrate.behaviour.difference import apart
-from migrate.behaviour.rows.reading import read_full, read_rows
+from migrate.behaviour.rows import read_full, read_rows
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Input
 from migrate.scoring.run import Reading

@@ -6,9 +6,9 @@ import pyarrow.parquet
 import pytest
 
 from migrate.behaviour import every_row
+from migrate.behaviour.drawn_rows import draw_rows
 from migrate.behaviour.every_row import scores_apart
-from migrate.behaviour.rows.drawn import draw_rows
-from migrate.behaviour.rows.reading import read_rows
+from migrate.behaviour.rows import read_rows
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Input
 from migrate.scoring.run import Reading

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from migrate.behaviour.rows.reading import reading_of
+from migrate.behaviour.rows import reading_of
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Feature, Input
 from migrate.scoring.run import batches
