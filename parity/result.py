@@ -121,7 +121,7 @@ class Gate(NamedTuple):
 class Suspect(NamedTuple):
     """One possible cause of the difference, and how much of it the cause would explain.
 
-    Its score is its own until `parity.diagnosis.ranking` weighs it against the others.
+    Its score is its own until `parity.diagnosis.diagnose` weighs it against the others.
 
     Attributes:
         name: of the cause.

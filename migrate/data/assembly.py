@@ -20,11 +20,11 @@ from typing import (
 import numpy
 import pyarrow as pa
 
-from migrate.data.compiled import lists
 from migrate.data.loading import Loader, Lost
 from migrate.data.position import Range
 from migrate.data.rows import lists_of
 from migrate.data.shuffling import Order
+from semisync.common.compiled.jit import compiled
 from semisync.common.errors import BadInput
 
 _Block = Union[Any, Lost]  # a pyarrow.RecordBatch, or the record of its loss
@@ -164,7 +164,7 @@ class _Lists:
 
     def take(self, places: numpy.ndarray) -> Any:
         """The lists at these places."""
-        offsets, wanted = lists.taken(self._offsets, places)
+        offsets, wanted = taken(self._offsets, places)
         parts = [pa.array(part.take(wanted)) for part in self._parts]
         values = parts[0]
         if len(parts) > 1:
@@ -191,3 +191,27 @@ def _numbers_of_kept(blocks: Sequence[_Block]) -> numpy.ndarray:
     rows = [block.rows if isinstance(block, Lost) else block.num_rows for block in blocks]
     kept = numpy.repeat([not isinstance(block, Lost) for block in blocks], rows)
     return numpy.where(kept, numpy.cumsum(kept) - 1, -1)
+
+
+@compiled
+def taken(offsets, places):
+    """The lists at these places, one after the other.
+
+    Their offsets, int32 [n + 1], and which values they hold, int64 [values].
+
+    Args:
+        offsets: int32 [lists + 1].
+        places: int64 [n], each from 0.
+    """
+    begins, size = numpy.empty(len(places) + 1, numpy.int32), 0
+    begins[0] = 0
+    for k in range(len(places)):
+        size += offsets[places[k] + 1] - offsets[places[k]]
+        begins[k + 1] = size
+    # The values' places rather than the values, whose copying LLVM makes a call for each list.
+    values, at = numpy.empty(size, numpy.int64), 0
+    for k in range(len(places)):
+        for place in range(offsets[places[k]], offsets[places[k] + 1]):
+            values[at] = place
+            at += 1
+    return begins, values

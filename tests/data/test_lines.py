@@ -5,7 +5,8 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from migrate.data.compiled import lines, lists, records, tokens
+from migrate.data import assembly
+from migrate.data.compiled import lines, records, tokens
 
 TEXT = st.lists(st.sampled_from([b"\n", b"\t", b"a", b"\r", b"bcd", b"12345678"]), max_size=40)
 
@@ -157,6 +158,6 @@ def test_plain_decimals_are_not_left_to_arrow():
 def test_the_lists_at_some_places_are_those_of_arrow(all_lists, data):
     places = np.array(data.draw(st.lists(st.integers(0, len(all_lists) - 1))), np.int64)
     array = pa.array(all_lists, pa.list_(pa.int64()))
-    offsets, wanted = lists.taken(array.offsets.to_numpy(), places)
+    offsets, wanted = assembly.taken(array.offsets.to_numpy(), places)
     values = array.values.to_numpy().take(wanted)
     assert pa.ListArray.from_arrays(offsets, values).equals(array.take(pa.array(places)))

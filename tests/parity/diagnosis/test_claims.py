@@ -10,8 +10,8 @@ import parity
 from migrate.facts.read import read_facts
 from parity.diagnosis.apart import measure
 from parity.diagnosis.case import Case
+from parity.diagnosis.diagnose import SUSPECTS, ranked
 from parity.diagnosis.facts import Facts, is_step
-from parity.diagnosis.ranking import SUSPECTS, ranked
 from parity.inputs.logits import sigmoid
 from parity.report.words.details import weight_in_words
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Suspect

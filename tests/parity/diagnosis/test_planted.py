@@ -8,7 +8,7 @@ import torch
 
 import migrate
 import parity
-from parity.diagnosis.ranking import NEGLIGIBLE
+from parity.diagnosis.diagnose import NEGLIGIBLE
 from parity.inputs.logits import logit, sigmoid
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM
 from tests.parity.diagnosis.log import TEST
