@@ -17,11 +17,11 @@ films come and go; the tables are TFRA's, and `--python` is an interpreter that 
    with hash tables also with a job that is paced from the first day on; and the paced jobs of two
    seeds with one another, which is what a seed does.
 
-FOLDER keeps everything; what is done there is not repeated. Progress goes to stderr, Markdown to
+FOLDER keeps everything; what is done there is not repeated. --quick is of four short days, and no
+evidence. Progress goes to stderr, Markdown to
 stdout.
 """
 
-import argparse
 import collections
 import os
 import sys
@@ -30,6 +30,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import parity
+from benchmarks.harness.options import options, refuse
 from benchmarks.harness.seeds import MARGIN
 from benchmarks.thirty_days_parts import comparisons, stages, tables
 from benchmarks.thirty_days_parts.plan import FULL, QUICK
@@ -37,19 +38,22 @@ from benchmarks.thirty_days_parts.plan import FULL, QUICK
 
 def arguments():
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--out", required=True, metavar="FOLDER")
-    parser.add_argument("--python", default=sys.executable, help="interpreter of the cluster")
-    parser.add_argument("--tables", choices=sorted(FULL), default="declared", help="see above")
-    parser.add_argument("--data", help="interactions.parquet, for declared tables")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="four short days: no evidence")
-    parser.add_argument("--plot", help="where to draw the days, e.g. an .svg")
-    args = parser.parse_args()
+    args = options(
+        __doc__,
+        out="out/thirty_days",
+        python=sys.executable,
+        tables="declared",
+        data=str,
+        seeds=3,
+        quick=False,
+        plot=str,
+    )
+    if args.tables not in FULL:
+        refuse("--tables {}: expected {}".format(args.tables, " or ".join(FULL)))
     args.plan = (QUICK if args.quick else FULL)[args.tables]
     args.data = args.data or args.plan.log.DEFAULT
     if args.data and not os.path.isfile(args.data):
-        parser.error("{} is not there: pass --data interactions.parquet".format(args.data))
+        refuse("{} is not there: pass --data interactions.parquet".format(args.data))
     return args
 
 

@@ -39,22 +39,15 @@ class Found(NamedTuple):
         """Whether its sign says something."""
         return self.name != "control"
 
-    def mean_by_day(self) -> Dict[int, float]:
-        """The mean over the seeds of each day's difference."""
-        names = [int(part.name) for part in self.days[0].days]
-        table = [[part.delta for part in one.days] for one in self.days]
-        table = table if self.signed else np.abs(table)
-        return dict(zip(names, np.mean(table, axis=0).tolist()))
-
-    def auc_by_day(self, side: str) -> Dict[int, float]:
-        """The same of a side's AUC, "baseline" or "candidate"."""
-        names = [int(part.name) for part in self.days[0].days]
-        table = [[getattr(part, side + "_auc") for part in one.days] for one in self.days]
-        return dict(zip(names, np.mean(table, axis=0).tolist()))
+    def by_day(self, figure: str = "delta") -> Dict[int, float]:
+        """{day: the mean over the seeds}, of absolute differences where their sign says nothing."""
+        table = np.array([[getattr(part, figure) for part in one.days] for one in self.days])
+        means = np.mean(table if self.signed else np.abs(table), axis=0)
+        return dict(zip((int(part.name) for part in self.days[0].days), means.tolist()))
 
     def slope(self) -> Tuple[float, float]:
         """(AUC per day, its standard error) of the means by day."""
-        days, deltas = zip(*self.mean_by_day().items())
+        days, deltas = zip(*self.by_day().items())
         if len(days) < 3:
             return 0.0, float("nan")
         (slope, _), covariance = np.polyfit(days, deltas, 1, cov=True)

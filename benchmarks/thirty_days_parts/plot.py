@@ -11,8 +11,8 @@ def draw(semi, found, margin, path):
     """
     shape = {"sharex": True, "figsize": (8, 5), "height_ratios": (3, 2)}
     with picture(path, 2, **shape) as (above, below):
-        torchrec = found[0].auc_by_day("candidate")
-        exact = found[0].auc_by_day("baseline")
+        torchrec = found[0].by_day("candidate_auc")
+        exact = found[0].by_day("baseline_auc")
         above.plot(*zip(*semi.items()), "o-", color="0.6", label="TensorFlow, semi-sync")
         above.plot(*zip(*exact.items()), "o-", color="C0", label="TensorFlow, exact")
         above.plot(*zip(*torchrec.items()), "x", color="C1", label="TorchRec")
@@ -28,7 +28,7 @@ def draw(semi, found, margin, path):
         }
         for one in found:
             mark, color = marks[one.name]
-            deltas = one.mean_by_day()
+            deltas = one.by_day()
             name = one.name if one.signed else one.name + ", absolute"
             below.plot(*zip(*deltas.items()), mark, color=color, label=name)
         below.set_ylabel("difference")

@@ -132,8 +132,8 @@ def convert(seed):
     if os.path.exists(seed.path("verified.json")):
         return
     prefix = checkpoint(seed, "semi", seed.plan.switch - 1)
-    _semisync(seed, "convert", prefix, seed.path("converted"), "--model", "--resume")
-    said = _semisync(seed, "verify", prefix, seed.path("converted"), "--json")
+    _semisync("convert", prefix, seed.path("converted"), "--model", "--resume")
+    said = _semisync("verify", prefix, seed.path("converted"), "--json")
     with open(seed.path("verified.json"), "w") as file:
         file.write(said)
 
@@ -159,7 +159,7 @@ def train_on(seed):
     given += ["--meta", seed.path("semi", "plain.meta")]
     given += ["--scores", seed.path("torchrec.parquet"), "--nproc", str(PROCESSES), "--resume"]
     prefix = checkpoint(seed, "semi", seed.plan.switch - 1)
-    _semisync(seed, "train", prefix, "--out", seed.path("torchrec"), *given)
+    _semisync("train", prefix, "--out", seed.path("torchrec"), *given)
 
 
 def scores(seed, stage, day):
@@ -191,17 +191,7 @@ def write_scores(seed, stage):
     pq.write_table(pa.concat_tables(days), seed.path(stage + ".parquet"))
 
 
-def _semisync(seed, *arguments):
-    """What a command printed; RuntimeError with its last words where it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "semisync.cli", *arguments],
-        cwd=cluster.ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        timeout=TIMEOUT,
-    )
-    if done.returncode:
-        said = (done.stdout + done.stderr)[-2000:]
-        raise RuntimeError("semisync {} failed: {}".format(arguments[0], said))
-    return done.stdout
+def _semisync(*arguments):
+    """What a command printed."""
+    command = [sys.executable, "-m", "semisync.cli", *arguments]
+    return subprocess.check_output(command, cwd=cluster.ROOT, encoding="utf-8", timeout=TIMEOUT)

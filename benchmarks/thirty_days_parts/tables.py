@@ -47,8 +47,8 @@ def by_day(found):
     """A line per day: AUCs and differences, means over the seeds."""
     first = found[0]
     columns, lines = ["day", "TensorFlow", "TorchRec", *(one.name for one in found)], []
-    old, new = first.auc_by_day("baseline"), first.auc_by_day("candidate")
-    deltas = [one.mean_by_day() for one in found]
+    old, new = first.by_day("baseline_auc"), first.by_day("candidate_auc")
+    deltas = [one.by_day() for one in found]
     for day in old:
         cells = [str(day), "{:.5f}".format(old[day]), "{:.5f}".format(new[day])]
         cells += ["{:+.5f}".format(one[day]) for one in deltas]
