@@ -55,24 +55,13 @@ SPLITS = {  # days first <= day < last: to train on, to score
 
 
 def changed(changes):
-    """CHOSEN, changed by a list of "NAME=VALUE"; raises ValueError for a bad name or number."""
+    """CHOSEN, changed by a list of "NAME=VALUE"; raises ValueError for a bad name or value."""
     values = {}
     for change in changes:
         name, _, value = change.partition("=")
-        if name not in Settings._fields:
-            raise ValueError("{} is none of {}".format(name, ", ".join(Settings._fields)))
-        if name in CHOICES:
-            if value not in CHOICES[name]:
-                expected = " or ".join(CHOICES[name])
-                raise ValueError("{}={}: expected {}".format(name, value, expected))
-            values[name] = value
-            continue
-        whole = isinstance(getattr(CHOSEN, name), (int, type(None)))
-        try:
-            values[name] = int(value) if whole else float(value)
-        except ValueError:
-            kind = "a whole number" if whole else "a number"
-            raise ValueError("{}={}: expected {}".format(name, value, kind)) from None
+        if name not in Settings._fields or value not in CHOICES.get(name, [value]):
+            raise ValueError("{} is none of {}".format(change, CHOICES.get(name, Settings._fields)))
+        values[name] = (int if name == "most_steps" else type(getattr(CHOSEN, name)))(value)
     return CHOSEN._replace(**values)
 
 

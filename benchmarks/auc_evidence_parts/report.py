@@ -64,7 +64,7 @@ def _staleness(mode, runs, settings):
     """[(staleness in global steps, batches)] of all runs of a mode, and the sum of batches."""
     per_step = settings.batches_per_step if mode.startswith("async") else 1
     batches = [
-        (int(staleness) / per_step, count)
+        (staleness / per_step, count)
         for run in runs
         for staleness, count in run["staleness"].items()
     ]

@@ -8,7 +8,7 @@ import collections
 import json
 import os
 import subprocess
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.metrics import log_loss
@@ -21,34 +21,20 @@ from semisync.cluster.local import environment
 TIMEOUT = 900.0  # seconds per run, far more than one needs
 
 
-class Mode(NamedTuple):
-    """How a mode trains, see `training.Training`; numbers are named by their settings.
-
-    Attributes:
-        mean_staleness: in global steps.
-    """
-
-    way: str
-    learning_rate: str = "learning_rate"
-    beta1: str = "beta1"
-    backups: Optional[str] = None
-    mean_staleness: Optional[float] = None
-
-
+# How a mode trains, and what differs from the settings: by another name there, or as a number.
 MODES = {
-    "sync": Mode("sync"),
-    "semi-sync": Mode("semi-sync"),
-    "async": Mode("async"),
-    "async-tuned": Mode("async", "async_rate"),
+    "sync": ("sync", {}),
+    "semi-sync": ("semi-sync", {}),
+    "async": ("async", {}),
+    "async-tuned": ("async", {"learning_rate": "async_rate"}),
+    "native-sync": ("native-sync", {}),
+    "backups": ("native-sync", {"backups": "backups"}),
+    "low-beta1": ("semi-sync", {"beta1": "low_beta1"}),
+    "staleness-0.125": ("semi-sync", {"mean_staleness": 0.125}),
+    "staleness-0.25": ("semi-sync", {"mean_staleness": 0.25}),
+    "staleness-0.5": ("semi-sync", {"mean_staleness": 0.5}),
 }
-OTHERS = {
-    "native-sync": Mode("native-sync"),
-    "backups": Mode("native-sync", backups="backups"),
-    "low-beta1": Mode("semi-sync", beta1="low_beta1"),
-    "staleness-0.125": Mode("semi-sync", mean_staleness=0.125),
-    "staleness-0.25": Mode("semi-sync", mean_staleness=0.25),
-    "staleness-0.5": Mode("semi-sync", mean_staleness=0.5),
-}
+USUAL = ["sync", "semi-sync", "async", "async-tuned"]
 
 
 class Experiment(NamedTuple):
@@ -89,15 +75,14 @@ def prepared(args, settings, folder):
 
 
 def of_seed(experiment, seed, modes):
-    """Trains one seed in each of `modes`, keys of MODES or OTHERS; yields each run's figures."""
-    runs = []
+    """Trains one seed in each of `modes`, keys of MODES; yields each run's figures."""
+    runs, settings = [], experiment.settings._asdict()
     for name in modes:
-        mode = {**MODES, **OTHERS}[name]
-        run = {"name": "{}-{}".format(name, seed), "mode": mode.way, "seed": seed}
-        for number in ("learning_rate", "beta1", "backups"):
-            setting = getattr(mode, number)
-            run[number] = setting and getattr(experiment.settings, setting)
-        runs.append(dict(run, mean_staleness=mode.mean_staleness))
+        way, other = MODES[name]
+        run = {"name": "{}-{}".format(name, seed), "mode": way, "seed": seed}
+        for key, value in {"learning_rate": "learning_rate", **other}.items():
+            run[key] = settings[value] if isinstance(value, str) else value
+        runs.append(run)
     train(experiment, runs, "logs-{}".format(seed))
     for name, run in zip(modes, runs):
         scores = os.path.join(experiment.out, run["name"], "scores.npy")
@@ -131,7 +116,7 @@ def train(experiment, runs, logs):
 
 
 def measured(experiment, folder):
-    """The measurements of the workers of the run in a folder: pace, staleness, fates."""
+    """The measurements of the workers of the run in a folder: pace and staleness."""
     folder = os.path.join(experiment.out, folder)
     workers = []
     for task in range(experiment.settings.workers):
@@ -140,14 +125,8 @@ def measured(experiment, folder):
     staleness = collections.Counter()
     for worker in workers:
         staleness.update({int(key): count for key, count in worker["staleness"].items()})
-    trained = [worker["trained"] for worker in workers]
-    return {
-        "seconds": workers[0]["seconds"],
-        "batches_per_second": sum(trained) / workers[0]["seconds"],
-        "trained": trained,
-        "staleness": dict(sorted(staleness.items())),
-        "fates": workers[0]["fates"],
-    }
+    trained = sum(worker["trained"] for worker in workers)
+    return {"batches_per_second": trained / workers[0]["seconds"], "staleness": dict(staleness)}
 
 
 def alone(experiment, seed, delays):

@@ -16,7 +16,6 @@ The chief writes OUT/model, a checkpoint; each worker writes OUT/worker-K.json:
     staleness   {staleness: batches}. Asynchronous: of its own batches, counted in updates by others
                 between reading the variables and applying the gradients. Otherwise from the chief
                 alone: of all batches, in global steps, from the optimizer's ledger
-    fates       from the chief: the ledger's; {} when asynchronous
 """
 
 import collections
@@ -60,6 +59,8 @@ class Training:
 
     Args:
         run: {"mode", "seed", "learning_rate"}; mode "sync", "semi-sync", "native-sync" or "async".
+            It may have "beta1", "backups", batches more than a global batch has, and
+            "mean_staleness", in global steps.
         settings: plan.Settings.
         answers: data.Answers.
         rows: the slice to train on.
@@ -95,7 +96,7 @@ class Training:
         seed = plan.model_seed(run["seed"])
         logit = model.logits(inputs.fields, inputs.bags, answers.about, seed)
         per_step = 1 if self._mode == "async" else settings.batches_per_step
-        tokens = per_step + (run.get("backups") or 0)  # of SyncReplicasOptimizer
+        tokens = per_step + run.get("backups", 0)  # of SyncReplicasOptimizer
         steps = len(self._batches) // tokens
         beta1, rate = run.get("beta1", settings.beta1), run["learning_rate"]
         self._optimizer = plan.optimizer(settings.optimizer, rate, self._step, steps, beta1)
@@ -120,15 +121,14 @@ class Training:
 
     def run(self, server):
         """Trains until the work list is empty, then writes the measurements."""
-        staleness, fates = collections.Counter(), {}
+        staleness = collections.Counter()
         with plain_session(server, self._task, self._hooks) as session:
             start = time.monotonic()
             trained = self._loop(session, staleness)
         seconds = time.monotonic() - start
         if self._mode in LEDGER:
-            ledger = self._aggregation[0].ledger
-            staleness, fates = (ledger.staleness, ledger.fates) if self._chief else ({}, {})
-        result = {"trained": trained, "seconds": seconds, "staleness": staleness, "fates": fates}
+            staleness = self._aggregation[0].ledger.staleness if self._chief else {}
+        result = {"trained": trained, "seconds": seconds, "staleness": staleness}
         write_json(os.path.join(self._out, "worker-%d.json" % self._task), result)
 
     def _loop(self, session, staleness):

@@ -32,44 +32,27 @@ def _epsilon(training: Training) -> bool:
     return "RMSProp" not in optimizers and _changed(training, "eps", lambda eps: 10 * eps)
 
 
-def _epsilon_of_the_norm(training: Training) -> bool:
-    norms = _norms(training)
-    for norm in norms:
-        norm.eps *= 1.1
-    return bool(norms)
+def _of(change: Callable[[float], float], *names: str) -> Callable[[Training], bool]:
+    """Changes hyperparameters of the optimizer."""
+
+    def plant(training: Training) -> bool:
+        found = [_changed(training, name, change) for name in names]
+        return any(found)
+
+    return plant
 
 
-def _beta2(training: Training) -> bool:
-    return _changed(training, "beta2", lambda beta: beta - 1e-4)
+def _of_norms(name: str, change: Callable[[float], float]) -> Callable[[Training], bool]:
+    """Changes an attribute of all BatchNorms."""
 
+    def plant(training: Training) -> bool:
+        modules = training.module.modules()
+        norms = [one for one in modules if type(one).__name__ == "BatchNorm"]
+        for norm in norms:
+            setattr(norm, name, change(getattr(norm, name)))
+        return bool(norms)
 
-def _decay(training: Training) -> bool:
-    found = [_changed(training, name, lambda one: one + 1e-3) for name in ("decay", "momentum")]
-    return any(found)
-
-
-def _beta1(training: Training) -> bool:
-    return _changed(training, "beta1", lambda beta: beta + 1e-3)
-
-
-def _decay_of_the_norm(training: Training) -> bool:
-    norms = _norms(training)
-    for norm in norms:
-        norm.momentum += 1e-3
-    return bool(norms)
-
-
-def _rate(training: Training) -> bool:
-    """As a decay of the rate that is off by 1e-3 makes it."""
-    return _changed(training, "lr", lambda rate: 1.001 * rate)
-
-
-def _l1(training: Training) -> bool:
-    return _changed(training, "l1", lambda l1: l1 + 1e-3)
-
-
-def _l2(training: Training) -> bool:
-    return _changed(training, "l2", lambda l2: l2 + 1e-3)
+    return plant
 
 
 def _transposed_slot(training: Training) -> bool:
@@ -131,21 +114,16 @@ def _loss(module: Any, inputs: Any) -> float:
     return loss
 
 
-def _norms(training: Training) -> Any:
-    modules = training.module.modules()
-    return [one for one in modules if type(one).__name__ == "BatchNorm"]
-
-
 FAULTS: Dict[str, Callable[[Training], Any]] = {
     "epsilon": _epsilon,
-    "BatchNorm's epsilon": _epsilon_of_the_norm,
-    "beta1": _beta1,
-    "beta2": _beta2,
-    "decay": _decay,
-    "BatchNorm's decay": _decay_of_the_norm,
-    "learning rate": _rate,
-    "L1": _l1,
-    "L2": _l2,
+    "BatchNorm's epsilon": _of_norms("eps", lambda eps: 1.1 * eps),
+    "beta1": _of(lambda beta: beta + 1e-3, "beta1"),
+    "beta2": _of(lambda beta: beta - 1e-4, "beta2"),
+    "decay": _of(lambda decay: decay + 1e-3, "decay", "momentum"),
+    "BatchNorm's decay": _of_norms("momentum", lambda decay: decay + 1e-3),
+    "learning rate": _of(lambda rate: 1.001 * rate, "lr"),  # as of a decay that is off by 1e-3
+    "L1": _of(lambda l1: l1 + 1e-3, "l1"),
+    "L2": _of(lambda l2: l2 + 1e-3, "l2"),
     "transposed slot": _transposed_slot,
     "one id's gradient": _gradient_of_one_id,
     "swapped columns": _swapped_columns,

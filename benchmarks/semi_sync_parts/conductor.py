@@ -9,6 +9,7 @@ Meanwhile the processor time of the processes is sampled, about ten times a seco
 """
 
 import collections
+import functools
 import os
 import time
 
@@ -40,78 +41,63 @@ def run_repeat(python, case, modes, seconds, folder, say=lambda text: None):
     """
     for mode in modes:
         os.mkdir(os.path.join(folder, mode))
-    ps = case.ps * len(modes)
-    with cluster_of(MODULE, python, ps, case.workers, folder) as cluster:
+    records = []
+    with cluster_of(MODULE, python, case.ps * len(modes), case.workers, folder) as cluster:
         cluster.start_all(case=case.name, modes=list(modes), out=folder)
-        conductor = Conductor(cluster, case, seconds, folder, say)
-        course = conductor.conduct(modes)
+        course = _conduct(cluster.processes, case, modes, seconds, folder, say, records)
         timeout = PATIENCE + len(modes) * (3 * PATIENCE + seconds)
         cluster.wait(timeout, tick=lambda: next(course, None))
         for _ in course:  # collects the results of the last workers
             pass
-    return conductor.records
+    return records
 
 
-class Conductor:
-    """Leads the workers through the modes; see `run_repeat` for the arguments.
-
-    Attributes:
-        records: a list of `Record`, one per finished mode.
-    """
-
-    def __init__(self, cluster, case, seconds, folder, say):
-        self._cluster, self._case, self._seconds = cluster, case, seconds
-        self._folder, self._say = folder, say
-        self.records = []
-
-    def conduct(self, modes):
-        """A generator that does the next steps, and yields while there is nothing to do."""
-        self._say("starting")
-        up = [f"up-{job}-{task}" for job, task in self._cluster.processes]
-        yield from self._all_of(self._folder, up)
-        for number, mode in enumerate(modes):
-            self._say(mode)
-            first = number * self._case.ps
-            tasks = range(first, first + self._case.ps)
-            pids = [self._cluster.processes["ps", task].pid for task in tasks]
-            yield from self._mode(mode, pids)
-
-    def _mode(self, mode, ps):
-        folder, samples = os.path.join(self._folder, mode), []
-        processes = self._cluster.processes
-        workers = [processes["worker", task].pid for task in range(self._case.workers)]
+def _conduct(processes, case, modes, seconds, folder, say, records):
+    """A generator that does the next steps, and yields while there is nothing to do."""
+    say("starting")
+    yield from _all_of(folder, [f"up-{job}-{task}" for job, task in processes])
+    for number, mode in enumerate(modes):
+        say(mode)
+        ps = [processes["ps", number * case.ps + task].pid for task in range(case.ps)]
+        workers = [processes["worker", task].pid for task in range(case.workers)]
         cluster = [process.pid for process in processes.values()]
-        yield from self._workers(folder, "ready-{}")
-        samples.append(usage.sample(ps, workers, cluster))
-        begin = time.time()
-        signals.give(folder, "begin")
-        for _ in self._workers(folder, "warm-{}"):
-            samples.append(usage.sample(ps, workers, cluster))
-            yield
-        start = time.time() + LEAD
-        stop = start + self._seconds
-        signals.give(folder, "window.json", {"stop": stop})
-        while not samples or samples[-1].time < stop:
-            samples.append(usage.sample(ps, workers, cluster))
-            yield
-        yield from self._workers(folder, "result-{}.json")
-        names = [f"result-{task}.json" for task in range(self._case.workers)]
-        results = [signals.read(folder, name) for name in names]
-        self.records.append(Record(mode, begin, start, stop, samples, results))
+        sample = functools.partial(usage.sample, ps, workers, cluster)
+        yield from _train(os.path.join(folder, mode), mode, case.workers, seconds, sample, records)
 
-    def _workers(self, folder, name):
-        return self._all_of(folder, [name.format(task) for task in range(self._case.workers)])
 
-    def _all_of(self, folder, names):
-        """Yields until every one of the names has been given."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            missing = [name for name in names if not signals.given(folder, name)]
-            if not missing:
-                return
-            if time.monotonic() > deadline:
-                raise SemisyncError(
-                    f"{', '.join(missing)} did not come in {PATIENCE:.0f} s; the processes say "
-                    f"why in {self._folder}/*.log"
-                )
-            yield
+def _train(folder, mode, workers, seconds, sample, records):
+    """Has the workers train a mode."""
+
+    def of_workers(name):
+        return _all_of(folder, [name.format(task) for task in range(workers)])
+
+    yield from of_workers("ready-{}")
+    samples, begin = [sample()], time.time()
+    signals.give(folder, "begin")
+    for _ in of_workers("warm-{}"):
+        samples.append(sample())
+        yield
+    start = time.time() + LEAD
+    stop = start + seconds
+    signals.give(folder, "window.json", {"stop": stop})
+    while samples[-1].time < stop:
+        samples.append(sample())
+        yield
+    yield from of_workers("result-{}.json")
+    results = [signals.read(folder, f"result-{task}.json") for task in range(workers)]
+    records.append(Record(mode, begin, start, stop, samples, results))
+
+
+def _all_of(folder, names):
+    """Yields until every one of the names has been given."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        missing = [name for name in names if not signals.given(folder, name)]
+        if not missing:
+            return
+        if time.monotonic() > deadline:
+            raise SemisyncError(
+                f"{', '.join(missing)} did not come in {PATIENCE:.0f} s; the processes say why in "
+                f"*.log of {folder} or above"
+            )
+        yield

@@ -31,8 +31,6 @@ def figures(record, case):
     staleness_mean, staleness_max, staleness_beyond_bound
                             see `staleness`
     others_processors       how many CPUs other processes kept busy
-    window_seconds, window_batches, window_steps
-                            with hard edges
     """
     start, stop = record.start, record.stop
     batches = sorted((b for result in record.results for b in result["batches"]), key=_finished)
@@ -48,7 +46,6 @@ def figures(record, case):
     per_step = 1 if record.mode == "async" else case.batches_per_step
     begun = sorted(began for began, _, _, _ in batches)
     updated = min(finished for _, finished, _, step in batches if step >= 1)
-    steps = [step for _, _, _, step in inside]
     return dict(
         staleness(record, inside),
         batches_per_second=pace,
@@ -61,9 +58,6 @@ def figures(record, case):
         startup_seconds=updated - record.begin,
         first_update_seconds=updated - begun[per_step - 1],
         others_processors=others,
-        window_seconds=stop - start,
-        window_batches=len(inside),
-        window_steps=max(steps) - min(steps) if steps else 0,
     )
 
 

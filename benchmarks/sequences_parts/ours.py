@@ -74,28 +74,24 @@ def model_of(count, tower, setting):
     return RetrievalModel(table, made, task)
 
 
-def run(histories, tower, setting, seed, report=None, device=CPU, make=model_of):
+def run(histories, tower, setting, seed, device=CPU, make=model_of):
     """Trains what `make` makes, and measures the epoch that was best."""
     clock = functools.partial(_clock, device)
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
     model = make(histories.count, tower, setting).to(device)
     optimizer = torch.optim.Adam(model.parameters(), setting.rate, betas=(0.9, 0.98))
-    best, kept, since, trained, seconds = -1.0, None, 0, 0, 0.0
-    for epoch in range(setting.epochs):
-        begun, total = clock(), 0.0
+    best, kept, epochs, since, trained, seconds = -1.0, None, 0, 0, 0, 0.0
+    for _ in range(setting.epochs):
+        begun = clock()
         for _, packed in histories.batches(VALIDATION, setting.length, setting.tokens, draw):
             optimizer.zero_grad()
-            loss = model.loss(packed.to(device))
-            loss.backward()
+            model.loss(packed.to(device)).backward()
             optimizer.step()
             trained += len(packed.items)
-            total += loss.item()
         seconds += clock() - begun
         found = measured(ranked(model, histories, VALIDATION, setting, True))["NDCG@10"]
-        if report:
-            report(epoch, total, found, clock() - begun)
-        since += 1
+        epochs, since = epochs + 1, since + 1
         if found > best:
             best, kept, since = found, copy.deepcopy(model.state_dict()), 0
         if since == setting.patience:
@@ -106,7 +102,7 @@ def run(histories, tower, setting, seed, report=None, device=CPU, make=model_of)
     ranking_seconds = clock() - begun
     figures["unseen"] = measured(ranked(model, histories, TEST, setting, False))
     items = sum(len(packed.items) for _, packed in histories.batches(TEST, setting.length, 10**6))
-    return Run(figures, epoch + 1, trained, seconds, items, ranking_seconds, best)
+    return Run(figures, epochs, trained, seconds, items, ranking_seconds, best)
 
 
 def ranked(model, histories, held, setting, seen):
