@@ -71,8 +71,13 @@ def readings(view, tensor):
 
 def statistics(view, tensor):
     """The statistics that a tensor may be by its own form, nearest first, a list."""
-    nearest = [(next(_at(view.nodes, end), None), g) for end, g in view.routes(tensor, HOPS)]
-    return [statistic._replace(guards=guards) for statistic, guards in nearest if statistic]
+    found = [(nearest(view.nodes, end), guards) for end, guards in view.routes(tensor, HOPS)]
+    return [statistic._replace(guards=guards) for statistic, guards in found if statistic]
+
+
+def nearest(nodes, tensor):
+    """The statistic that a tensor is by its own form, or None."""
+    return next(_at(nodes, tensor), None)
 
 
 def variables(view, tensor):

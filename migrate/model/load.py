@@ -26,6 +26,7 @@ from migrate.model.features.description import describe
 from migrate.model.inputs import cut_at
 from migrate.model.layers.batch_norm import batch_statistics
 from migrate.model.layers.dropout import fed_shares
+from migrate.model.layers.moves import read_late
 from migrate.model.lookup_tables import Tables
 from migrate.model.model_file import model_source
 from migrate.model.named_inputs import Named, begin_at
@@ -173,9 +174,27 @@ class Written(NamedTuple):
         )
 
     @property
+    def late(self) -> str:
+        """A sentence on variables that the graph changes before it reads them; "": none."""
+        found = read_late(self.emitter.subject)
+        if not found:
+            return ""
+        return (
+            f"the graph changes {some_of(map(repr, found), most=1)} whenever it runs, before it "
+            "reads it; model.py reads what is stored; give the MetaGraph of an evaluation with "
+            "--meta"
+        )
+
+    @property
     def notes(self) -> List[str]:
         """Sentences on caveats of the model's scores."""
-        found = [self.drops, self.by_batch, self.freed.note, *self.emitter.tables.files.notes]
+        found = [
+            self.drops,
+            self.by_batch,
+            self.late,
+            self.freed.note,
+            *self.emitter.tables.files.notes,
+        ]
         return [note for note in found if note]
 
 

@@ -3,9 +3,9 @@
 
     fused       FusedBatchNorm*; with `training` fed, the Merge of a training and an inference one;
                 of two axes, contrib reshapes them to four and back
-    unfused     x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma
-                (tf.nn.batch_normalization); mean and variance are those of the batch, the moving
-                ones, or a Merge of both
+    unfused     by tf.nn.batch_normalization or by hand, in the forms of
+                `graph_rewrite.patterns.normalization`; mean and variance are those of x, in the
+                forms of `graph_rewrite.patterns.moments`, the moving ones, or a Merge of both
 
 In a graph that trains unconditionally the output does not depend on the moving statistics: they are
 the variables into which the batch's statistics are averaged, see `migrate.model.layers.moves`,
@@ -21,12 +21,15 @@ from __future__ import annotations
 
 from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
 
+from graph_rewrite.batch_norm.statistics import HOPS, MEAN, VARIANCE, Statistic, nearest
 from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.ops import PLUS, VARIABLES
+from graph_rewrite.graph.passthrough import trace
+from graph_rewrite.patterns.arithmetic import DIVIDE
 from graph_rewrite.patterns.engine import Pattern
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moments import FUSED
-from graph_rewrite.patterns.normalization import TF_NN
+from graph_rewrite.patterns.normalization import NORMALIZATION
 from migrate.graph.attributes import flag, float32, string
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import Layer, Modules, Subject
@@ -38,6 +41,9 @@ from semisync.common.tensor_names import of_edge, split
 
 STATISTICS = FUSED | {"Mean"}  # ops that compute a batch's
 _USUAL_DECAY = 0.99
+_ENDS = PLUS.union(
+    DIVIDE, ["BiasAdd", "Mul"]
+)  # ops by which a normalisation that is not fused ends
 
 Parts = Tuple[Node, ...]  # of a variable: itself, or all of its partitions; none where it is absent
 
@@ -74,7 +80,7 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
         found = _fused(subject, node)
     elif node.op == "Merge":
         found = _either_fused(subject, node)
-    elif node.op in PLUS and len(node.inputs) == 2:
+    elif node.op in _ENDS and len(node.inputs) == 2:
         found = _unfused(subject, node)
     if found is None or _moves_otherwise(subject, [found.mean, found.variance]):
         return None
@@ -192,15 +198,15 @@ def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
     return norm._replace(x=sources[0], flag=subject.flag(merge, training))
 
 
-def _unfused(subject: Subject, add: Node) -> Optional[_Norm]:
-    found = normalised(subject, add, TF_NN)
+def _unfused(subject: Subject, end: Node) -> Optional[_Norm]:
+    found = normalised(subject, end, NORMALIZATION)
     if found is None:
         return None
-    moving, spread = (_moving(subject, edge) for edge in (found.mean, found.variance))
-    if moving is None or spread is None:
+    mean, flag, axis = _moving(subject, found.mean, found.x, MEAN)
+    variance, *same = _moving(subject, found.variance, found.x, VARIANCE)
+    if mean is None or variance is None or same != [flag, axis]:
         return None
-    more = (found.epsilon, -1, False, moving[1])
-    return _Norm(found.x, found.gamma, found.beta, moving[0], spread[0], *more)
+    return _Norm(found.x, found.gamma, found.beta, mean, variance, found.epsilon, axis, False, flag)
 
 
 def normalised(subject: Subject, add: Node, form: Pattern) -> Optional[Normalised]:
@@ -222,26 +228,59 @@ def _unviewed(subject: Subject, edge: Edge) -> Parts:
     return subject.parts(edge) if subject.beyond(edge) == subject.viewed(edge) else ()
 
 
-def _moving(subject: Subject, edge: Edge) -> Optional[Tuple[Node, Optional[str]]]:
-    """The moving statistic that `edge` is, or is averaged into, and the flag that chooses."""
-    in_branch = subject.switched(edge)
-    edge = subject.viewed(edge)
-    node = subject.graph.nodes[edge[0]]
+def _moving(
+    subject: Subject, edge: Edge, x: Edge, kind: str
+) -> Tuple[Optional[Node], Optional[str], int]:
+    """The moving statistic that `edge` is, or into which it is averaged, the flag that chooses, and
+    the axis of the channels; no statistic if it is another, or is moved by others than x's."""
+    found, node, flag = _batch_statistics(subject, edge), subject.node(subject.viewed(edge)), None
+    axis = _channels(subject, found, x, kind)
     if node.op in VARIABLES:
-        return None if in_branch else (node, None)
-    if node.op == "Merge":
-        variables = [_viewed_variable(subject, side) for side in node.inputs]
-        if len(variables) == 2 and (variables[0] is None) != (variables[1] is None):
-            inference = 0 if variables[0] is not None else 1
-            known = variables[inference]
-            flag = subject.flag(node, node.inputs[1 - inference])
-            return None if known is None else (known, flag)
-        return None
-    if node.op == "Mean":
-        found = averaged(subject, edge)
+        variable = None if subject.switched(edge) else node
+    elif node.op == "Merge":
+        sides = [_viewed_variable(subject, side) for side in node.inputs]
+        known = [one for one in sides if one is not None]
+        variable = known[0] if len(known) == 1 and len(sides) == 2 else None
+        flag = subject.flag(node, node.inputs[sides.index(None)]) if variable else None
+    else:
+        variable = averaged(subject, edge)
         # Read otherwise, it belongs to the other branch, which is written op by op.
-        return None if found is None or subject.used(found) else (found, None)
-    return None
+        variable = None if variable is None or subject.used(variable) else variable
+    if variable is not None and (found or node.op == "Merge"):
+        moves = find_moves(subject).get(variable.name, ())
+        towards = [_batch_statistics(subject, move.value) for move in moves]
+        # Those of other towers, which share the layer, among them.
+        others = any(_channels(subject, one, None, kind) is None for one in towards)
+        if axis is None or (towards and (others or found not in towards)):
+            variable = None
+    return variable, flag, -1 if axis is None else axis
+
+
+def _batch_statistics(subject: Subject, edge: Edge) -> Set[Statistic]:
+    """The statistics of a batch that `edge` may be: those that its Merges choose from."""
+    passed = trace(subject.nodes, of_edge(edge), HOPS)
+    found = (nearest(subject.nodes, one) for one in passed)
+    return {one for one in found if one is not None}
+
+
+def _channels(
+    subject: Subject, found: Set[Statistic], x: Optional[Edge], kind: str
+) -> Optional[int]:
+    """The one axis over which a batch's mean or variance does not run; None if there is none such,
+    or it is not x's."""
+    one = next(iter(found)) if len(found) == 1 else None
+    if one is None or one.kind != kind or one.reason or one.axes is None:
+        return None
+    if x is None:
+        x = split(one.x)
+    elif subject.past(split(one.x), "Cast") != subject.past(x, "Cast"):
+        return None
+    shape = subject.shape(x)
+    rank = len(one.axes) + 1 if shape is None else len(shape)
+    kept = set(range(rank)) - {axis % rank for axis in one.axes}
+    if len(kept) != 1 or (shape is None and kept != {rank - 1}):
+        return None
+    return kept.pop() if kept != {rank - 1} else -1
 
 
 def _viewed_variable(subject: Subject, edge: Edge) -> Optional[Node]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from graph_rewrite.graph.ops import ASSIGN, WHOLE
 from graph_rewrite.patterns.language import match
-from graph_rewrite.patterns.moving_average import MOVING_AVERAGE
+from graph_rewrite.patterns.moving_average import MOVING_AVERAGE, ZERO_DEBIASED
 from migrate.graph.changes import changed_variable
 from migrate.graph.metagraph import Edge, Node
 from migrate.model.layers.layer import VIEWS, Subject, asked_once
@@ -49,10 +49,37 @@ def is_moved(subject: Subject, variable: Node) -> bool:
     return False
 
 
+def read_late(subject: Subject) -> List[str]:
+    """The variables that a needed node reads after the graph has changed them."""
+    nodes, late = subject.graph.nodes, set()
+    for node in nodes.values():
+        variable = subject.variable((node.name, 0)) if node.controls else None
+        if variable is not None and subject.used(node):
+            before = reachable(
+                node.controls, lambda name: nodes[name].controls if nodes[name].op == "NoOp" else ()
+            )
+            changed = {changed_variable(subject.graph, nodes[name]) for name in before}
+            late.update(changed & {variable.name})
+    return sorted(filter(None, late))
+
+
+@asked_once
+def _biased(subject: Subject) -> Set[str]:
+    """The sums from which averages are made that are corrected for their start at zero."""
+    nodes = subject.nodes
+    found = (
+        match(ZERO_DEBIASED, nodes, of_edge((node.name, 0)))
+        for node in nodes.of_type(WHOLE.__contains__)
+    )
+    return {split(one["biased"])[0] for one in found if one is not None}
+
+
 def averaged(subject: Subject, edge: Edge) -> Optional[Node]:
     """The variable into which `edge` is averaged."""
     for name, moves in find_moves(subject).items():
-        if any(_views(subject, move.value, edge) for move in moves):
+        if name not in _biased(subject) and any(
+            _views(subject, move.value, edge) for move in moves
+        ):
             return subject.graph.nodes[name]
     return None
 
