@@ -4,10 +4,9 @@ A `Statistic` is the mean or the variance of one batch. The two of one batch hav
 the tensor of the mean (output 1 of a FusedBatchNorm), by which they are paired.
 """
 
-from typing import FrozenSet, NamedTuple, Optional, Tuple
+from typing import Any, FrozenSet, NamedTuple, Optional, Tuple
 
 from graph_rewrite.graph.constants import array
-from graph_rewrite.graph.control_flow import Guard
 from graph_rewrite.graph.ops import CARRY, CAST, JOIN, READ, SHAPE, VARIABLES
 from graph_rewrite.graph.partitions import joined
 from graph_rewrite.patterns import moments
@@ -28,7 +27,7 @@ class Statistic(NamedTuple):
         tensor: where it is computed.
         x: the tensor that it is a statistic of.
         axes: the ones that it reduces, a tuple; None where they are not constant.
-        guards: the branches that lead to it.
+        guards: the branches that lead to it, each a `control_flow.Guard`.
         reason: why nothing may be rewritten, or "".
     """
 
@@ -37,7 +36,7 @@ class Statistic(NamedTuple):
     tensor: str
     x: str
     axes: Optional[Tuple[int, ...]]
-    guards: FrozenSet[Guard]
+    guards: FrozenSet[Any]
     reason: str
 
 

@@ -22,6 +22,7 @@ WORDS_ALONE = {
         "compare",
         "evidence",
         "foreign",
+        "forms",
         "schedulers",
         "status",
         "troubleshooting",

@@ -22,7 +22,7 @@ class Job:
     def __init__(self, folder):
         folder = pathlib.Path(folder)
         self.prefix, self.said = str(folder / "model.ckpt"), (folder / "said.txt").read_text()
-        with np.load(folder / "job.npz") as file:
+        with np.load(folder / "job.npz", allow_pickle=True) as file:
             self._kept = dict(file)
         self.scores = self._kept["scores"]
 

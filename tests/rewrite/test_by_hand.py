@@ -4,32 +4,19 @@ import pytest
 
 from graph_rewrite import find_batch_norms, find_updates
 from semisync.common.compat import raw_ops, tf
+from tests.forms.ways import MOMENTS, MOVES, NORMALISATIONS, RATE
 from tests.rewrite import zoo
-
-RATE = 0.1
-
-# v moves towards s, in every form.
-FORMS = {
-    "v -= (v - s) r": lambda v, s: tf.assign_sub(v, (v - s) * RATE),
-    "v -= r (v - s)": lambda v, s: tf.assign_sub(v, RATE * (v - s)),
-    "v += (s - v) r": lambda v, s: tf.assign_add(v, (s - v) * RATE),
-    "v = v - (v - s) r": lambda v, s: tf.assign(v, v - (v - s) * RATE),
-    "v = v + r (s - v)": lambda v, s: tf.assign(v, v + RATE * (s - v)),
-    "v = v + (s - v) / c": lambda v, s: tf.assign(v, v + (s - v) / 10),
-    "v = v m + s (1 - m)": lambda v, s: tf.assign(v, v * (1 - RATE) + s * RATE),
-    "v = (1 - m) s + m v": lambda v, s: tf.assign(v, RATE * s + (1 - RATE) * v),
-}
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.parametrize("form", sorted(FORMS))
+@pytest.mark.parametrize("form", sorted(MOVES))
 def test_every_form_of_a_moving_average_is_one(form, resource):
     with zoo.graph(resource=resource) as graph:
         x = zoo.rows()
         mean, variance = tf.nn.moments(x, [0])
         names = zoo.moving()
         for name, statistic in zip(names, (mean, variance)):
-            FORMS[form](name, statistic)
+            MOVES[form](name, statistic)
         zoo.normalise(x, mean, variance)
     (bn,) = find_batch_norms(graph)
     assert bn.training is True
@@ -233,38 +220,6 @@ def test_an_average_that_is_corrected_by_other_numbers_is_left_alone():
     (bn,) = find_batch_norms(graph)
     assert bn.left_alone == "it is corrected for its start at zero in a way that is not known"
     assert bn.moving_mean == "bn/moving_mean"
-
-
-NORMALISATIONS = {
-    "tf.nn": lambda x, m, v, g, b: tf.nn.batch_normalization(x, m, v, b, g, 1e-5),
-    "(x - m) / sqrt g + b": lambda x, m, v, g, b: (x - m) / tf.sqrt(v + 1e-5) * g + b,
-    "g (x - m) rsqrt + b": lambda x, m, v, g, b: g * ((x - m) * tf.rsqrt(v + 1e-5)) + b,
-    "(x - m) (g rsqrt) + b": lambda x, m, v, g, b: (x - m) * (g * tf.rsqrt(1e-5 + v)) + b,
-    "(x - m) / v ** .5 g + b": lambda x, m, v, g, b: (x - m) / (v + 1e-5) ** 0.5 * g + b,
-    "g (x - m) / sqrt + b": lambda x, m, v, g, b: g * (x - m) / tf.sqrt(v + 1e-5) + b,
-    "(g (x - m)) rsqrt + b": lambda x, m, v, g, b: g * (x - m) * tf.rsqrt(v + 1e-5) + b,
-    "(x - m) (g / sqrt) + b": lambda x, m, v, g, b: (x - m) * (g / tf.sqrt(v + 1e-5)) + b,
-    "b + g x_hat": lambda x, m, v, g, b: b + g * tf.divide(x - m, tf.sqrt(v + 1e-5)),
-}
-MOMENTS = {
-    "tf.nn.moments": lambda x: tf.nn.moments(x, [0]),
-    "sufficient_statistics": lambda x: tf.nn.normalize_moments(
-        *tf.nn.sufficient_statistics(x, [0])[:3], shift=None
-    ),
-}
-
-
-def one_mean(x):
-    mean = tf.reduce_mean(x, 0)
-    return mean, tf.reduce_mean(tf.square(x - mean), 0)
-
-
-def squares(x):
-    mean = tf.reduce_mean(x, 0)
-    return mean, tf.reduce_mean(x * x, 0) - mean * mean
-
-
-MOMENTS = dict(MOMENTS, **{"reduce_mean, square": one_mean, "squares": squares})
 
 
 @pytest.mark.parametrize("moments", sorted(MOMENTS))
