@@ -47,15 +47,28 @@ class File(NamedTuple):
     bounds: Tuple[int, ...] = ()
 
 
+class Block(NamedTuple):
+    """A block of a file: its number there, its rows, and the number of the first one, from 0."""
+
+    file: File
+    number: int
+    rows: int
+    first: int
+
+
 class Listing(NamedTuple):
     """The files in their order, and those that were skipped as broken: file and reason."""
 
     files: Tuple[File, ...]
     skipped: Tuple[Tuple[str, str], ...] = ()
 
-    def blocks(self) -> List[Tuple[int, int]]:
-        """(number of the file, number of the block in it) of each block."""
-        return [(k, block) for k, file in enumerate(self.files) for block in range(len(file.rows))]
+    def blocks(self) -> List[Block]:
+        """Every block of the files."""
+        return [
+            Block(file, number, rows, end - rows)
+            for file in self.files
+            for number, (rows, end) in enumerate(zip(file.rows, itertools.accumulate(file.rows)))
+        ]
 
     def block_rows(self) -> List[int]:
         """The rows of each block."""
@@ -67,10 +80,6 @@ class Listing(NamedTuple):
         shared = len(os.path.commonprefix(folders))  # of lists: how many parts
         lines = [[file.path.split("/")[shared:], file.size, file.rows] for file in self.files]
         return hashlib.sha256(json.dumps(lines).encode()).hexdigest()[:16]
-
-    def first_row(self, file: int, block: int) -> int:
-        """The number of a block's first row in its file, from 0."""
-        return sum(self.files[file].rows[:block])
 
 
 def survey(

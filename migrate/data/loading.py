@@ -7,7 +7,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 import pyarrow as pa
 
 from migrate.data.formats import json_lines, text, tfrecord
-from migrate.data.listing import COLUMNAR, File, Listing
+from migrate.data.listing import COLUMNAR, Block, File, Listing
 from migrate.data.schema import Column
 from migrate.data.values import checked_values, refuse_strays
 from parity.inputs.checks import Column as Place
@@ -36,8 +36,7 @@ class Loader:
         written: Optional[TextFormat],
         skip_broken: bool,
     ) -> None:
-        self._listing, self._schema, self._written = listing, schema, written
-        self._skip_broken = skip_broken
+        self._schema, self._written, self._skip_broken = schema, written, skip_broken
         self._blocks = listing.blocks()
         self._placed = partitions_of([file.path for file in listing.files])
         self._first: Dict[str, Tuple[Any, str]] = {}  # the type of each column, and a file with it
@@ -50,15 +49,14 @@ class Loader:
                 are no row of their table, a file that changed, a type that differs from another
                 file's, or damage unless it is to be skipped.
         """
-        file, block = self._blocks[number]
-        at = self._listing.files[file]
+        block = self._blocks[number]
         try:
-            found = _read_block(self._listing, file, block, self._schema, self._written)
+            found = self._read(block)
         except Broken as error:
             if not self._skip_broken:
                 raise
-            return Lost(at.path, at.rows[block], str(error))
-        return self._checked(found, at.path, self._listing.first_row(file, block), at.rows[block])
+            return Lost(block.file.path, block.rows, str(error))
+        return self._checked(found, block.file.path, block.first, block.rows)
 
     def empty(self) -> Any:
         """The same without rows; keys are of type null."""
@@ -67,6 +65,27 @@ class Loader:
             untyped = column._replace(dtype=None) if column.kind == "key" else column
             arrays.append(checked_values(pa.nulls(0), untyped, Place(column.name)))
         return pa.RecordBatch.from_arrays(arrays, [column.name for column in self._schema])
+
+    def _read(self, block: Block) -> Dict[str, Any]:
+        """The schema's columns of a block as Arrow arrays.
+
+        Raises:
+            Broken: damage.
+            BadInput: text that is not of its column's kind.
+        """
+        at, number = block.file, block.number
+        columns = [column for column in self._schema if column.name in at.names]
+        with explained(at.path):
+            if at.format in COLUMNAR:
+                names = [column.name for column in columns]
+                table = FORMATS[at.format](at.path).block(number, names)
+                return {name: table[name] for name in names}
+            if at.format == "tfrecord":
+                return tfrecord.read(at.path, at.bounds, number, block.first, columns)
+            if at.format == "json":
+                return json_lines.read(at.path, at.size, number, block.rows, columns)
+            lines = lines_of(at, number, self._written, block.first, columns)
+            return {column.name: lines.column(column) for column in columns}
 
     def _checked(self, found: Dict[str, Any], path: str, first: int, rows: int) -> Any:
         arrays = []
@@ -92,33 +111,6 @@ def _constant(column: Column, value: Any, rows: int) -> Any:
     sets for all rows of its files; a key without a dtype keeps the value's type."""
     of_text = column.kind in ("string", "strings")
     return pa.repeat(value.cast(pa.large_string()) if of_text else value, rows)
-
-
-def _read_block(
-    listing: Listing,
-    file: int,
-    block: int,
-    schema: Sequence[Column],
-    written: Optional[TextFormat],
-) -> Dict[str, Any]:
-    """The schema's columns of a block as Arrow arrays.
-
-    Raises:
-        Broken: damage.
-        BadInput: text that is not of its column's kind.
-    """
-    at, first = listing.files[file], listing.first_row(file, block)
-    columns = [column for column in schema if column.name in at.names]
-    with explained(at.path):
-        if at.format in COLUMNAR:
-            table = FORMATS[at.format](at.path).block(block, [column.name for column in columns])
-            return {column.name: table[column.name] for column in columns}
-        if at.format == "tfrecord":
-            return tfrecord.read(at.path, at.bounds, block, first, columns)
-        if at.format == "json":
-            return json_lines.read(at.path, at.size, block, at.rows[block], columns)
-        lines = lines_of(at, block, written, first, columns)
-        return {column.name: lines.column(column) for column in columns}
 
 
 def lines_of(
