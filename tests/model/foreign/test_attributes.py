@@ -14,7 +14,7 @@ from tests.model.ops.test_cases import CASES
 tf = pytest.importorskip("tensorflow").compat.v1
 
 CASE = {}
-for case, _ in CASES:
+for case in CASES:
     CASE.setdefault(case.op, case)
 
 
