@@ -8,7 +8,8 @@
                   decay) was before. ScatterSub(w, ids, step): these rows alone move, and
                   ScatterUpdate(slot, ids, decay * gather(slot, ids) + ...) was before. Of
                   Assign(w, w - step) every row moves, and the slots are assigned beside it.
-                  Resource variables have ops of their own for the same
+                  Resource variables have ops of their own for the same. AssignSub(w, number *
+                  gradient) is gradient descent by hand
 
 An input is followed back through ops that only pass a value on to the variable node that it comes
 from. A hyperparameter that is not a constant, since a schedule or a placeholder feeds it, is None.
@@ -17,15 +18,17 @@ The ops and patterns are in the records of `migrate.optimizers`.
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
+from graph_rewrite.graph.constants import number
 from graph_rewrite.graph.folding import make_one
-from graph_rewrite.graph.ops import ASSIGN, GATHER, PASS, SUBTRACT, TRAINING_OP
+from graph_rewrite.graph.ops import ASSIGN, GATHER, PASS, SUBTRACT, TRAINING_OP, VARIABLES
 from graph_rewrite.patterns import variables
 from graph_rewrite.patterns.arithmetic import plus, times
 from graph_rewrite.patterns.engine import Pattern
-from graph_rewrite.patterns.language import ANY, either, op, ways
-from migrate.graph.attributes import flag
+from graph_rewrite.patterns.language import ANY, either, given, match, op, ways
+from graph_rewrite.patterns.moving_average import MOVING_AVERAGE
+from migrate.graph.attributes import flag, shapes
 from migrate.graph.constants import constant
 from migrate.graph.index import index_of
 from migrate.graph.lookups import origin, reached
@@ -37,14 +40,22 @@ from migrate.optimizers.record import Composed, Optimizer
 from migrate.optimizers.registry import OPTIMIZERS, SLOTLESS_OPS, TRAINING_OPS, TrainingOp
 from semisync.common.tensor_names import of_edge, split
 
+
+def _has_rate(nodes: Any, bound: Mapping[str, str]) -> bool:
+    return number(nodes, bound["learning_rate"]) is not None
+
+
 _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
 _OF_ROWS = _OF_SLOT | GATHER | _WRITES_ROWS
-# Gradient descent of rows: w -= g lr, and of a resource w += -g lr
+# Gradient descent of rows: w -= g lr, and of a resource w += -g lr; by hand of all rows, too.
 _TABLE = variables.variable()
+_SCALED = given(times("learning_rate", "grad"), _has_rate)
 _DESCENT = either(
+    op(SUBTRACT, _TABLE, _SCALED),
+    op(_MOVES_ROWS, _TABLE, "indices", _SCALED),
     op("ScatterSub", _TABLE, "indices", op("Mul", "grad", "learning_rate")),
     op("ResourceScatterAdd", _TABLE, "indices", op("Mul", op("Neg", "grad"), "learning_rate")),
 )
@@ -84,14 +95,17 @@ def find_updates(graph: Graph) -> List[VariableUpdate]:
 
 def every_update(graph: Graph) -> List[VariableUpdate]:
     """The updates of `find_updates`, and those by an optimizer without slots."""
-    slotless = [*_by_one_op(graph, SLOTLESS_OPS), *_descents_of_rows(graph)]
-    return [*find_updates(graph), *slotless]
+    found = [*find_updates(graph), *_by_one_op(graph, SLOTLESS_OPS)]
+    known = {update.variable for update in found}
+    # What is subtracted beside an optimizer is no gradient, such as a decay.
+    by_hand = (one for one in _descents(graph) if one.indices or one.variable not in known)
+    return [*found, *by_hand]
 
 
 def unknown_updates(graph: Graph) -> Iterator[Tuple[str, str, str]]:
     """(variable, another one that it reads, op) of each unknown training op; these may be slots."""
     for node in graph.nodes.values():
-        if TRAINING_OP.match(node.op) and _op(TRAINING_OPS, node) is None:
+        if TRAINING_OP.match(node.op) and _op({**TRAINING_OPS, **SLOTLESS_OPS}, node) is None:
             variable, *others = (origin(graph, edge) for edge in node.inputs)
             for other in others:
                 if variable is not None and other is not None:
@@ -137,19 +151,34 @@ def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[Variab
             )
 
 
-def _descents_of_rows(graph: Graph) -> Iterator[VariableUpdate]:
+def _descents(graph: Graph) -> Iterator[VariableUpdate]:
     """1.15 makes a constant of the learning rate for each part of a table."""
     constants: Dict[Tuple[str, float], Edge] = {}
-    for node in index_of(graph).of_type(["ScatterSub", "ResourceScatterAdd"].__contains__):
-        for found in _matches(graph, (node.name, 0), _DESCENT):
-            inputs = {"learning_rate": found["learning_rate"]}
-            values = {"learning_rate": constant(graph, found["learning_rate"][0])}
-            variable, _ = found["variable"]
-            rows = found["grad"], found["indices"]
-            update = VariableUpdate(
-                GRADIENT_DESCENT, variable, (), values, node.name, inputs, *rows
-            )
-            yield _by_first_constants(update, constants)
+    for node in index_of(graph).of_type(_DESCENT.roots.__contains__):
+        found = next(_matches(graph, (node.name, 0), _DESCENT), None)
+        if found is None:
+            continue
+        variable, rows = found["variable"][0], found.get("indices")
+        if rows is None and not _descends(graph, node, variable, found["grad"]):
+            continue
+        inputs = {"learning_rate": found["learning_rate"]}
+        values = {"learning_rate": constant(graph, found["learning_rate"][0])}
+        gradient = found["grad"], rows
+        update = VariableUpdate(
+            GRADIENT_DESCENT, variable, (), values, node.name, inputs, *gradient
+        )
+        yield _by_first_constants(update, constants)
+
+
+def _descends(graph: Graph, node: Node, variable: str, gradient: Edge) -> bool:
+    """Whether `node` subtracts from a trained variable what may be its gradient: no distance from
+    an average, and made of no state that may be its slot, as a momentum is."""
+    trained = graph.trainable if graph.trainable is not None else {variable}
+    if variable not in trained or match(MOVING_AVERAGE, index_of(graph), of_edge((node.name, 0))):
+        return False
+    shape = shapes(graph, graph.nodes[variable], "shape")
+    states = (one for one in graph.behind([gradient[0]]) if one.op in VARIABLES)
+    return all(one.name in trained or shapes(graph, one, "shape") != shape for one in states)
 
 
 def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:

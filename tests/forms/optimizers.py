@@ -78,7 +78,7 @@ for name, make in {
     )
 
 
-@step("SGD by hand, `assign_sub` of the gradient")
+@step("SGD by hand, `assign_sub` of the gradient", resource=True)
 def assign_sub(job, loss):
     pairs = zip(tf.trainable_variables(), tf.gradients(loss, tf.trainable_variables()))
     moves = [tf.assign_sub(v, 0.1 * tf.convert_to_tensor(g)) for v, g in pairs]
@@ -86,19 +86,19 @@ def assign_sub(job, loss):
         return tf.assign_add(job.step, 1).op
 
 
-@step("SGD by hand, `scatter_sub` into tables")
+@step("SGD by hand, `scatter_sub` into tables", resource=True)
 def scatter_sub(job, loss):
     moves = []
     for v, g in zip(tf.trainable_variables(), tf.gradients(loss, tf.trainable_variables())):
         if isinstance(g, tf.IndexedSlices):
-            moves.append(tf.scatter_sub(v, g.indices, 0.1 * g.values))
+            moves.append(v.scatter_sub(tf.IndexedSlices(0.1 * g.values, g.indices)))
         else:
             moves.append(tf.assign_sub(v, 0.1 * g))
     with tf.control_dependencies(moves):
         return tf.assign_add(job.step, 1).op
 
 
-@step("SGD by hand, `assign` of the difference")
+@step("SGD by hand, `assign` of the difference", resource=True)
 def assign(job, loss):
     pairs = zip(tf.trainable_variables(), tf.gradients(loss, tf.trainable_variables()))
     moves = [tf.assign(v, v - 0.1 * tf.convert_to_tensor(g)) for v, g in pairs]
@@ -106,7 +106,7 @@ def assign(job, loss):
         return tf.assign_add(job.step, 1).op
 
 
-@step("momentum by hand")
+@step("momentum by hand", resource=True)
 def momentum(job, loss):
     moves = []
     for v, g in zip(tf.trainable_variables(), tf.gradients(loss, tf.trainable_variables())):
