@@ -3,10 +3,9 @@ layouts, and the slots in torch's order."""
 
 from __future__ import annotations
 
-from typing import Dict, Sequence
+from typing import TYPE_CHECKING, Dict, Sequence
 
 import numpy
-import torch
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.partitions import by_id, by_partition
@@ -14,6 +13,9 @@ from migrate.graph.find import MetaGraph
 from migrate.graph.updates import VariableUpdate
 from migrate.model.parameters import Parameter
 from semisync.common.errors import BadInput
+
+if TYPE_CHECKING:
+    import torch
 
 
 def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
@@ -29,6 +31,8 @@ def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
 
 def as_kept(parameter: Parameter, stored: numpy.ndarray) -> torch.Tensor:
     """The checkpoint's value of a variable, in the module's layout."""
+    import torch
+
     if parameter.dealt > 1:
         stored = stored[by_id(parameter.shape[0], parameter.dealt)]
     array = stored if parameter.axes is None else stored.transpose(parameter.axes)
