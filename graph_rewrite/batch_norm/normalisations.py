@@ -12,7 +12,7 @@ from graph_rewrite.graph.index import attribute
 from graph_rewrite.graph.ops import CARRY, CAST, READ, SHAPE, VARIABLES
 from graph_rewrite.graph.passthrough import trace
 from graph_rewrite.patterns.language import ways
-from graph_rewrite.patterns.moments import FUSED
+from graph_rewrite.patterns.moments import FUSED, of_rows
 from graph_rewrite.patterns.normalization import LONGEST, NORMALIZATION, ROOTS, STEPS
 from semisync.common.tensor_names import join, split
 
@@ -80,7 +80,7 @@ def _fused(view, node):
         beta=_variable(view, node.input[2]),
         epsilon=_epsilon(attribute(node, "epsilon")),
         axis=(_CHANNEL_AXIS.get(attribute(node, "data_format") or "NHWC", -1),),
-        over_batch=True,
+        over_batch=not of_rows(view.nodes, node.name),
     )
 
 

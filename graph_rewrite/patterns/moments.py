@@ -5,6 +5,8 @@ bind "axes", too.
 """
 
 from graph_rewrite.graph.constants import array, number
+from graph_rewrite.graph.ops import CARRY, SHAPE
+from graph_rewrite.graph.passthrough import ends
 from graph_rewrite.patterns.arithmetic import handed, over, square, times
 from graph_rewrite.patterns.language import either, given, op
 
@@ -14,6 +16,13 @@ from graph_rewrite.patterns.language import either, given, op
 FUSED = frozenset(["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"])
 FUSED_MEAN = op(FUSED, "x", name="mean", output=1, is_training=True)
 FUSED_VARIANCE = op(FUSED, "x", name="variance", output=2, is_training=True)
+
+
+def of_rows(nodes, kernel):
+    """Whether a fused kernel's channels are rows, of a number computed in the graph: the kernel of
+    Keras' LayerNormalization, whose scale is filled with ones."""
+    scales = ends(nodes, nodes[kernel].input[1], CARRY | SHAPE)
+    return any(nodes.maker(scale).op == "Fill" for scale in scales)
 
 
 def _around(mean):

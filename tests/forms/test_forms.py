@@ -43,7 +43,10 @@ def test_the_page_says_what_the_doors_answer(version, name, jobs, tmp_path):
     answers = Form(FORMS[name], jobs(version, name), tmp_path).answers()
     assert not [door for door in DOORS if answers[door].startswith("wrong")], answers
     said = stored(PAGE.read_text())[name]
-    assert {door: told(answer) for door, answer in answers.items()} == said
+    found = {door: told(answer) for door, answer in answers.items()}
+    if version == 2:  # whose ops have other names
+        said, found = ({d: a.partition(":")[0] for d, a in one.items()} for one in (said, found))
+    assert found == said
 
 
 def test_the_page_has_every_form_once():

@@ -28,7 +28,7 @@ from graph_rewrite.graph.passthrough import trace
 from graph_rewrite.patterns.arithmetic import DIVIDE
 from graph_rewrite.patterns.engine import Pattern
 from graph_rewrite.patterns.language import match
-from graph_rewrite.patterns.moments import FUSED
+from graph_rewrite.patterns.moments import FUSED, of_rows
 from graph_rewrite.patterns.normalization import NORMALIZATION
 from migrate.graph.attributes import flag, float32, string
 from migrate.graph.metagraph import Edge, Node
@@ -94,14 +94,7 @@ def batch_statistics(subject: Subject, computed: Iterable[Edge]) -> Set[str]:
     moves = [move for moves in find_moves(subject).values() for move in moves]
     averages = {subject.viewed(move.value)[0] for move in moves}
     training = {name for name in nodes if _takes_batch(subject, subject.graph.nodes[name])}
-    return {name for name in training if not _of_rows(subject, name)} | averages & nodes
-
-
-def _of_rows(subject: Subject, kernel: str) -> bool:
-    """Whether its channels are rows, of a number computed in the graph: Keras'
-    LayerNormalization."""
-    scale = subject.graph.nodes[kernel].inputs[1]
-    return subject.node(subject.viewed(scale)).op == "Fill"
+    return {name for name in training if not of_rows(subject.nodes, name)} | averages & nodes
 
 
 def _takes_batch(subject: Subject, node: Node) -> bool:
