@@ -70,6 +70,7 @@ def folder(of_zoo, trained, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 def test_a_job_goes_on_from_what_came_back_bit_for_bit(folder):
     for name in MODELS:
         assert_same(folder / name / "straight", folder / name / "whole")

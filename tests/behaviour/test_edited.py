@@ -159,6 +159,7 @@ def test_an_edit_that_trains_otherwise_is_found(trained, tmp_path, what, capsys)
     assert name in found["exceeded"]["name"]
 
 
+@pytest.mark.long
 def test_what_of_the_loss_is_not_the_models_is_said(trained, capsys):
     code, found = trained.steps(trained.converted("p_buy"), capsys)
     assert code == 0, found
@@ -189,6 +190,7 @@ def test_without_a_model_py_the_steps_are_the_graphs(trained, tmp_path, capsys):
     assert found["unchecked"] == [told]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("edit", "sentence"),
     [

@@ -189,6 +189,7 @@ def write_norm(folder, fused):
     pyarrow.parquet.write_table(table, folder / "rows.parquet")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fused", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_graph_that_was_built_for_training_is_compared_as_it_serves(tmp_path, capsys, fused):
     """As the evaluation's graph has it, which TensorFlow computes by other means."""

@@ -102,6 +102,7 @@ def test_what_a_draw_depends_on_and_the_loss_does_not_is_asked_for(tmp_path, cap
     assert "--feed how_many=VALUE" in error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [2, 3])  # in parts of one size, and of two
 def test_each_part_of_a_variable_is_compared_with_its_own_values(tmp_path, capsys, rows):
     def build():

@@ -47,6 +47,7 @@ def secure_hosts(certificates, tmp_path_factory):
     started.stop()
 
 
+@pytest.mark.long
 def test_tls_trusts_the_named_authority_alone(secure_hosts, certificates, monkeypatch):
     client = Connection(secure_hosts, access=Access(ca=str(certificates / "ours.crt")))
     client.create("/a", b"1")

@@ -32,6 +32,7 @@ def candidates(ensemble, tmp_path):
     made.stop()
 
 
+@pytest.mark.long
 def test_never_two_lead_while_leaders_are_killed_and_stopped_and_zookeeper_loses_its_own(
     ensemble, candidates
 ):

@@ -210,6 +210,7 @@ def replace(stranger, path):
         stranger.create(path, b"1e9")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("begin", ["absent", "open"])
 @pytest.mark.parametrize("path", [ROOT, PLAN + "/000000001"], ids=["empty", "full"])
 def test_whenever_a_stranger_puts_a_node_in_its_place_it_is_taken_over(me, stranger, begin, path):

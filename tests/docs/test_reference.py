@@ -9,7 +9,7 @@ from tests.support.programs import output_of
 PACKAGES = ("semisync", "graph_rewrite", "migrate", "parity")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("package", PACKAGES)
 def test_what_the_reference_shows_is_described_and_its_examples_run(package, interpreters):
     command = [interpreters / "python", "-W", "ignore", "-m", "tests.docs.reference", package]

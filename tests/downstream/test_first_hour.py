@@ -59,6 +59,7 @@ def test_the_wheel_has_the_types_and_the_report_and_no_test(wheel):
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == set(packages)
 
 
+@pytest.mark.long
 def test_every_command_explains_itself_without_any_extra(bare, tmp_path):
     listing = environments.run([bare / "semisync", "--help"], cwd=tmp_path)
     assert (listing.returncode, listing.stderr) == (0, "")
@@ -76,6 +77,7 @@ def test_completion_without_its_extra_is_one_sentence_that_names_it(bare, tmp_pa
     )
 
 
+@pytest.mark.long
 def test_completion_takes_its_extra_alone(wheel, tmp_path):
     packages = (*environments.REQUIRED, "shtab")
     there = environments.make(tmp_path / "environment", wheel, packages)
@@ -102,6 +104,7 @@ def test_a_command_without_its_extra_is_one_sentence_that_names_it(name, bare, t
     assert sorted(os.listdir(tmp_path)) == before
 
 
+@pytest.mark.long
 def test_inspect_needs_no_torch(tmp_path, wheel):
     needed = [*environments.REQUIRED, "google-crc32c"]
     home = environments.make(tmp_path / "home", wheel, needed)
@@ -118,6 +121,7 @@ def test_inspect_needs_no_torch(tmp_path, wheel):
     ) in done.stdout
 
 
+@pytest.mark.long
 def test_pip_finds_the_distribution_installed_and_asks_only_for_what_an_extra_brings(bare):
     pip = [sys.executable, "-m", "pip", "--python", bare / "python", "--disable-pip-version-check"]
     install = ["install", "--dry-run", "--no-index", NAME + "[zookeeper]"]

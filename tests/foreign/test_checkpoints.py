@@ -37,6 +37,7 @@ def refused(prefix, match):
         migrate.open_checkpoint(prefix)
 
 
+@pytest.mark.long
 def test_names_that_share_a_long_prefix_are_refused_by_their_length(tmp_path):
     names = sharing(b"a" * 400_000, [b"%06d" % number for number in range(60_000)], EMPTY)
     write_table(tmp_path / "m.index", [HEADER], more=[(b"b", names)])
@@ -78,6 +79,7 @@ def test_an_index_of_an_absurd_size_is_refused_before_it_is_read(tmp_path):
     refused(tmp_path / "m", "m.index has 1099511627776 bytes; no checkpoint's index has over")
 
 
+@pytest.mark.long
 def test_a_tensor_of_countless_slices_is_refused(tmp_path):
     entry = varint_field(1, 1) + message(2, b"") + message(7, b"") * 600_000
     refused(bundle(tmp_path, [(b"w", entry)]), "lists more than 524,288 tensors and slices")

@@ -40,6 +40,7 @@ def joined(parts):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 3))])
 def test_any_number_of_processes_goes_on_from_any_other(interpreters, folder, saved, ranks):
     found = run(interpreters / "python", "loading", folder, ranks)

@@ -52,12 +52,14 @@ def test_every_optimizer_takes_the_steps_of_the_union_of_unequal_shares(found, r
         assert min(len(part["Adam"]) for part in parts) > 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_a_mean_over_equal_shares_is_the_mean_over_the_batch(found, ranks):
     wanted = declared("Adagrad", {"lr": 0.1}, divisor=len(FEATURES) * BAGS * DIM)
     assert_same(joined(found("means", ranks)), wanted)
 
 
+@pytest.mark.long
 def test_a_process_without_a_gradient_of_its_ids_takes_part(found):
     rows = joined(found("without_backward", 2))
     met = {one for bags, _ in batches() for own in bags.values() for bag in own for one in bag}
@@ -65,6 +67,7 @@ def test_a_process_without_a_gradient_of_its_ids_takes_part(found):
     assert all(torch.isfinite(columns["value"]).all() for columns in rows.values())
 
 
+@pytest.mark.long
 def test_a_frozen_look_up_finds_the_rows_of_all_processes(found):
     (vectors, unknown, rows), (none, *same) = found("frozen", 2)
     initial = a_table(pooling=None, unknown="initial").eval()

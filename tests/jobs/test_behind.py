@@ -13,6 +13,7 @@ from tests.jobs.compared import WORKERS, alone, changed, job
 from tests.jobs.unions import numbered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.one_tensorflow
 def test_the_changed_job_trains_as_one_process_with_the_global_batch(resource, tmp_path):

@@ -67,6 +67,7 @@ def test_a_conversion_from_s3_reads_ranges_and_is_the_same(
     assert cli.main(["verify", url, out]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "url, variable, said",
     [
@@ -237,7 +238,7 @@ def refusing():
         thread.join()
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", ["no bucket", "no credentials", "no disk"])
 def test_where_s3_cannot_be_written_one_line_says_so(
     bucket, tf2_checkpoints, tmp_path, monkeypatch, capsys, trouble

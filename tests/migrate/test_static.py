@@ -65,6 +65,7 @@ def test_rows_are_quantized_bit_for_bit_as_by_fbgemm(dim, scale):
     assert np.array_equal(ours[:, :4], theirs[:, -4:])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["dcp", "safetensors"])
 def test_int8_rows_are_those_of_torchrecs_own_quantized_collection(
     tf2_checkpoints, tmp_path, expected, target

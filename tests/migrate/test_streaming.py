@@ -58,6 +58,7 @@ def test_the_crc_of_two_ranges_is_made_from_the_crc_of_each(lengths):
     assert masked_value(a) != masked_value(a + b) or not b
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("target", ["dcp", "safetensors"])
 def test_a_resumed_conversion_writes_only_what_is_missing(
     tf2_checkpoints, tmp_path, small_parts, target
@@ -84,6 +85,7 @@ def test_a_resumed_conversion_writes_only_what_is_missing(
     assert not work.exists()
 
 
+@pytest.mark.long
 def test_an_interrupted_conversion_is_neither_lost_nor_mixed_with_another(
     tf2_checkpoints, tmp_path, small_parts
 ):

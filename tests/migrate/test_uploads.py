@@ -163,6 +163,7 @@ def test_hash_tables_are_sorted_in_the_scratch_folder(store, tmp_path, mode):
     assert set(stored(store)) == {name for name in here if (tmp_path / "here" / name).is_file()}
 
 
+@pytest.mark.long
 def test_a_changed_value_in_the_store_is_found(store, tf2_checkpoints, capsys):
     prefix = str(tf2_checkpoints / "adagrad_ref")
     for target, name in (

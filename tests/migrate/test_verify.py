@@ -66,6 +66,7 @@ def test_one_flipped_bit_is_found_and_its_row_is_named(tf2_checkpoints, converte
     assert "SHA-256" in second
 
 
+@pytest.mark.long
 def test_a_hash_alone_that_differs_is_found(tf2_checkpoints, converted):
     path = converted / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -96,6 +97,7 @@ def same_but_for_its_bytes(index):
     return pickle.dumps(metadata)
 
 
+@pytest.mark.long
 def test_of_an_older_manifest_it_says_that_the_index_was_not_checked(
     tf2_checkpoints, converted, capsys
 ):
@@ -111,7 +113,7 @@ def test_of_an_older_manifest_it_says_that_the_index_was_not_checked(
     )
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -150,6 +152,7 @@ def test_a_truncated_target_does_not_verify(tf2_checkpoints, converted):
     assert not verify(tf2_checkpoints / "adagrad_ref", converted).verified
 
 
+@pytest.mark.long
 def test_a_sample_says_how_sure_it_is(tf2_checkpoints, converted, capsys):
     prefix = str(tf2_checkpoints / "adagrad_ref")
     result = verify(prefix, converted, sample=5)
@@ -220,6 +223,7 @@ def test_a_damaged_manifest_is_refused_by_the_field(tf2_checkpoints, converted, 
         verify(tf2_checkpoints / "adagrad_ref", converted)
 
 
+@pytest.mark.long
 def test_the_model_config_may_be_edited_where_it_does_not_speak_of_the_data(
     tf2_checkpoints, converted, capsys
 ):

@@ -147,7 +147,7 @@ def test_with_the_words_that_it_gave_the_job_is_migrated_and_the_next_commands_r
     assert (tmp_path / "out" / "model-1.0-py3-none-any.whl").is_file()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [

@@ -76,6 +76,7 @@ def test_a_slot_that_was_left_out_with_a_reason_is_told_and_missed(job, out, cap
     assert f"lacks {name!r}" in said
 
 
+@pytest.mark.long
 def test_migrate_finds_it(job, again):  # noqa: F811
     lose(again / "converted", LOST["the slot of a table"])
     assert migrate(job, again) == 1

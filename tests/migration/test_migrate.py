@@ -207,6 +207,7 @@ def test_a_package_for_figures_that_went_missing_costs_no_verdict(job, again, mo
     assert "is not installed; run: " in page
 
 
+@pytest.mark.long
 def test_an_edit_of_model_py_is_compared_and_named(job, again):
     source = again / "converted" / "model.py"
     text = source.read_text()
@@ -269,6 +270,7 @@ def test_a_fault_in_one_row_of_a_rare_value_is_among_the_rows_that_are_drawn(
     assert "300 of 3,000 rows were drawn: each value of city, item" in json.dumps(report(again))
 
 
+@pytest.mark.long
 def test_a_fault_in_one_row_that_was_not_drawn_is_in_the_verdict_with_its_row(
     job, again, monkeypatch
 ):
@@ -316,6 +318,7 @@ def test_the_steps_of_an_edited_model_py_are_compared(job, again):
     assert "Look first at: the statistic batch_normalization/moving_" in found["sentence"]
 
 
+@pytest.mark.long
 def test_an_edited_model_json_stands_in_the_verdict(job, again, capsys):
     path = again / "converted" / "model.json"
     config = json.loads(path.read_text())
@@ -348,6 +351,7 @@ def test_an_edited_model_is_not_overwritten_by_that_of_another_checkpoint(job, a
     assert source.read_text().endswith("# mine\n")
 
 
+@pytest.mark.long
 def test_a_weight_that_was_changed_is_found(job, again):
     with migrate_package.open_checkpoint(job / "model.ckpt") as checkpoint:
         kernel = checkpoint.read("out/kernel")

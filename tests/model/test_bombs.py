@@ -277,7 +277,7 @@ def converted(tmp_path_factory):
     return folder, json.loads(done.stdout.decode().splitlines()[-1])
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("build", ATTACKS, ids=lambda build: build.__name__)
 def test_what_asks_for_more_than_there_is_ends_with_one_sentence(build, converted):
     code, said = converted[1][build.__name__]

@@ -33,6 +33,7 @@ def test_the_source_loads_its_weights_and_gives_tensorflows_scores(wide_and_deep
     assert np.abs(found - logits).max() <= 2e-6
 
 
+@pytest.mark.long
 def test_it_is_the_module_that_load_model_gives(wide_and_deep, converted):
     ours, theirs = loaded(converted), migrate.load_model(wide_and_deep.prefix)
     assert theirs.source == (converted / "model.py").read_text()
@@ -80,6 +81,7 @@ def test_its_layers_are_named_as_the_graphs_scopes(converted):
     assert "self.dnn_hiddenlayer_0 = nn.Linear(" in (converted / "model.py").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["deepfm", "din", "dcn", "gru", "mmoe"])
 def test_lines_are_short(zoo, name):
     (model,) = [model for model in models(zoo) if model.said["name"] == name]
@@ -93,6 +95,7 @@ def test_output_without_model_is_refused(wide_and_deep, tmp_path, capsys):
     assert "--model" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_variable_that_the_conversion_dropped_is_named_when_the_model_is_loaded(
     wide_and_deep, tmp_path
 ):

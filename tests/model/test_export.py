@@ -44,7 +44,7 @@ def exported(zoo, name):
 
 
 @pytest.mark.parametrize("name", ["deepfm", "din", "canned_linear", "words", "dssm"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_numeric_part_is_exported_for_any_batch(zoo, name):
     module, program, batches = exported(zoo, name)
     for batch in batches:

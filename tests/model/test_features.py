@@ -147,7 +147,7 @@ def ids_of_tensorflow(model, tensors):
         return found
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_steps_give_the_ids_that_tensorflow_looks_up(subject):
     model, said, inputs = subject
     assert said["schema"] == "semisync.features/1"
@@ -187,6 +187,7 @@ def test_what_is_no_step_is_listed_with_its_expression(zoo):
     )
 
 
+@pytest.mark.long
 def test_convert_writes_it_beside_the_model(zoo, tmp_path):
     (model,) = [model for model in models(zoo) if model.said["name"] == "canned_linear"]
     out = tmp_path / "out"

@@ -63,7 +63,7 @@ def written(prefix, width, uses):
         return before, session.run(scores, fed)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("second", sorted(USES))
 def test_every_use_of_a_kernel_reads_what_tensorflow_reads(second, tmp_path):
     features = {"x": torch.tensor(X), "ids": torch.tensor(IDS)}

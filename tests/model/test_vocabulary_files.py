@@ -288,7 +288,7 @@ def test_inspect_takes_the_option_and_hands_it_to_the_call_of_convert(model, cap
 
 
 @pytest.mark.parametrize("what", ["forward", "steps", "migrate"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_comparisons_with_tensorflow_take_the_option(model, tmp_path, capsys, what):
     prefix, let_in, data = model
     verify = ["verify", prefix, str(tmp_path / "out")]

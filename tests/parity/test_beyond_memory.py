@@ -102,6 +102,7 @@ def test_groups(sample, weighted):
     assert loss.standard_error == pytest.approx(exact.logloss_difference.standard_error, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["six", "heavy tails", "one is half of the rows"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_few_or_unequal_groups_have_the_interval_of_rows_in_memory(kind, weighted):
@@ -158,6 +159,7 @@ def test_worst_rows(sample, weighted):
         assert ours.share == pytest.approx(theirs.share, rel=0.01)
 
 
+@pytest.mark.long
 def test_parts_with_days_and_slices_add_up_to_the_whole(sample, tmp_path):
     kind = Kind(False, "day", ("country", "day"))
     blocks = list(sample.blocks(names=("day", "country")))
@@ -452,6 +454,7 @@ def test_rows_of_one_group_come_back_together_and_none_is_lost(monkeypatch, name
     assert sorted(total) == numbers.tolist()
 
 
+@pytest.mark.long
 def test_every_option_works_beyond_memory_on_the_command_line(sample, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     columns = {"y": sample.labels, "old": sample.old, "new": sample.new, "w": sample.weights}

@@ -61,6 +61,7 @@ def test_useless_models_are_not_found_equivalent(kind):
     assert (now > 0.95) if kind == "sound" else (now == 0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("times", mistakes.COPIES.cases)
 def test_copies_are_warned_of_where_there_are_any(times):
     _, _, warned = mistakes.copied(times, 25, seed=1)

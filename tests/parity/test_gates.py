@@ -78,7 +78,7 @@ def test_half_the_probability_is_seen_where_nothing_is_required(run):
 
 
 @pytest.mark.parametrize("memory", ["4", "0"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_slice_at_random_scores_cannot_pass_where_slices_are_required(run, memory):
     slices = ("broken", "--slice", "country", "--memory", memory)
     code, out, record, xml = run(*slices, "--require-slices")

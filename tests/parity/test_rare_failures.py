@@ -42,6 +42,7 @@ def faulty(rng, positives, share, rows=4):
     return labels, baseline, candidate
 
 
+@pytest.mark.long
 def test_a_fault_of_one_in_a_thousand_does_not_pass_on_four_hundred_positives():
     """It moves the AUC by the margin; more than half of such samples used to pass."""
     rng = np.random.default_rng(1)

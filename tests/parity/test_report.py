@@ -292,6 +292,7 @@ def test_the_bound_of_histograms_is_in_the_report():
     assert f"±{bound:.2g}" in section("histograms")
 
 
+@pytest.mark.long
 def test_the_page_stays_small_whatever_it_is_told():
     """A thousand days, fifty columns of a thousand slices, names of five thousand letters."""
     name = "a long name " * 400
@@ -408,7 +409,7 @@ LOOKED_AT = "getComputedStyle(document.querySelector('.parity')).getPropertyValu
         ("dark", "", "#ffffff"),
     ],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_notebooks_theme_decides_and_of_a_page_the_systems(tmp_path, system, body, paper):
     fragment = kinds.comparison("plain")._repr_html_()
     page = f"<!DOCTYPE html><html><head></head><body {body}>{fragment}</body></html>"
@@ -416,6 +417,7 @@ def test_a_notebooks_theme_decides_and_of_a_page_the_systems(tmp_path, system, b
     assert answer(tmp_path, page, LOOKED_AT, flag) == paper
 
 
+@pytest.mark.long
 def test_a_table_that_is_wider_than_a_phone_scrolls_by_itself_and_shows_it(tmp_path):
     files = parity.write_report(kinds.comparison("slices"), tmp_path)
     page = files.html.read_text(encoding="utf-8")
@@ -428,6 +430,7 @@ def test_a_table_that_is_wider_than_a_phone_scrolls_by_itself_and_shows_it(tmp_p
     assert shown == {"local, local, scroll, scroll"}, "covers move with the table, shadows stay"
 
 
+@pytest.mark.long
 def test_the_page_has_an_index_whose_links_lead_to_the_sections(tmp_path):
     page = parity.write_report(kinds.comparison("slices"), tmp_path).html.read_text("utf-8")
     index = re.search(r'<nav class="index".*?</nav>', page).group()

@@ -167,6 +167,7 @@ def test_figures_of_probabilities_are_exact_sums(weighted):
     assert compare_summary(counted(*sample(kind="logit"))).baseline.logloss is None
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_parts_add_up_to_the_whole_whatever_their_sizes(tmp_path, weighted):
     columns = sample()

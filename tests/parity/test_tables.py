@@ -102,6 +102,7 @@ def test_numbers_and_text_of_several_keys_are_the_same_as_of_one():
     parity.compare(wide, **NAMES, key=["a", "b"])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_without_a_key_rows_in_another_order_are_told(library):
     make, order = LIBRARIES[library], np.random.default_rng(0).permutation(ROWS)
@@ -196,6 +197,7 @@ def test_the_command_joins_by_several_keys(tmp_path, monkeypatch, capsys, memory
     assert "column 'user' is not a key: 500 rows repeat" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_command_warns_of_files_whose_rows_are_in_another_order(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pyarrow.parquet.write_table(TABLE, "old.parquet")

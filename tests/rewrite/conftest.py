@@ -10,7 +10,6 @@ ON_EACH = {
     "test_by_hand.py",
     "test_in_a_model.py",
     "test_keras_and_contrib.py",
-    "test_meta_graph.py",
     "test_tf_layers.py",
 }
 

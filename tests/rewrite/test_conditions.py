@@ -67,7 +67,7 @@ ENDS = {
     indirect=["resource"],
     ids=lambda value: {REF: "ref", RESOURCE: "resource", FUNCTION: "function"}.get(value, value),
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_copy_that_is_due_now_and_then_is_made_once_a_global_step(resource, end):
     build = copying(resource, ENDS[end])
     before, after, _ = train(rewrite(export(build, resource), paced=True))

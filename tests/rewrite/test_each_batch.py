@@ -72,7 +72,7 @@ def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
 
 
 @both
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_network_that_starts_at_random_and_follows_the_trained_one(resource):
     """Such as the target of Q-learning, or a teacher: the gradients are made of it."""
 
@@ -117,7 +117,7 @@ def warned(exported, **options):
 
 
 @both
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_report_names_what_every_batch_changes(resource):
     exported = export(counting(resource), resource)
     assert warned(exported) == [

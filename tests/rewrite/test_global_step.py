@@ -53,6 +53,7 @@ def step_of(meta):
         return tf.train.get_global_step().op.name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_the_only_number_that_training_counts_is_the_global_step(resource):
     meta, report = graph_rewrite.semi_synchronize(own_step(minimize, resource=resource), M)
@@ -138,7 +139,7 @@ class Values(tf.train.SessionRunHook):
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_job_without_a_global_step_gets_one_that_counts_from_0_in_every_run(resource, tmp_path):
     meta = own_step(minimize, [], resource)
     folder = str(tmp_path)

@@ -146,7 +146,7 @@ def variables_of(meta):
 
 @each
 @both
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_warnings_name_what_a_batch_changes_before_its_global_step(kind, resource):
     build, names = LEFTOVERS[kind]
     exported = export(build, resource)
@@ -167,7 +167,7 @@ def test_an_average_that_is_corrected_for_its_start_cannot_be_shared(resource):
 
 
 @each
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_with_strict_they_are_refusals(kind, tmp_path, capsys):
     build, names = LEFTOVERS[kind]
     source, out = tmp_path / "in.meta", tmp_path / "out.meta"

@@ -106,6 +106,7 @@ def test_what_tensorflow_does_not_survive_is_refused_before_it_is_asked(build):
         graph_rewrite.semi_synchronize(meta, batches_per_step=2)
 
 
+@pytest.mark.long
 def test_a_train_op_may_be_a_group_of_a_group_of_a_group():
     with tf.Graph().as_default():
         x = tf.placeholder(tf.float32, [None, 3])

@@ -49,7 +49,7 @@ def by_what_was_trained_before():
     "normalise", [with_a_layer, by_the_batch_alone, by_what_was_trained_before]
 )
 @pytest.mark.parametrize("lengths", [None, [6, 2, 3, 4, 5]], ids=["whole", "of some length"])
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_recurrent_cells_batch_norm_is_left_alone(control_flow, normalise, lengths):
     with zoo.graph(control_flow):
         cell = Cell(normalise())

@@ -56,6 +56,7 @@ def test_it_trains_what_the_wrapped_job_trains():
     assert_close(after, in_batches(build)[1])
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_it_is_paced_at_the_same_global_steps_as_the_wrapped_job():
     build = builder("Adam")

@@ -105,7 +105,7 @@ def variables(out, name, when):
     return dict(np.load(str(out / "{}.{}.npz".format(name, when))))
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("name", PACED_CASES)
 def test_workers_that_import_it_train_the_global_batch(name, out):
     case = CASES[name]

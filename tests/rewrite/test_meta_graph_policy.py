@@ -48,6 +48,7 @@ def test_it_trains_what_the_wrapper_trains_with_the_same_policy(name, resource):
     np.testing.assert_allclose(after["kernel"], together["kernel"], rtol=1e-4)
 
 
+@pytest.mark.long
 def test_a_function_may_decide():
     def sparse_at_once(gradient, variable):
         return "async" if isinstance(gradient, tf.IndexedSlices) else "semi-sync"
@@ -118,6 +119,7 @@ def test_a_policy_without_meaning_is_one_sentence():
         rewrite(export(builder("Adagrad")), policy=[("table", "sync")])
 
 
+@pytest.mark.long
 def test_the_hook_tells_the_fate_of_the_last_batch():
     exported = rewrite(export(builder("Adagrad")), 1, paced=True)
     with tf.Graph().as_default():

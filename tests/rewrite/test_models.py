@@ -45,7 +45,7 @@ def test_attention_over_a_history():
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_batch_norms_that_a_placeholder_switches(version):
     with control_flow(version):
         report = check(models.SwitchedResNet, resource=version == 2)

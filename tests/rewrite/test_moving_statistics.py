@@ -217,6 +217,7 @@ def test_an_average_that_is_corrected_for_its_start_takes_the_steps_of_m_local_u
     assert len(before) == len(found) == 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["fused", "zero-debiased"])
 def test_a_step_of_which_no_batch_counts_leaves_the_statistics_as_they_start(kind):
     (stale,) = batches(5)
@@ -308,7 +309,7 @@ def test_a_batch_with_training_false_counts_for_nothing(kind):
         ("zero-debiased", True),
     ],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_rewritten_meta_graph_shares_them_too(kind, resource):
     parts = batches(4, 7, 2, 5, 5, 5)
     job = Job(KINDS[kind], plain, resource=resource)

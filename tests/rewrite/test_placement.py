@@ -45,7 +45,7 @@ def placed(meta):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_every_op_lies_where_the_setter_puts_it(kind, resource):
     meta = export(kind, resource).meta
     placement.place(meta, PS)

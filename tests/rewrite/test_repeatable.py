@@ -51,6 +51,7 @@ def trained_in_a_condition():
         return tf.train.export_meta_graph()
 
 
+@pytest.mark.long
 def test_a_rewrite_says_and_writes_the_same_under_every_hash_seed(tmp_path):
     jobs = [export(models.WideAndDeep).meta, trained_in_a_condition()]
     paths = [str(tmp_path / "{}.meta".format(number)) for number in range(len(jobs))]

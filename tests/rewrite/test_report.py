@@ -46,6 +46,7 @@ def test_what_holds_for_several_batch_norms_is_said_once():
     )
 
 
+@pytest.mark.long
 def test_copies_are_counted_beside_the_batch_norms_that_they_are_of():
     left = [each for each in report(towers=2).left if "BatchNorm" in each]
     assert len(left) == 1

@@ -77,6 +77,7 @@ def test_a_task_that_nobody_tells_is_asked_for(distributed, monkeypatch):
             semisync.restore_hook(False)
 
 
+@pytest.mark.long
 def test_queues_that_each_worker_would_have_for_itself_are_refused():
     """A graph without devices, imported under the devices of a cluster."""
     meta = rewrite(export(sgd)).meta

@@ -38,7 +38,7 @@ class Adam(Decayed, tf.train.AdamOptimizer):
     "kind, options, resource",
     [(Momentum, {"momentum": 0.9}, False), (Momentum, {"momentum": 0.9}, True), (Adam, {}, False)],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_rows_of_a_global_batch_decay_once(kind, options, resource):
     def build(model, wrap):
         optimizer = wrap(kind(0.1, **options))

@@ -68,7 +68,7 @@ class Trust(tf.train.MomentumOptimizer):
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("rule", [Sign, Factored, Trust])
-@pytest.mark.few(2)
+@pytest.mark.long
 def test_the_rule_would_be_that_of_each_batch(rule, resource):
     def build(model, wrap):
         return rule("rule").minimize(model.loss(), global_step=model.step)

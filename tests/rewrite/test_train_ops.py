@@ -42,6 +42,7 @@ def test_train_ops_that_are_named_together_train_together():
     assert "generator and critic train together, each of them all 5 variables" in warning
 
 
+@pytest.mark.long
 def test_each_of_them_trains_all_variables():
     job = exported()
     meta, _ = graph_rewrite.semi_synchronize(job.meta, M, paced=True, train_op=OPS)

@@ -27,6 +27,7 @@ def score(tmp_path, capsys):
     return run
 
 
+@pytest.mark.long
 def test_the_last_batch_of_a_fixed_batch_is_padded_and_cut(graphs, score):
     code, table, error = score(*graphs.checkpoint("fixed"), *INPUTS)
     assert (code, error) == (0, "")

@@ -81,6 +81,7 @@ def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
     close(lines(tmp_path / "two"), wanted)
 
 
+@pytest.mark.long
 def test_in_bfloat16_it_takes_the_steps_about_where_the_processor_can(
     log, settings, tmp_path, capsys
 ):
@@ -272,6 +273,7 @@ def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path, 
     assert main([*given[:-1], "--top", "9"]) == 3
 
 
+@pytest.mark.long
 def test_what_is_text_trains_as_its_fingerprints_do_and_is_written_as_text(
     log, settings, tmp_path, capsys
 ):

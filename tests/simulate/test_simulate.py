@@ -111,6 +111,7 @@ modes = st.one_of(
 )
 
 
+@pytest.mark.long
 @given(
     modes,
     st.integers(1, 10),

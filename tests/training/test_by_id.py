@@ -113,6 +113,7 @@ def test_any_number_of_processes_goes_on_from_two_or_one(train, in_two, tmp_path
             torch.testing.assert_close(found[key], whole[key], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["train", pytest.param("in_two", marks=pytest.mark.long)])
 def test_a_training_leads_back_to_a_checkpoint_that_tfra_restores(by_id, how, request, tmp_path):  # noqa: F811
     job, back = by_id("adam"), str(tmp_path / "back.ckpt")

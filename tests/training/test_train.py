@@ -296,6 +296,7 @@ def test_threads_are_as_many_as_are_named(job, clicks, tmp_path):
     assert torch.get_num_threads() == 2
 
 
+@pytest.mark.long
 def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, tmp_path):
     out, scores = tmp_path / "out", tmp_path / "scores.parquet"
     # 250 does not divide the rows to be evaluated
@@ -308,6 +309,7 @@ def test_nproc_starts_processes_that_train_together(interpreters, job, clicks, t
     assert len(set(pq.read_table(scores)["key"].to_pylist())) == 3 * 250
 
 
+@pytest.mark.long
 def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks, tmp_path):
     given = arguments(job, clicks, tmp_path / "out", "--nproc", "2", "--batch-size", "255")
     done = ended(interpreters / "semisync", *given)

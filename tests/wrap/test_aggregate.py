@@ -56,7 +56,7 @@ def test_the_tensors_of_a_global_batch_arrive_together_once():
 
 
 @pytest.mark.parametrize("on_stale", ["keep", "drop"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_tensors_of_a_stale_batch_are_absent(on_stale):
     job, counting = run(
         [1, 2, 3, 4, (100, 0), 6, 7, 8][: 8 if on_stale == "keep" else 7],
@@ -75,6 +75,7 @@ def test_the_tensors_of_a_decayed_batch_come_with_its_weight():
     assert job.after["count"] == 1 + 2 + 3 + 4 + 50 + 6
 
 
+@pytest.mark.long
 def test_a_global_batch_of_stale_batches_alone_has_no_tensors():
     job, counting = run([1, (100, 0), 3], batches_per_step=1, staleness=semisync.Threshold(0))
     assert counting.steps == [[[1], [1]], [[], []], [[1], [3]]]

@@ -129,6 +129,7 @@ def test_train_and_evaluate(tmp_path):
     assert result["global_step"] == STEPS
 
 
+@pytest.mark.long
 def test_a_graph_that_is_gone_is_not_kept():
     def build():
         with tf.Graph().as_default() as graph:

@@ -36,6 +36,7 @@ def test_the_last_checkpoint_has_what_was_applied_after_the_only_save(saver, tmp
     assert reader.get_tensor("w") == -3.0
 
 
+@pytest.mark.long
 def test_a_save_wakes_a_chief_that_waits_for_the_next_batches(tmp_path, monkeypatch):
     monkeypatch.setattr(thread, "WAKE_EVERY", 1e6)  # nothing else does
     job = Job(batches_per_step=2)
@@ -102,7 +103,7 @@ def test_what_the_job_saves_after_its_last_run_is_saved_once_more(given, tmp_pat
 
 
 @pytest.mark.parametrize("given", sorted(STEPS))
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_what_a_hook_saves_at_its_end_is_of_the_last_step(given, tmp_path):
     class Save(tf.train.SessionRunHook):
         def __init__(self, job):
@@ -116,6 +117,7 @@ def test_what_a_hook_saves_at_its_end_is_of_the_last_step(given, tmp_path):
     assert last_saved(tmp_path) == (2, -7.0)
 
 
+@pytest.mark.long
 def test_listeners_and_the_ends_of_other_hooks_see_the_last_step(tmp_path):
     told, final = [], []
 

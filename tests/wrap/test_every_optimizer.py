@@ -64,7 +64,7 @@ def test_paced_batches_equal_one_batch_of_their_union(name):
         ("Nadam", False),
     ],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_optimizers_of_contrib_do_too(name, resource):
     if not tf.__version__.startswith("1."):
         pytest.skip("tf.contrib ended with TensorFlow 1.15")

@@ -72,6 +72,7 @@ def test_random_faults_in_a_row_tear_no_batch_and_hang_no_process(job):
     assert job.staged() == [0, 0]
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_a_worker_gives_up_a_chief_that_is_gone_for_good(job):
     job = job(2)
@@ -197,7 +198,7 @@ def test_a_second_chief_ends_the_first(job):
         ({"bound": 7}, "staleness 5 weighs 1 here and 0 there"),
     ],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_a_worker_with_other_settings_ends_the_job_with_one_sentence(job, other, says):
     job = job(2)
     at_work(job)

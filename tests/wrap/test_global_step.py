@@ -27,7 +27,7 @@ def left_to_the_job(count):
     return build
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_a_step_that_the_optimizer_leaves_to_the_job_counts_global_batches(resource):
     _, after = in_batches(left_to_the_job(lambda step: tf.assign_add(step, 1)), resource)

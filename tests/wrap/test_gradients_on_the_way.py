@@ -83,6 +83,7 @@ def test_each_batch_is_clipped_by_value():
     assert_clips_each_batch(by_value)
 
 
+@pytest.mark.long
 def test_a_norm_that_no_batch_exceeds_changes_nothing():
     def build(model, wrap):
         optimizer = wrap(adagrad())
@@ -107,6 +108,7 @@ def test_a_variable_without_a_gradient_is_left_alone():
     assert "kernel/Adagrad" in after
 
 
+@pytest.mark.long
 def test_a_gradient_may_be_an_array():
     def build(model, wrap):
         loss, optimizer = model.loss(), wrap(adagrad())
@@ -119,6 +121,7 @@ def test_a_gradient_may_be_an_array():
     assert_equals_the_union(build)
 
 
+@pytest.mark.long
 def test_the_train_op_has_its_name_and_is_the_one_that_is_collected():
     def build(model, wrap):
         loss = model.loss()

@@ -117,7 +117,7 @@ def union_with_an_overflow(step):
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_an_infinite_gradient_skips_the_step_and_halves_the_scale(resource):
     skip_where_tensorflow_cannot(dynamic, resource)
     build = minimize(dynamic)

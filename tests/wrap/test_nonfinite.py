@@ -48,7 +48,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize(
     ("name", "resource"), [("sgd", False), ("adagrad", False), ("adagrad", True), ("adam", True)]
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_others_train_what_they_train_without_it(name, resource):
     build = minimize(OPTIMIZERS[name])
     before, after = in_batches(build, resource, batches=one_more)
@@ -60,7 +60,7 @@ def test_the_others_train_what_they_train_without_it(name, resource):
     ("value", "options"),
     [(np.inf, {"staleness": semisync.Threshold(4)}), (-np.inf, {"on_stale": "drop"})],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_an_infinity_is_refused_too_whatever_the_staleness_policy(value, options):
     def batches(step):
         return [broken(inputs(step)[0], value), *inputs(step)]
@@ -122,6 +122,7 @@ def test_stop_ends_the_training_at_the_first_and_names_the_worker():
         train(None, [first, broken(first), first, first, first], on_nonfinite="stop")
 
 
+@pytest.mark.long
 def test_batches_that_are_all_broken_do_not_go_on_for_ever(monkeypatch):
     monkeypatch.setattr(thread, "ENDURED", 6)
     first = inputs(0)[0]

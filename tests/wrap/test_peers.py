@@ -136,6 +136,7 @@ def check(job, moved):
     np.testing.assert_allclose(sparse, [[3.0], [4.0 - moved]], rtol=1e-5)
 
 
+@pytest.mark.long
 def test_two_workers_one_after_the_other_and_then_at_once(targets):
     """test2Workers: the runs of the first steps are sequential."""
 
@@ -179,6 +180,7 @@ def test_three_workers_of_which_one_is_a_backup(targets):
     assert job.hook.ledger.balance()
 
 
+@pytest.mark.long
 def test_the_hook_can_be_made_before_minimize():
     """testCanCreatedBeforeMinimizeCalled."""
     with tf.Graph().as_default():
@@ -236,6 +238,7 @@ def test_one_paced_worker_is_never_stale(targets):
     assert job.hook.ledger.fates["admitted"] == 3
 
 
+@pytest.mark.long
 def test_a_bound_that_no_batch_meets_drops_every_batch(targets):
     """test1WorkerNegativeStaleness."""
     with workers(targets, "drop-all", drop_stale(lambda staleness: 0.0 * staleness), 1) as job:

@@ -120,6 +120,7 @@ def test_the_update_is_that_of_the_exact_global_batch():
     assert_same(by_semisync(BATCHES, paced=True), by_tensorflow(unions()))
 
 
+@pytest.mark.long
 def test_asynchronously_each_batch_is_applied_at_once():
     found = by_semisync(BATCHES, policy=[("", "async")])
     assert_same(found, by_tensorflow(BATCHES))

@@ -89,6 +89,7 @@ def test_exact_global_batches_go_on_at_once():
     assert ledger.fates["lost"] == 0
 
 
+@pytest.mark.long
 def test_a_run_that_reads_its_rows_itself_reads_others_and_counts():
     ledger, _ = train_both(lambda: Job(1), Fail(False, at=3), feeds=False)
     assert ledger.fates["admitted"] == 2 * BATCHES + 1

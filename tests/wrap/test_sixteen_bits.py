@@ -39,13 +39,13 @@ def test_small_gradients_do_not_vanish(sparse):
     assert found == np.float32(np.float16(1e-6))
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_a_sum_beyond_float16_has_a_mean(sparse):
     assert trained(tf.float16, [40000.0] * 3, sparse) == 40000.0
 
 
-@pytest.mark.few(1)
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_bfloat16_is_added_up_in_more_digits(sparse):
     """1 + 1/256 is 1 in bfloat16."""
@@ -54,5 +54,6 @@ def test_bfloat16_is_added_up_in_more_digits(sparse):
     assert abs(found - exact) <= 2**-11  # half of the last digit
 
 
+@pytest.mark.long
 def test_the_rows_that_a_batch_touched_are_added_up_so_too():
     assert trained(tf.float16, [40000.0] * 3, sparse=True, sparse_mean="touches") == 40000.0

@@ -54,6 +54,7 @@ def test_the_jobs_summaries_show_the_last_global_step(rate, tmp_path):
     assert "own" in values
 
 
+@pytest.mark.long
 def test_every_collection_has_what_can_be_fetched():
     job = Job(optimizer=lambda: Telling(0.5), paced=True)
     with job.graph.as_default():
@@ -66,6 +67,7 @@ def test_every_collection_has_what_can_be_fetched():
     assert [value.simple_value for value in told.value] == [0.5]
 
 
+@pytest.mark.long
 def test_what_is_made_of_a_global_batch_says_so_when_it_is_fetched():
     job = Job(paced=True)
     with pytest.raises(

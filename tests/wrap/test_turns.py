@@ -107,7 +107,7 @@ def test_optimizers_that_do_not_read_what_others_train_are_no_siblings():
     [(True, True), (semisync.PacedSteps(), False), (semisync.PacedSteps(first=10), True)],
     ids=["paced", "not_paced", "paced_at_first"],
 )
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_paced_a_run_begins_once_the_turn_before_is_applied(paced, waits):
     pair = Pair(batches_per_step=1, paced=paced)
     held = []
@@ -123,6 +123,7 @@ def test_paced_a_run_begins_once_the_turn_before_is_applied(paced, waits):
         assert pair.staleness("b") == {0: 3}
 
 
+@pytest.mark.long
 def test_paced_too_few_workers_for_turns_are_named():
     pair = Pair(paced=True, patience=4.0)
     with pytest.raises(

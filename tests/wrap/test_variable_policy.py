@@ -65,11 +65,13 @@ def test_the_async_variables_are_trained_by_batch_and_the_others_by_union(name, 
     assert_split(OPTIMIZERS[name], [("table|bias", "async")], ("table", "bias"), resource)
 
 
+@pytest.mark.long
 def test_the_first_match_wins():
     policy = [("^bias$", "semi-sync"), ("table", "async"), ("bias|table", "semi-sync")]
     assert_split(OPTIMIZERS["Adagrad"], policy, ("table",))
 
 
+@pytest.mark.long
 def test_a_function_may_decide():
     def sparse_at_once(gradient, variable):
         return "async" if isinstance(gradient, tf.IndexedSlices) else "semi-sync"

@@ -3,6 +3,8 @@
 import time
 import types
 
+import pytest
+
 from semisync.common.compat import tf
 from semisync.transport.job_state import ended_at
 from semisync.worker import watchdog
@@ -28,6 +30,7 @@ class WatchOnce(tf.train.SessionRunHook):
             raise tf.errors.OutOfRangeError(None, None, "the training is over")
 
 
+@pytest.mark.long
 def test_a_worker_that_slept_through_its_chiefs_end_ends_normally():
     with tf.Graph().as_default():
         tf.train.get_or_create_global_step()

@@ -28,7 +28,7 @@ def wide_and_deep(second_step):
 
 
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.few(1)
+@pytest.mark.long
 def test_the_pair_equals_the_plain_pair_on_the_union(resource):
     _, after = assert_equals_the_union(wide_and_deep(second_step=False), resource)
     assert after["global_step"] == STEPS

@@ -53,6 +53,7 @@ def test_a_job_ends_with_its_workers_and_every_line_says_whose_it_is(tmp_path):
     assert [line for line in lines if "--linger" not in line] == ["[worker 1] oh"]
 
 
+@pytest.mark.long
 def test_with_json_the_document_of_its_end_stands_alone_and_its_processes_speak_beside_it():
     job = start(*LOCAL, "--json", "--", "sh", "-c", ROLE.format("echo hello; exit 7", "exit 0"))
     out, err = job.communicate(timeout=DEADLINE)
@@ -172,6 +173,7 @@ def test_a_job_over_zookeeper_loses_a_launcher_and_ends_well(job, tmp_path):
     assert [job.ended(key) for key in ("chief", "another", "ps")] == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_a_launcher_that_was_stopped_and_replaced_ends_its_command(job, tmp_path):
     go, wait, child = at_work(job, tmp_path)
     job.running["one"].send_signal(signal.SIGSTOP)

@@ -89,6 +89,7 @@ def test_a_machine_that_has_nothing_runs_what_another_hands_out(job, source, emp
     assert len(left) == 1 and left[0].startswith("semisync-job-")
 
 
+@pytest.mark.long
 def test_changed_files_are_a_new_generation_where_the_servers_may_restart(job, source, empty):
     begin(job, source, empty, servers=["--restarts", "1"])
     job.running["chief"].send_signal(signal.SIGKILL)
@@ -102,6 +103,7 @@ def test_changed_files_are_a_new_generation_where_the_servers_may_restart(job, s
     assert [job.ended(key) for key in ("changed", "one", "ps")] == [0, 0, 0]
 
 
+@pytest.mark.long
 def test_changed_files_are_refused_where_the_servers_may_not_restart(job, source, empty):
     begin(job, source, empty)
     job.running["chief"].send_signal(signal.SIGKILL)
@@ -122,6 +124,7 @@ def test_changed_files_are_refused_where_the_servers_may_not_restart(job, source
     assert "starts over" not in job.words("one")
 
 
+@pytest.mark.long
 def test_a_chief_that_has_no_files_is_named_to_the_launcher_that_has_them(job, source, empty):
     sleep = ["--", "sh", "-c", "echo ready; sleep 1000"]
     job.launch("ps", "ps", *sleep, folder=empty)
@@ -284,6 +287,7 @@ def commands_of_the_page():
     return [line for line in lines if not line.startswith("#")]
 
 
+@pytest.mark.long
 def test_the_example_of_the_page_runs_on_a_machine_that_has_nothing(real_store, tmp_path):
     page = (REPOSITORY / "docs" / "launch.md").read_text(encoding="utf-8")
     script = re.search("```python\n# file: train.py\n(.*?)```", page, re.DOTALL).group(1)

@@ -93,6 +93,7 @@ def test_a_failed_chief_ends_the_job_for_all(job):
         )
 
 
+@pytest.mark.long
 def test_who_is_missing_is_named_meanwhile_and_at_the_deadline(job, monkeypatch, capfd):
     monkeypatch.setattr(member, "SAY_AFTER", 0.1)
     job.launch("worker", SLEEP, 1, deadline=2.0)
@@ -111,6 +112,7 @@ def test_launchers_that_were_told_other_numbers_refuse_to_work_together(job):
     )
 
 
+@pytest.mark.long
 def test_a_late_worker_is_reached_through_an_address_that_was_there_before(job):
     job.launch("ps", job.write("ps", "sleep 1000"))
     job.launch("worker", SLEEP, 0)
@@ -150,6 +152,7 @@ def test_a_worker_that_the_server_knows_elsewhere_is_refused(job):
     assert "worker 0" not in job.ends and "ps None" not in job.ends
 
 
+@pytest.mark.long
 def test_workers_may_move_where_the_servers_reach_them_through_their_launcher(job):
     job.launch("ps", job.write("ps", "sleep 1000"), moving=True)
     job.launch("worker", SLEEP, 0)
@@ -202,6 +205,7 @@ def test_a_launcher_whose_place_was_taken_meanwhile_ends_its_command(job, store)
     assert job.ended("worker 1") == (13, "worker 1 is held by a launcher on there now")
 
 
+@pytest.mark.long
 def test_a_new_server_begins_the_job_anew_where_it_is_allowed(job):
     job.launch("ps", job.write("ps", "sleep 1000"), restarts=1)
     job.launch("worker", job.write("chief", "sleep 1000"), 0)
@@ -214,6 +218,7 @@ def test_a_new_server_begins_the_job_anew_where_it_is_allowed(job):
     assert job.lines("chief")[0] != job.lines("chief")[1]
 
 
+@pytest.mark.long
 def test_a_launcher_that_comes_after_the_job_ends_well_when_no_other_run_begins(job):
     job.launch("ps", SLEEP)
     for number in (0, 1):
@@ -225,6 +230,7 @@ def test_a_launcher_that_comes_after_the_job_ends_well_when_no_other_run_begins(
     assert not job.lines("late")
 
 
+@pytest.mark.long
 def test_the_same_job_runs_again_after_its_end(job):
     for run in ("first", "second"):
         job.launch("ps", SLEEP, key="ps " + run)

@@ -48,6 +48,7 @@ def test_training_goes_on_and_the_job_ends_when_zookeeper_is_back(job, own_serve
     assert len(job.lines("worker")) == 2
 
 
+@pytest.mark.long
 def test_a_launcher_can_be_stopped_meanwhile(job, own_server):
     own_server.kill(0)
     until(lambda: all(client.session is None for client in job.clients.values()))
@@ -56,6 +57,7 @@ def test_a_launcher_can_be_stopped_meanwhile(job, own_server):
     assert {job.ended(key).code for key in job.launchers} == {143}
 
 
+@pytest.mark.long
 def test_a_launcher_that_is_cut_off_ends_its_command_at_the_deadline(tmp_path, monkeypatch):
     monkeypatch.setattr(member, "LOOK_EVERY", 0.1)
     job = Job(Store(), Shape(ps=1, workers=2), tmp_path)

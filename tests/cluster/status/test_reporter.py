@@ -3,6 +3,8 @@
 import contextlib
 import logging
 
+import pytest
+
 from semisync.cluster.status import StatusHook
 from semisync.cluster.status.report_file import ReportFile
 from semisync.common.compat import tf
@@ -45,6 +47,7 @@ def test_the_last_report_has_every_batch_and_step():
     assert (last["fates"]["admitted"], last["staleness"]) == (20, {"0": 20})
 
 
+@pytest.mark.long
 def test_under_a_launcher_the_optimizers_own_hook_reports(monkeypatch):
     with contextlib.closing(ReportFile()) as file:
         for name, path in file.variables().items():
@@ -68,6 +71,7 @@ def test_reports_come_while_it_trains_with_who_is_there_and_how_fast_it_goes():
     assert written.said[-1]["global_step"] >= (written.said[0]["global_step"] or 0)
 
 
+@pytest.mark.long
 def test_a_report_that_nobody_takes_is_logged_once_and_the_training_goes_on(caplog, monkeypatch):
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
     job, written = Job(batches_per_step=2, paced=True), Written(OSError("no connection"))

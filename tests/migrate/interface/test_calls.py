@@ -128,6 +128,7 @@ def zoos_scores(folder, names, tmp_path, monkeypatch, capsys):
     assert failed == []
 
 
+@pytest.mark.long
 def test_the_calls_of_score_score(zoo, tmp_path, monkeypatch, capsys):  # noqa: F811
     zoos_scores(zoo, SCORED, tmp_path, monkeypatch, capsys)
 

@@ -46,6 +46,7 @@ def test_vectors_are_tensorflows(subject):
         np.testing.assert_allclose(found, wanted, 1e-6, 1e-6)
 
 
+@pytest.mark.long
 def test_a_batch_of_no_rows_has_no_vectors(subject):
     module, given, expected = subject
     none = {name: value[:0] for name, value in given.items() if name not in _SPARSE}
@@ -55,6 +56,7 @@ def test_a_batch_of_no_rows_has_no_vectors(subject):
     assert outputs_of(module, none)[0].shape == (0, expected[0].shape[1])
 
 
+@pytest.mark.long
 def test_ids_of_dense_features_are_in_no_sparse_tensor(subject):
     source = subject[0].source
     assert source.count("runtime.sparse_to_dense(") == 2  # of tags and of the cross
@@ -79,6 +81,7 @@ def test_what_an_output_is_asked_for_of_the_ids_is_sparse(folder):
     assert found.numpy().tolist() == [word.encode() for (word,) in city.tolist() if word]
 
 
+@pytest.mark.long
 def test_of_a_model_that_is_deleted_no_graph_stays_in_memory(folder):
     def graphs():
         gc.collect()

@@ -30,7 +30,7 @@ def models(request):
 @pytest.mark.parametrize(
     "name", NAMES + [pytest.param(name, marks=pytest.mark.long) for name in OTHERS]
 )
-@pytest.mark.few(4)
+@pytest.mark.long
 def test_it_gives_tensorflows_outputs_and_gradients(models, name):
     folder = models(name)
     with numpy.load(folder / "feeds.npz") as file:

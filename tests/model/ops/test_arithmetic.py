@@ -65,6 +65,7 @@ def test_a_function_of_one_number_is_tensorflows(op):
     check()
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("op", sorted(set(UNARY) - EDGE_DIFFERS))
 def test_it_is_at_the_edges_too(op):
     edges = EDGES if op in NAN_DIFFERS else numpy.append(EDGES, numpy.nan)
@@ -104,6 +105,7 @@ def test_of_two_edges_it_gives_what_tensorflow_gives(op):
         program.check(edges[:, None], edges[None, :], gradient=False)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("op", sorted({*BINARY_INTEGERS, *BITS}))
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_a_function_of_two_integers_keeps_their_type_and_wraps(op, dtype):
@@ -145,6 +147,7 @@ def test_a_constant_operand_is_the_same_float32(op, constant, first):
     program.check(x, gradient=False, rtol=0, atol=0)
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("op", ["Add", "Mul", "Sub", "Div", "FloorDiv", "FloorMod", "Less"])
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
 @pytest.mark.parametrize("first", [True, False])
@@ -160,6 +163,7 @@ def test_a_constant_operand_leaves_integers_their_type(op, dtype, first):
     program.check(numpy.array([1, 7, -7, 100, 127], dtype))
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize(
     "source", ["float32", "float64", "int32", "int64", "bool", "uint8", "int8"]
 )

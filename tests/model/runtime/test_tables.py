@@ -77,7 +77,7 @@ FILES = [
         (0, -1, True, False),
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_file_makes_the_table_that_it_makes_in_tensorflow(
     peer, tmp_path, key_index, value_index, text_keys, text_values, size
 ):

@@ -15,6 +15,7 @@ LISTS = strategies.lists(
 )
 
 
+@pytest.mark.long
 @QUICK
 @given(values=LISTS)
 def test_text_is_joined_stripped_measured_and_changed_in_case(peer, values):

@@ -139,6 +139,7 @@ def test_a_gradient_that_is_torchs_too_takes_tensorflows_steps(layer, tmp_path):
     assert compare_steps(build_training(prefix), steps).exceeded is None
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("layer", _REFUSED)
 def test_another_gradient_is_refused(layer, tmp_path):
     made, why = _REFUSED[layer]

@@ -65,6 +65,7 @@ def test_every_form_that_the_finder_knows_moves_statistics(form, resource, tmp_p
 
 
 # Adam's powers wait for its steps, and these for the gradients of the loop.
+@pytest.mark.long
 @pytest.mark.parametrize(
     "optimizer",
     [lambda: tf.train.AdagradOptimizer(0.01), lambda: tf.train.AdamOptimizer(0.01, epsilon=1e-3)],

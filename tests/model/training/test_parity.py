@@ -78,6 +78,7 @@ def test_the_steps_of_two_optimizers_are_not_mixed_up(jobs_tf1):
     assert report.exceeded is not None
 
 
+@pytest.mark.long
 def test_the_learning_rate_is_the_graphs_at_every_step(jobs_tf1):
     for name in ("sgd", "momentum", "nesterov", "adagrad", "adam", "rmsprop", "fed"):
         job = jobs_tf1[name]

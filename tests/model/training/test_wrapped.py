@@ -67,6 +67,7 @@ def test_what_enters_the_wrapper_is_no_input_of_the_job(name, metas, jobs_tf1):
     assert found == wanted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("version", "name"), [("tf1", "adam_ref"), ("tf1", "fed"), ("tf1", "nesterov"), ("tf2", "adam")]
 )
