@@ -166,7 +166,11 @@ def open_hash_tables(
 
 
 def _find_sentinels(graph: Graph) -> Dict[str, Sentinels]:
-    """The sentinels by the name of the table, that is the name of its keys without `-keys`."""
+    """The sentinels by the name of the table, that is the name of its keys without `-keys`.
+
+    A Saver stores such a table through LookupTableExport; the table's own node takes its empty_key
+    and deleted_key as constants.
+    """
     return {
         name: _sentinels(graph, table) for table, name in saved_tables(graph) if table.op in _DENSE
     }

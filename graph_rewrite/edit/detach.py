@@ -180,6 +180,10 @@ def _ends_of_training(nodes, dead):
 def _dead_ops(nodes, traits, names):
     """The names of the ops that need not be waited for any more, a set.
 
+    The value of an update inside a tf.cond is passed on by the cond's Merge, which UPDATE_OPS names
+    and the train op waits for; the value of an assignment to a resource by a read. Without the
+    update both read the variable, possibly from a parameter server, and nothing uses it.
+
     Each only passes on the value of an op of `names`, nothing takes its own value, and apart from
     `names` nothing that has an effect comes before it.
 

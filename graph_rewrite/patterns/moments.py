@@ -22,7 +22,9 @@ def of_rows(nodes, kernel):
     """Whether a fused kernel's channels are rows, of a number computed in the graph: the kernel of
     Keras' LayerNormalization, whose scale is filled with ones."""
     scales = ends(nodes, nodes[kernel].input[1], CARRY | SHAPE)
-    return any(nodes.maker(scale).op == "Fill" for scale in scales)
+    makers = [nodes.maker(scale) for scale in scales]
+    # tf.ones of a thousand channels is a Fill, too: of a constant.
+    return any(one.op == "Fill" and array(nodes, one.input[0]) is None for one in makers)
 
 
 def _around(mean):

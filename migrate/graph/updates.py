@@ -171,10 +171,16 @@ def _descents(graph: Graph) -> Iterator[VariableUpdate]:
 
 
 def _descends(graph: Graph, node: Node, variable: str, gradient: Edge) -> bool:
-    """Whether `node` subtracts from a trained variable what may be its gradient: no distance from
-    an average, and made of no state that may be its slot, as a momentum is."""
+    """Whether `node` subtracts from a trained variable what may be its gradient: no variable's
+    share, as a decay is, no distance from an average, and made of no state that may be its slot, as
+    a momentum is."""
     trained = graph.trainable if graph.trainable is not None else {variable}
-    if variable not in trained or match(MOVING_AVERAGE, index_of(graph), of_edge((node.name, 0))):
+    decay = origin(graph, gradient) is not None
+    if (
+        decay
+        or variable not in trained
+        or match(MOVING_AVERAGE, index_of(graph), of_edge((node.name, 0)))
+    ):
         return False
     shape = shapes(graph, graph.nodes[variable], "shape")
     states = (one for one in graph.behind([gradient[0]]) if one.op in VARIABLES)

@@ -27,7 +27,13 @@ _DUMPS = {
 
 
 def _refuse_dumps(path: str, types: Types) -> None:
-    """Raises BadInput if the directory `path` holds a dump that has no reader."""
+    """Raises BadInput if the directory `path` holds a dump that has no reader.
+
+    Only the code of one version describes these:
+
+        PERSIA   s0/replica_0_shard_0.emb   linked lists of entries, as Rust's crate speedy has them
+        XDL      <table>^0                  slicer, hash items and tensors of a part of a table
+    """
     for server, patterns in _DUMPS.items():
         for pattern in patterns if os.path.isdir(path) else ():
             files = sorted(glob.glob(os.path.join(glob.escape(path), pattern)))

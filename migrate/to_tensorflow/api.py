@@ -159,7 +159,11 @@ def _in_memory(source: Any, optimizer: Optional[Any]) -> Side:
 
 
 def _write_state(prefix: str) -> None:
-    """Names `prefix` as the latest checkpoint, and as the only one that is kept."""
+    """Names `prefix` as the latest checkpoint of its directory, and as the only one that is kept.
+
+    The file `checkpoint` is a CheckpointState as text; a prefix without a directory is one of the
+    file's own. Source: tensorflow/python/training/checkpoint_state.proto
+    """
     directory, name = os.path.split(prefix)
     quoted = "".join(_escaped(byte) for byte in os.fsencode(name))
     lines = [f'{field}: "{quoted}"\n' for field in _FIELDS]

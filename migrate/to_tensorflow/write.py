@@ -1,4 +1,4 @@
-"""Writing the checkpoint: torch's tensors, and from the original those that torch lacks."""
+"""Writing the checkpoint: torch's tensors, those that torch lacks from the original; the index."""
 
 from __future__ import annotations
 
@@ -190,7 +190,12 @@ def _bytes(store: Bundle, piece: Piece, where: str) -> Iterator[numpy.ndarray]:
 
 
 def write_index(file: BinaryIO, shards: int, tensors: Dict[str, Tensor]) -> None:
-    """Writes the index of `tensors`, by name, whose pieces stand in `shards` data files."""
+    """Writes the index of `tensors`, by name, whose pieces stand in `shards` data files.
+
+    As BundleWriter and MergeBundles do: the same tensors at the same places give the same bytes as
+    TensorFlow's own. `migrate.checkpoint.index` has the layout of the entries.
+    Source: tensorflow/core/util/tensor_bundle/tensor_bundle.cc
+    """
     entries = {b"": varint_field(1, shards) + message(3, varint_field(1, _VERSION))}
     for name, tensor in tensors.items():
         key = name.encode()

@@ -98,8 +98,15 @@ def _text(value: Any) -> str:
 
 
 class _Board:
-    """Appends to a new file of `folder`; TensorBoard reads all of a folder's, in the order of their
-    names.
+    """Appends scalars to a new file of `folder`; TensorBoard reads all of a folder's, in the order
+    of their names. They are TFRecords of Event messages:
+
+        record   uint64 length, masked crc32c of it, data, masked crc32c of that
+        Event    1 wall_time double, 2 step int64, 3 file_version string, 5 summary
+        Summary  1 value: 1 tag string, 2 simple_value float
+
+    torch.utils.tensorboard writes the same, but imports TensorFlow where it is installed.
+    Source: tensorflow/core/util/event.proto, core/framework/summary.proto
 
     Args:
         step: what files before it have from there on is void.

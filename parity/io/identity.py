@@ -1,10 +1,9 @@
-"""The files that a report rests on: their paths, sizes and hashes.
+"""The files that a report rests on: their paths, sizes and hashes; and those that are copies.
 
-Files of a data set that hold another's rows, sorted or packed in another way.
-
-Files of the same bytes are found by their hash (parity.io.identity); these by the sum of their
-rows' hashes, of scores in single precision, in which text and float32 of one score are the same.
-Few distinct rows can be the same in two files by chance, so it takes at least DISTINCT.
+Files of the same bytes are found by their hash. Files of the same rows, sorted or packed in another
+way, are found by the sum of their rows' hashes, of scores in single precision, in which text and
+float32 of one score are the same. Few distinct rows can be the same in two files by chance, so it
+takes at least DISTINCT.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """A model's scores out of a DataFrame's column, as `parity.io.scores` has them from files.
 
-Expressions of scores that are probabilities or logits, as `parity.inputs.rows` has them.
-
-Each takes whether the baseline's scores, and the candidate's, are logits; of the columns SIDES.
+And expressions of scores that are probabilities or logits, as `parity.inputs.rows` has them: each
+takes whether the baseline's scores, and the candidate's, are logits; of the columns SIDES.
 """
 
 from typing import Any, Tuple

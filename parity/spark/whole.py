@@ -204,7 +204,11 @@ def _difference(
 
 
 def _repeats_in(given: Given) -> Optional[Repeats]:
-    """None where chance explains the repeats, or may do so."""
+    """As `parity.stats.repeats` finds them; None where chance explains the repeats, or may do so.
+
+    In place of the labels of a group's first two rows, of which there are none in a DataFrame,
+    stands how often two of its rows differ.
+    """
     positives, rows = F.col("positives"), F.col("rows")
     negatives = rows - positives
     groups = given.rows.groupBy("old", "new").agg(

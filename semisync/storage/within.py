@@ -3,6 +3,9 @@
 Whoever made the one may have named any file of the reader's machine, or linked to it. A name is
 followed only in the folder of the file that has it, and below: no absolute path elsewhere, no "..",
 no URL, no link that leads out. Data files of a DCP alone may be links, as in caches of model hubs.
+
+Whole paths in a file that must have some lead to this machine's own files, or to the server that
+the user named (`reachable`): no file makes a command ask another one, with the user's credentials.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ form = forms.of("BatchNorm", "net")
 EMA = tf.train.ExponentialMovingAverage
 
 
-def variables(size=4):
+def variables(shape=(4,)):
     """(beta, gamma, moving mean, moving variance)."""
     zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
-    beta = tf.get_variable("beta", [size], initializer=zeros)
-    gamma = tf.get_variable("gamma", [size], initializer=ones)
-    mean = tf.get_variable("moving_mean", [size], initializer=zeros, trainable=False)
-    variance = tf.get_variable("moving_variance", [size], initializer=ones, trainable=False)
+    beta = tf.get_variable("beta", shape, initializer=zeros)
+    gamma = tf.get_variable("gamma", shape, initializer=ones)
+    mean = tf.get_variable("moving_mean", shape, initializer=zeros, trainable=False)
+    variance = tf.get_variable("moving_variance", shape, initializer=ones, trainable=False)
     return beta, gamma, mean, variance
 
 
@@ -71,6 +71,71 @@ def trains_always(job, net):
         batch = tf.nn.moments(net, [0])
         update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
         return tf.nn.batch_normalization(net, batch[0], batch[1], beta, gamma, 1e-3)
+
+
+@form("by hand, always in training, its statistics by `tf.identity` after the updates", trains=True)
+def identity_after(job, net):
+    with tf.variable_scope("norm"):
+        beta, gamma, *moving = variables()
+        batch = tf.nn.moments(net, [0])
+        moves = [tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)]
+        with tf.control_dependencies(moves):
+            mean, variance = map(tf.identity, batch)
+        return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
+
+
+@form("by hand, its statistics behind `tf.stop_gradient`")
+def without_gradient(job, net):
+    with tf.variable_scope("norm"):
+        beta, gamma, *moving = variables()
+        batch = [tf.stop_gradient(one) for one in tf.nn.moments(net, [0])]
+        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        mean, variance = chosen(job, batch, moving)
+        return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
+
+
+@form("by hand, variables of [1, channels] (`keep_dims`)")
+def kept_dims(job, net):
+    with tf.variable_scope("norm"):
+        (beta, gamma, *moving), batch = variables((1, 4)), tf.nn.moments(net, [0], keep_dims=True)
+        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        mean, variance = chosen(job, batch, moving)
+        return (net - mean) / tf.sqrt(variance + 1e-3) * gamma + beta
+
+
+@form("by hand, one gamma and beta for all channels")
+def one_affine(job, net):
+    with tf.variable_scope("norm"):
+        moving, batch = variables()[2:], tf.nn.moments(net, [0])
+        gamma, beta = tf.get_variable("scale", []), tf.get_variable("offset", [])
+        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        mean, variance = chosen(job, batch, moving)
+        return (net - mean) / tf.sqrt(variance + 1e-3) * gamma + beta
+
+
+@form("by hand, read without gamma and beta too")
+def read_within(job, net):
+    with tf.variable_scope("norm"):
+        beta, gamma, *moving = variables()
+        batch = tf.nn.moments(net, [0])
+        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        mean, variance = chosen(job, batch, moving)
+        unit = (net - mean) / tf.sqrt(variance + 1e-3)
+        return tf.concat([unit, unit * gamma + beta], 1)
+
+
+@form("a gamma and a beta per domain, of the same statistics")
+def domains(job, net):
+    with tf.variable_scope("norm"):
+        beta, gamma, *moving = variables()
+        with tf.variable_scope("other"):
+            others = variables()[:2]
+        batch = tf.nn.moments(net, [0])
+        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        mean, variance = chosen(job, batch, moving)
+        both = [(beta, gamma), others]
+        found = [tf.nn.batch_normalization(net, mean, variance, *one, 1e-3) for one in both]
+        return tf.concat(found, 1)
 
 
 @form("by hand, without gamma and beta")
@@ -211,6 +276,17 @@ def weighted(job, net):
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
 
 
+@form("by hand, statistics of weighted rows, always in training", trains=True)
+def weighted_always(job, net):
+    with tf.variable_scope("norm"):
+        beta, gamma, *moving = variables()
+        weights = tf.abs(job.numbers("row_weights", (1,)))
+        mean = tf.reduce_mean(net * weights, 0) / tf.reduce_mean(weights)
+        variance = tf.reduce_mean(tf.square(net - mean) * weights, 0) / tf.reduce_mean(weights)
+        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, (mean, variance))])
+        return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
+
+
 @form("by hand, the momentum is a variable", resource=True)
 def momentum_variable(job, net):
     with tf.variable_scope("norm"):
@@ -265,6 +341,12 @@ def of_layer(words, build, of_form=None, **options):
     )
 
 
+def planes(job, net, **options):
+    """Of as many channels, on the first axis, as values on the last."""
+    found = layer(job, tf.reshape(net, [-1, 2, 2]), axis=1, fused=False, **options)
+    return tf.reshape(found, [-1, 4])
+
+
 V2 = {"resource": True, "control_flow": 2}
 of_layer(", `training=True`", layer, {"trains": True})
 of_layer(", `training` fed", layer, training="fed")
@@ -275,6 +357,11 @@ of_layer(" with `renorm`", layer, {"trains": True}, renorm=True)
 of_layer(" with `virtual_batch_size`", layer, {"trains": True}, virtual_batch_size=4)
 of_layer(", fused, `training` fed", image, training="fed")
 of_layer(", fused, `training` fed, control flow 2", image, V2, training="fed")
+
+
+of_layer(" of axis 1, `training` fed", planes, training="fed")
+of_layer(" of axis 1, `training=True`", planes, {"trains": True})
+of_layer(" of axis 1, `training=False`", planes, training=False)
 
 
 @form("`tf.layers.batch_normalization` under a partitioner")

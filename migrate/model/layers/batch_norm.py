@@ -19,7 +19,7 @@ run in the branch for training, and its statistics would stay as they are.
 
 from __future__ import annotations
 
-from typing import Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from graph_rewrite.batch_norm.statistics import HOPS, MEAN, VARIANCE, Statistic, nearest
 from graph_rewrite.graph.constants import number
@@ -30,21 +30,21 @@ from graph_rewrite.patterns.engine import Pattern
 from graph_rewrite.patterns.language import match
 from graph_rewrite.patterns.moments import FUSED, of_rows
 from graph_rewrite.patterns.normalization import NORMALIZATION
-from migrate.graph.attributes import flag, float32, string
+from migrate.graph.attributes import flag, float32, shapes, string
 from migrate.graph.metagraph import Edge, Node
-from migrate.model.layers.layer import Layer, Modules, Subject
+from migrate.model.layers.layer import Layer, Modules, Subject, asked_once
 from migrate.model.layers.moves import averaged, find_moves, is_moved
 from migrate.model.ops.values import Value, literal, torch_type
 from migrate.model.parameters import Parameter, Parameters
 from migrate.model.source.names import layer_scope
 from semisync.common.tensor_names import of_edge, split
+from semisync.common.walks import reachable
 
 STATISTICS = FUSED | {"Mean"}  # ops that compute a batch's
 _USUAL_DECAY = 0.99
-_ENDS = PLUS.union(
-    DIVIDE, ["BiasAdd", "Mul"]
-)  # ops by which a normalisation that is not fused ends
+_ENDS = PLUS.union(DIVIDE, ["BiasAdd", "Mul"])  # the last ops of normalisations, fused ones apart
 
+_Affine = Tuple[Tuple[str, ...], Tuple[str, ...], float]  # names of gamma and beta, and epsilon
 Parts = Tuple[Node, ...]  # of a variable: itself, or all of its partitions; none where it is absent
 
 
@@ -192,14 +192,71 @@ def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
 
 
 def _unfused(subject: Subject, end: Node) -> Optional[_Norm]:
+    return _every_unfused(subject).get(end.name)
+
+
+@asked_once
+def _every_unfused(subject: Subject) -> Dict[str, _Norm]:
+    """The BatchNorms that are not fused, by the needed nodes that they end with."""
+    found: Dict[str, _Norm] = {}
+    within: Set[str] = set()
+    for end in subject.nodes.of_type(_ENDS.__contains__):
+        if len(end.inputs) == 2 and (subject.used(end) or end.name in subject.outputs):
+            norm, inner = _normalisation(subject, end)
+            if norm is not None:
+                found[end.name] = norm
+                within |= inner
+    # (x - mean) / root is one by itself only where it is needed without gamma and beta.
+    ends = {name: norm for name, norm in found.items() if name not in within}
+    affines: Dict[str, Set[_Affine]] = {}
+    for norm in ends.values():
+        affines.setdefault(norm.mean.name, set()).add(_affine(norm))
+    # A module has one gamma and beta; statistics that several share stay ops, as those of domains.
+    return {name: norm for name, norm in ends.items() if len(affines[norm.mean.name]) == 1}
+
+
+def _normalisation(subject: Subject, end: Node) -> Tuple[Optional[_Norm], Set[str]]:
+    """The BatchNorm that ends here, if it is one, and the nodes within it."""
     found = normalised(subject, end, NORMALIZATION)
     if found is None:
-        return None
+        return None, set()
+    bound = {found.x[0], found.mean[0], found.variance[0]}
+
+    def makers(name: str) -> List[str]:
+        return [edge[0] for edge in subject.graph.nodes[name].inputs if edge[0] not in bound]
+
+    whole = set(reachable([end.name], makers))
+    inner = whole - {end.name}
+    for one in (subject.graph.nodes[name] for name in inner):
+        needed = one.name in subject.outputs or any(
+            user.name not in whole for user in subject.users(one)
+        )
+        if needed and one.op in _ENDS and normalised(subject, one, NORMALIZATION) is not None:
+            return None, set()
     mean, flag, axis = _moving(subject, found.mean, found.x, MEAN)
     variance, *same = _moving(subject, found.variance, found.x, VARIANCE)
     if mean is None or variance is None or same != [flag, axis]:
+        return None, set()
+    variables = [(mean,), (variance,), *filter(None, (found.gamma, found.beta))]
+    sizes = {_channels_of(subject, parts) for parts in variables}
+    if len(sizes) > 1 or None in sizes:
+        return None, set()
+    more = (found.epsilon, axis, False, flag)
+    return _Norm(found.x, found.gamma, found.beta, mean, variance, *more), inner
+
+
+def _affine(norm: _Norm) -> _Affine:
+    names = [tuple(part.name for part in parts) for parts in (norm.gamma, norm.beta)]
+    return names[0], names[1], norm.epsilon
+
+
+def _channels_of(subject: Subject, parts: Parts) -> Optional[int]:
+    """How many channels a variable has values for; None where it has other axes, too."""
+    found = [shape for part in parts for shape in shapes(subject.graph, part, "shape")]
+    if len(found) < len(parts) or any(shape is None or len(shape) != 1 for shape in found):
         return None
-    return _Norm(found.x, found.gamma, found.beta, mean, variance, found.epsilon, axis, False, flag)
+    sizes = [size for shape in found for size in shape or ()]
+    return None if None in sizes else sum(size or 0 for size in sizes)
 
 
 def normalised(subject: Subject, add: Node, form: Pattern) -> Optional[Normalised]:
@@ -226,22 +283,26 @@ def _moving(
 ) -> Tuple[Optional[Node], Optional[str], int]:
     """The moving statistic that `edge` is, or into which it is averaged, the flag that chooses, and
     the axis of the channels; no statistic if it is another, or is moved by others than x's."""
-    found, node, flag = _batch_statistics(subject, edge), subject.node(subject.viewed(edge)), None
+    node, flag = subject.node(subject.viewed(edge)), None
+    # Torch's module differentiates the statistics: they come with their gradient.
+    found = _batch_statistics(subject, edge, HOPS - {"StopGradient"})
     axis = _channels(subject, found, x, kind)
     if node.op in VARIABLES:
-        variable = None if subject.switched(edge) else node
+        # Reshaped, it may be of another axis than the last, which only a batch's statistics tell.
+        reshaped = not found and subject.beyond(edge) != subject.viewed(edge)
+        variable = None if subject.switched(edge) or reshaped else node
     elif node.op == "Merge":
         sides = [_viewed_variable(subject, side) for side in node.inputs]
         known = [one for one in sides if one is not None]
         variable = known[0] if len(known) == 1 and len(sides) == 2 else None
         flag = subject.flag(node, node.inputs[sides.index(None)]) if variable else None
     else:
-        variable = averaged(subject, edge)
+        variable = averaged(subject, subject.viewed(edge))
         # Read otherwise, it belongs to the other branch, which is written op by op.
         variable = None if variable is None or subject.used(variable) else variable
-    if variable is not None and (found or node.op == "Merge"):
+    if variable is not None and (found or node.op not in VARIABLES):
         moves = find_moves(subject).get(variable.name, ())
-        towards = [_batch_statistics(subject, move.value) for move in moves]
+        towards = [_batch_statistics(subject, move.value, HOPS) for move in moves]
         # Those of other towers, which share the layer, among them.
         others = any(_channels(subject, one, None, kind) is None for one in towards)
         if axis is None or (towards and (others or found not in towards)):
@@ -249,9 +310,10 @@ def _moving(
     return variable, flag, -1 if axis is None else axis
 
 
-def _batch_statistics(subject: Subject, edge: Edge) -> Set[Statistic]:
-    """The statistics of a batch that `edge` may be: those that its Merges choose from."""
-    passed = trace(subject.nodes, of_edge(edge), HOPS)
+def _batch_statistics(subject: Subject, edge: Edge, hops: FrozenSet[str]) -> Set[Statistic]:
+    """The statistics of a batch that `edge` may be, past such ops: those that its Merges choose
+    from."""
+    passed = trace(subject.nodes, of_edge(edge), hops)
     found = (nearest(subject.nodes, one) for one in passed)
     return {one for one in found if one is not None}
 

@@ -52,13 +52,17 @@ def is_moved(subject: Subject, variable: Node) -> bool:
 def read_late(subject: Subject) -> List[str]:
     """The variables that a needed node reads after the graph has changed them."""
     nodes, late = subject.graph.nodes, set()
+
+    def groups(name: str) -> Tuple[str, ...]:
+        node = nodes.get(name)
+        return node.controls if node is not None and node.op == "NoOp" else ()
+
     for node in nodes.values():
         variable = subject.variable((node.name, 0)) if node.controls else None
         if variable is not None and subject.used(node):
-            before = reachable(
-                node.controls, lambda name: nodes[name].controls if nodes[name].op == "NoOp" else ()
-            )
-            changed = {changed_variable(subject.graph, nodes[name]) for name in before}
+            before = reachable(node.controls, groups)
+            there = nodes.keys() & before
+            changed = {changed_variable(subject.graph, nodes[name]) for name in there}
             late.update(changed & {variable.name})
     return sorted(filter(None, late))
 

@@ -104,7 +104,9 @@ def _weight_map(path: str) -> Any:
 
 
 class _RemoteSafetensors:
-    """The file at the URL `path`; raises BadInput if it is damaged or no safetensors file."""
+    """The file at the URL `path`, by the calls of `safetensors.safe_open`, which reads from disk
+    alone: the header is read once, of a tensor the rows that are asked for. Raises BadInput if it
+    is damaged or no safetensors file."""
 
     def __init__(self, path: str) -> None:
         with open_file(path) as file:

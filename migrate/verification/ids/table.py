@@ -1,4 +1,4 @@
-"""One hash table of a converted directory, compared with the source's."""
+"""One hash table of a converted directory, compared with the source's: by sums, or id by id."""
 
 from __future__ import annotations
 

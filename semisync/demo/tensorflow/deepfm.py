@@ -1,6 +1,4 @@
-"""The demo's DeepFM in TensorFlow, as a 1.x recommendation job would write it.
-
-The demo's DeepFM: tables, sizes, names.
+"""The demo's DeepFM in TensorFlow, as a 1.x recommendation job would write it; sizes and names.
 
 Every field has one vector of DIM numbers per row: the first is the field's linear weight, the
 others are its factors. The categorical fields share one table, which is partitioned over the PS;
