@@ -35,7 +35,7 @@ def _cut_off(x):
 _SAME = {
     "swish": tf.nn.swish,
     "swish of swish": lambda x: tf.nn.swish(2.0 * tf.nn.swish(x)),
-    "scaled": lambda x: _scaled(x, tf.get_variable("weight", [3])),
+    "scaled": lambda x: _scaled(x, tf.get_variable("weight", initializer=[0.5, -1.5, 2.0])),
     "unit": _unit,
     "cut off": _cut_off,
 }
