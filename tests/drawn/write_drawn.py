@@ -26,7 +26,7 @@ from features import Features
 from nets import Nets
 from optimizing import trained
 
-from tests.support.variables import load
+from tests.support.variables import load, under, whole
 
 BEFORE, STEPS = 2, 3
 
@@ -69,10 +69,10 @@ def _run(folder, number, draw, scores, loss, train_op, pairs):
         tf.train.Saver().save(session, os.path.join(folder, "model.ckpt"))
         rows = draw.feeds(1000 * number + 500)
         del rows["label:0"]
-        kept = {"scores": session.run(scores, rows), **_under("rows", rows)}
+        kept = {"scores": session.run(scores, rows), **under("rows", rows)}
         for k in range(STEPS):
             fed = draw.feeds(1000 * number + BEFORE + k, **{"training:0": True})
-            kept.update(_under("{}/fed".format(k), fed))
+            kept.update(under("{}/fed".format(k), fed))
             given = {v.op.name: g for g, v in pairs if g is not None}
             sparse = {n: g for n, g in given.items() if isinstance(g, tf.IndexedSlices)}
             # By themselves: while a step is taken, they may read what it has changed. Those that
@@ -91,32 +91,10 @@ def _run(folder, number, draw, scores, loss, train_op, pairs):
             load(session, dict(zip(tf.global_variables(), before)))
             kept["{}/loss".format(k)] = found["loss"]
             for kind in ("gradient", "indices"):
-                kept.update(_under("{}/{}".format(k, kind), found[kind]))
+                kept.update(under("{}/{}".format(k, kind), found[kind]))
             session.run(train_op, fed)
-            after = session.run({one.op.name: one for one in tf.global_variables()})
-            kept.update(_under("{}/after".format(k), _whole(after)))
+            kept.update(under("{}/after".format(k), whole(session)))
         return kept
-
-
-def _whole(values):
-    """By the names that a checkpoint has: the parts of a variable as one."""
-    by_name = {}
-    for one in tf.global_variables():
-        info = one._get_save_slice_info()
-        name = one.op.name if info is None else info.full_name
-        by_name.setdefault(name, []).append(
-            (0 if info is None else info.var_offset[0], values[one.op.name])
-        )
-    return {
-        name: parts[0][1]
-        if len(parts) == 1
-        else np.concatenate([v for _, v in sorted(parts, key=lambda part: part[0])])
-        for name, parts in by_name.items()
-    }
-
-
-def _under(prefix, values):
-    return {"{}/{}".format(prefix, key.split(":")[0]): value for key, value in values.items()}
 
 
 if __name__ == "__main__":

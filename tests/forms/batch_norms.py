@@ -32,6 +32,17 @@ def update(*ops):
         tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, op)
 
 
+def moved(moving, batch):
+    """Moves of the moving statistics towards the batch's."""
+    return [tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)]
+
+
+def statistics(job, moving, batch):
+    """(mean, variance), moved by the train op: the batch's in training, else the moving ones."""
+    update(*moved(moving, batch))
+    return chosen(job, batch, moving)
+
+
 def by_hand(job, net, move="v -= (v - s) r", moments="tf.nn.moments", normalise="tf.nn"):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
@@ -58,8 +69,7 @@ def handed_on(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        pairs = zip(moving, [hands_on(one, "statistic") for one in batch])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in pairs])
+        update(*moved(moving, [hands_on(one, "statistic") for one in batch]))
         mean, variance = chosen(job, batch, moving)
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
 
@@ -69,7 +79,7 @@ def trains_always(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        update(*moved(moving, batch))
         return tf.nn.batch_normalization(net, batch[0], batch[1], beta, gamma, 1e-3)
 
 
@@ -78,7 +88,7 @@ def identity_after(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        moves = [tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)]
+        moves = moved(moving, batch)
         with tf.control_dependencies(moves):
             mean, variance = map(tf.identity, batch)
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
@@ -89,8 +99,7 @@ def without_gradient(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = [tf.stop_gradient(one) for one in tf.nn.moments(net, [0])]
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
 
 
@@ -98,8 +107,7 @@ def without_gradient(job, net):
 def kept_dims(job, net):
     with tf.variable_scope("norm"):
         (beta, gamma, *moving), batch = variables((1, 4)), tf.nn.moments(net, [0], keep_dims=True)
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         return (net - mean) / tf.sqrt(variance + 1e-3) * gamma + beta
 
 
@@ -108,8 +116,7 @@ def one_affine(job, net):
     with tf.variable_scope("norm"):
         moving, batch = variables()[2:], tf.nn.moments(net, [0])
         gamma, beta = tf.get_variable("scale", []), tf.get_variable("offset", [])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         return (net - mean) / tf.sqrt(variance + 1e-3) * gamma + beta
 
 
@@ -118,8 +125,7 @@ def read_within(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         unit = (net - mean) / tf.sqrt(variance + 1e-3)
         return tf.concat([unit, unit * gamma + beta], 1)
 
@@ -131,8 +137,7 @@ def domains(job, net):
         with tf.variable_scope("other"):
             others = variables()[:2]
         batch = tf.nn.moments(net, [0])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         both = [(beta, gamma), others]
         found = [tf.nn.batch_normalization(net, mean, variance, *one, 1e-3) for one in both]
         return tf.concat(found, 1)
@@ -143,8 +148,7 @@ def bare(job, net):
     with tf.variable_scope("norm"):
         moving = variables()[2:]
         batch = tf.nn.moments(net, [0])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         return (net - mean) / tf.sqrt(variance + 1e-3)
 
 
@@ -229,7 +233,7 @@ def waited_for(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        moves = [tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)]
+        moves = moved(moving, batch)
         with tf.control_dependencies(moves):
             return tf.nn.batch_normalization(net, batch[0], batch[1], beta, gamma, 1e-3)
 
@@ -239,7 +243,7 @@ def grouped(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        job.beside += [tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)]
+        job.beside += moved(moving, batch)
         mean, variance = chosen(job, batch, moving)
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
 
@@ -249,7 +253,7 @@ def where(job, net):
     with tf.variable_scope("norm"):
         beta, gamma, *moving = variables()
         batch = tf.nn.moments(net, [0])
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        update(*moved(moving, batch))
         trains = tf.fill([4], job.training)
         mean, variance = (tf.where(trains, *pair) for pair in zip(batch, moving))
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
@@ -271,8 +275,7 @@ def weighted(job, net):
         beta, gamma, *moving = variables()
         weights = tf.abs(job.numbers("row_weights", (1,)))
         batch = tf.nn.weighted_moments(net, [0], weights)
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
-        mean, variance = chosen(job, batch, moving)
+        mean, variance = statistics(job, moving, batch)
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
 
 
@@ -283,7 +286,7 @@ def weighted_always(job, net):
         weights = tf.abs(job.numbers("row_weights", (1,)))
         mean = tf.reduce_mean(net * weights, 0) / tf.reduce_mean(weights)
         variance = tf.reduce_mean(tf.square(net - mean) * weights, 0) / tf.reduce_mean(weights)
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, (mean, variance))])
+        update(*moved(moving, (mean, variance)))
         return tf.nn.batch_normalization(net, mean, variance, beta, gamma, 1e-3)
 
 
@@ -304,7 +307,7 @@ def fused_by_hand(job, net):
         beta, gamma, *moving = variables()
         x = tf.reshape(net, [-1, 1, 1, 4])
         fused, *batch = tf.nn.fused_batch_norm(x, gamma, beta, is_training=True)
-        update(*[tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)])
+        update(*moved(moving, batch))
         return tf.reshape(fused, [-1, 4])
 
 
@@ -316,7 +319,7 @@ def towers(job, net):
             beta, gamma, *moving = variables()
             batch = tf.nn.moments(one, [0])
             with tf.control_dependencies(moves):
-                moves = [tf.assign_sub(v, (v - s) * 0.1) for v, s in zip(moving, batch)]
+                moves = moved(moving, batch)
             mean, variance = chosen(job, batch, moving)
             found.append(tf.nn.batch_normalization(one, mean, variance, beta, gamma, 1e-3))
     update(*moves)

@@ -12,7 +12,7 @@ import os
 import numpy as np
 
 from semisync.common.compat import tf
-from tests.support.variables import load
+from tests.support.variables import load, under, whole
 
 ROWS, WORDS, SIZE = 8, 20, 4
 BEFORE, STEPS = 2, 3
@@ -183,7 +183,7 @@ def _trained(session, job, found, prefix):
     rows.pop("label:0", None)
     variables = tf.global_variables()
     before = session.run(variables)
-    kept = dict(_under("rows", rows), scores=session.run(scores, rows))
+    kept = dict(under("rows", rows), scores=session.run(scores, rows))
     load(session, dict(zip(variables, before)))  # an output may wait for statistics to move
     for k in range(STEPS):
         fed = dict(job.batch(BEFORE + k), **job.steps)
@@ -191,27 +191,6 @@ def _trained(session, job, found, prefix):
         kept["{}/loss".format(k)] = session.run(loss, fed)
         load(session, dict(zip(variables, before)))
         session.run(train_op, fed)
-        kept.update(_under("{}/fed".format(k), fed))
-        kept.update(_under("{}/after".format(k), _whole(session)))
+        kept.update(under("{}/fed".format(k), fed))
+        kept.update(under("{}/after".format(k), whole(session)))
     return kept
-
-
-def _whole(session):
-    """{name in a checkpoint: value} of every variable, the parts of one joined."""
-    parts = {}
-    for one in tf.global_variables():
-        info = one._get_save_slice_info()
-        name = one.op.name if info is None else info.full_name
-        parts.setdefault(name, []).append((0 if info is None else info.var_offset[0], one))
-    ordered = {
-        name: [one for _, one in sorted(each, key=lambda pair: pair[0])]
-        for name, each in parts.items()
-    }
-    return {
-        name: values[0] if len(values) == 1 else np.concatenate(values)
-        for name, values in session.run(ordered).items()
-    }
-
-
-def _under(prefix, values):
-    return {"{}/{}".format(prefix, key.split(":")[0]): value for key, value in values.items()}

@@ -80,8 +80,8 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
         found = _fused(subject, node)
     elif node.op == "Merge":
         found = _either_fused(subject, node)
-    elif node.op in _ENDS and len(node.inputs) == 2:
-        found = _unfused(subject, node)
+    else:
+        found = _every_unfused(subject).get(node.name)
     if found is None or _moves_otherwise(subject, [found.mean, found.variance]):
         return None
     return _layer(subject, found)
@@ -191,10 +191,6 @@ def _either_fused(subject: Subject, merge: Node) -> Optional[_Norm]:
     return norm._replace(x=sources[0], flag=subject.flag(merge, training))
 
 
-def _unfused(subject: Subject, end: Node) -> Optional[_Norm]:
-    return _every_unfused(subject).get(end.name)
-
-
 @asked_once
 def _every_unfused(subject: Subject) -> Dict[str, _Norm]:
     """The BatchNorms that are not fused, by the needed nodes that they end with."""
@@ -202,9 +198,9 @@ def _every_unfused(subject: Subject) -> Dict[str, _Norm]:
     within: Set[str] = set()
     for end in subject.nodes.of_type(_ENDS.__contains__):
         if len(end.inputs) == 2 and (subject.used(end) or end.name in subject.outputs):
-            norm, inner = _normalisation(subject, end)
-            if norm is not None:
-                found[end.name] = norm
+            made = _unfused(subject, end)
+            if made is not None:
+                found[end.name], inner = made
                 within |= inner
     # (x - mean) / root is one by itself only where it is needed without gamma and beta.
     ends = {name: norm for name, norm in found.items() if name not in within}
@@ -215,11 +211,11 @@ def _every_unfused(subject: Subject) -> Dict[str, _Norm]:
     return {name: norm for name, norm in ends.items() if len(affines[norm.mean.name]) == 1}
 
 
-def _normalisation(subject: Subject, end: Node) -> Tuple[Optional[_Norm], Set[str]]:
+def _unfused(subject: Subject, end: Node) -> Optional[Tuple[_Norm, Set[str]]]:
     """The BatchNorm that ends here, if it is one, and the nodes within it."""
     found = normalised(subject, end, NORMALIZATION)
     if found is None:
-        return None, set()
+        return None
     bound = {found.x[0], found.mean[0], found.variance[0]}
 
     def makers(name: str) -> List[str]:
@@ -232,15 +228,15 @@ def _normalisation(subject: Subject, end: Node) -> Tuple[Optional[_Norm], Set[st
             user.name not in whole for user in subject.users(one)
         )
         if needed and one.op in _ENDS and normalised(subject, one, NORMALIZATION) is not None:
-            return None, set()
+            return None
     mean, flag, axis = _moving(subject, found.mean, found.x, MEAN)
     variance, *same = _moving(subject, found.variance, found.x, VARIANCE)
     if mean is None or variance is None or same != [flag, axis]:
-        return None, set()
+        return None
     variables = [(mean,), (variance,), *filter(None, (found.gamma, found.beta))]
     sizes = {_channels_of(subject, parts) for parts in variables}
     if len(sizes) > 1 or None in sizes:
-        return None, set()
+        return None
     more = (found.epsilon, axis, False, flag)
     return _Norm(found.x, found.gamma, found.beta, mean, variance, *more), inner
 
