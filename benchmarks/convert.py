@@ -134,7 +134,7 @@ def main():
             found = turns(sides, args.repeats)
         speeds = {n: [run["bytes"] / run["seconds"] for run in runs] for n, runs in found.items()}
         for name, runs in found.items():
-            cells = [kind, name, spread(run["seconds"] for run in runs)]
+            cells = [kind, name, spread((run["seconds"] for run in runs), "{:.3g}")]
             cells.append(f"{statistics.median(run['cpu'] for run in runs):.2f}")
             cells.append(f"{statistics.median(speeds[name]) / 1e6:.0f}")
             cells.append(spread(ratios(speeds[name], speeds["cp"])))
