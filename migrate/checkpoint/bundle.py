@@ -23,7 +23,7 @@ class Bundle(Shards):
     """The data files of a tensor bundle, with a stream of values for each stored piece."""
 
     def reopened(self) -> Bundle:
-        """The same with files of its own."""
+        """The same data files with handles of their own."""
         return Bundle(self.prefix, self.count, self.big_endian, self.checksums)
 
     def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> Stream:
@@ -52,5 +52,5 @@ def open_saved_model(directory: str, checksums: bool = True) -> Optional[Checkpo
 
 
 def without_tensors(path: str) -> Checkpoint:
-    """A checkpoint of no tensors: a path of hash tables in their own files opens as it."""
+    """An empty checkpoint: what a path opens as that has only hash tables in their own files."""
     return Checkpoint(path, Gathered({}, {}, {}), Bundle(path, 0))

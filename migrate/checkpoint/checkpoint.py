@@ -270,12 +270,13 @@ class Checkpoint(Mapping[str, TensorInfo]):
         Returns:
             A `Checkpoint`.
         """
+        # Shallow: the index is shared, which nobody changes; only the files are opened anew.
         other = copy.copy(self)
         other.store = self.store.reopened()
         return other
 
     def check_spans(self, name: str, spans: Sequence[Span]) -> None:
-        """Checks a tensor that several readers read in parts against its crc32c, all rows together.
+        """Checks the crc32c of a tensor whose rows several readers read, all of them together.
 
         Strings and V1 are checked as they are read.
 
@@ -288,6 +289,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
         """
         pieces = self._tensor(name).pieces
         crcs = [0] * len(pieces)
+        # By piece and first byte: the order in which the parts' crcs combine to the whole's.
         for index, _, length, crc in sorted(spans):
             crcs[index] = crc32c.combine(crcs[index], crc, length)
         for crc, piece in zip(crcs, pieces):

@@ -68,6 +68,7 @@ def read_index(path: str) -> Index:
     entries = {}
     for key, value in read_table(path, _MAX_BYTES):
         entries[key] = value
+        # As entries come, before a huge index is in memory; less 1 for the header.
         refuse_more_pieces(len(entries) - 1, path)
     if b"" not in entries:
         raise BadInput(f"{path} is a table without a checkpoint's header; it is another file")
@@ -75,24 +76,26 @@ def read_index(path: str) -> Index:
     tensors, pieces = {}, 0
     for key, value in entries.items():
         if key.startswith(b"\x00"):
+            # Only the ordered code of a slice begins with a zero byte; no name has one (`name_of`).
             continue  # a slice: found from its variable's entry
         name = name_of(key, path)
         where = f"{path}: tensor {name!r}"
         entry = _entry(memoryview(value), shards, where)
         pieces += max(len(entry.slices), 1)
+        # Again here: many entries may name one and the same slice.
         refuse_more_pieces(pieces, path)
         tensors[name] = _tensor(key, entry, entries, shards, where)
     return Index(shards, big_endian, tensors)
 
 
 def refuse_more_pieces(pieces: int, path: str) -> None:
-    """Raises BadInput where a checkpoint has more than one that anybody trained."""
+    """Raises BadInput for more tensors and slices than any real checkpoint has."""
     if pieces > _MAX_PIECES:
         raise BadInput(f"{path} lists more than {_MAX_PIECES:,} tensors and slices, the most read")
 
 
 def name_of(key: bytes, path: str) -> str:
-    """The name of a tensor; no manifest and no file takes one with a zero byte."""
+    """The name of a tensor; one with a zero byte fits neither a manifest nor a file's name."""
     try:
         name = key.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -112,6 +115,7 @@ def _header(data: memoryview, where: str) -> Tuple[int, bool]:
             endianness = number(value, where)
         elif field == 3:
             version = dict(fields(message(value, where), where))
+            # VersionDef {1 producer, 2 min_consumer}
             needs = number(version.get(2, 0), where)
     if not 0 < shards <= _MAX_SHARDS:
         raise BadInput(f"{where} claims {shards} data files, expected 1 to {_MAX_SHARDS}")
@@ -197,10 +201,12 @@ def _tensor(
             )
         _check_size(part, f"{where}, slice at {list(start)}")
         pieces.append(part.piece(start))
+    # By start, its first field: readers of rows rely on this order.
     return Tensor(entry.dtype, entry.shape, tuple(sorted(pieces)), True)
 
 
 def _check_size(entry: Entry, where: str) -> None:
+    # Each string takes at least the one byte of its length.
     if entry.dtype.name == "string" and entry.size < math.prod(entry.shape):
         raise BadInput(
             f"{where} holds {entry.size} bytes, too few for {math.prod(entry.shape)} strings"

@@ -56,9 +56,9 @@ class Changed(NamedTuple):
 
 
 class Overlaid(Checkpoint):
-    """The checkpoint `full` updated by `newer`'s variables; prefix and files of both.
+    """The checkpoint `full` updated by `newer`'s variables; it has `full`'s prefix, both's files.
 
-    Mapping, `read`, `chunks`, `reader` and `verify` are those of a Checkpoint.
+    Mapping, `read`, `chunks`, `reader` and `verify` behave as those of a Checkpoint.
 
     Args:
         tables: names before `-keys` of the hash tables in `full`, whose tensors are left alone.
@@ -88,6 +88,7 @@ class Overlaid(Checkpoint):
                 )
         known = {*full, *(_variable(table) for table in tables)}
         whole = {name for name in newer if not _OF_ROWS.search(name)}
+        # `parts` keeps what no variable has taken; those of hash tables belong to `known`.
         strange = sorted((whole | set(parts)) - known)
         if strange:
             raise BadInput(
@@ -164,7 +165,7 @@ class Overlaid(Checkpoint):
 
 
 class _Reader(RowReader):
-    """Reads on in a variable, with its changed rows."""
+    """Reads a variable's rows from the full checkpoint and lays the changed ones over them."""
 
     def __init__(
         self, overlaid: Overlaid, name: str, interleave: bool, first: int, full: RowReader
@@ -189,7 +190,7 @@ def _variable(stem: str) -> str:
 
 
 def _parts(newer: Checkpoint) -> Dict[str, List[str]]:
-    """By variable, the names before `-sparse_incr_keys` of its parts."""
+    """The parts' names before `-sparse_incr_keys`, by the name of their variable."""
     stems: Dict[str, List[str]] = {}
     for name in newer:
         if name.endswith(KEYS):
@@ -211,6 +212,7 @@ def _changed(newer: Checkpoint, name: str, info: TensorInfo, stems: List[str]) -
     blocks = row_blocks(info, name)
     matches = {stem: _PART.search(stem) for stem in stems}
     by_number = {int(match[1]) if match else None: stem for stem, match in matches.items()}
+    # By text, since None, an undivided variable, does not compare with numbers.
     if sorted(by_number, key=str) != sorted(range(len(blocks)) if info.slices else [None], key=str):
         expected = f"those of {len(blocks)} parts" if info.slices else "one whole"
         raise BadInput(f"{where}: they are of {', '.join(sorted(stems))}, expected {expected}")
@@ -221,6 +223,7 @@ def _changed(newer: Checkpoint, name: str, info: TensorInfo, stems: List[str]) -
         keys = newer.read(stem + KEYS).astype(numpy.int64)
         if len(keys) and (keys[0] < 0 or keys[-1] >= rows or (numpy.diff(keys) <= 0).any()):
             raise BadInput(f"{where}: {stem + KEYS!r} are not ascending rows below {rows}")
+        # Once and as a whole: `lay` reads ranges, which cannot check a crc of all rows.
         newer.verify(stem + VALUES)
         changed.append(Changed(first, number, len(blocks), keys, stem + VALUES))
     return changed

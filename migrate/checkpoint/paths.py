@@ -116,6 +116,7 @@ def v1_tables(prefix: str) -> List[str]:
     shards = [name for name in names if _is_shard(name, base)]
     shards = sorted(name for name in shards if ends_like_a_table(os.path.join(folder, name)))
     count = int(shards[0][-5:]) if shards else 0
+    # "" stands for what is missing at the end.
     for number, name in enumerate(shards + [""]):
         expected = f"{base}-{number:05d}-of-{count:05d}"
         if number < count and name != expected:

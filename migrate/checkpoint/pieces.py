@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 class Tensor(NamedTuple):
-    """A stored tensor; `partitioned` tells one slice from an undivided tensor."""
+    """A stored tensor; `partitioned` distinguishes a single slice from an undivided tensor."""
 
     dtype: DType
     shape: Tuple[int, ...]
@@ -59,7 +59,7 @@ class Store(Protocol):
         """Closes the data files; a later read opens them again."""
 
     def reopened(self) -> Store:
-        """The same with files of its own, for another thread."""
+        """The same data files with handles of their own, for another thread."""
 
     def check_extent(self, piece: Piece, where: str) -> None:
         """Raises BadInput if the data file is too short for `piece`, before memory is allocated."""
@@ -90,11 +90,13 @@ def resolve(
 def check_tiling(pieces: Sequence[Piece], full: Tuple[int, ...], where: str) -> None:
     """Slices, sorted by start, must fill the tensor without a gap and without an overlap."""
     filled = sum(math.prod(piece.shape) for piece in pieces)
+    # As many elements as the tensor has and, below, no overlap: then there is no gap either.
     if filled != math.prod(full):
         raise BadInput(f"{where}: its slices hold {filled} of {math.prod(full)} elements")
     axis = _most_cut(pieces)
     begun: List[Piece] = []  # pieces that may still reach the next one
     compared = 0
+    # A slice of the start, not an index: a scalar's start is empty.
     for piece in sorted(pieces, key=lambda one: one.start[axis : axis + 1]):
         begun = [other for other in begun if _end(other, axis) > piece.start[axis]]
         compared += len(begun)

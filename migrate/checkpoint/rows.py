@@ -45,6 +45,7 @@ class RowReader:
         self._parts = len(blocks)
         self._part = _numbers(pieces, blocks)
         whole = all(not any(piece.start[1:]) for piece in pieces)
+        # One piece per partition, with all columns: a round takes one row of each.
         self._in_turn = bool(blocks) and whole and len(pieces) == len(blocks)
         self._buffer: Optional[numpy.ndarray] = None  # [parts, rounds, ...]
         self._turns = numpy.empty(0, numpy.int64)  # row of the buffer, of each row in turn
@@ -56,6 +57,7 @@ class RowReader:
         if self._parts:
             self._deal(first, out)
             return
+        # Pieces are sorted by start; passing over read ones keeps a tensor of many parts linear.
         while self._begun < len(self._pieces) and _end(self._pieces[self._begun]) <= first:
             self._begun += 1
         for index in range(self._begun, len(self._pieces)):
@@ -73,9 +75,11 @@ class RowReader:
             for index, stream in enumerate(self._streams)
             if isinstance(stream, PieceStream)
         ]
+        # Without those of no bytes.
         return [span for span in spans if span[2]]
 
     def _deal(self, first: int, out: numpy.ndarray) -> None:
+        # Rows up to the next one of partition 0, from where whole rounds follow.
         head = min(-first % self._parts, len(out)) if self._in_turn else len(out)
         rounds = (len(out) - head) // self._parts
         self._deal_rows(first, out[:head])
@@ -110,7 +114,7 @@ def skipped(piece: Piece, first: int, blocks: Sequence[Tuple[int, int]] = ()) ->
 
 
 def window(piece: Piece, rows: slice) -> Tuple[slice, ...]:
-    """The part of an array of whole rows that has the columns of `piece`, and of them `rows`."""
+    """The index of `rows` and of the columns of `piece` in an array of whole rows."""
     rest = zip(piece.start[1:], piece.shape[1:])
     return (rows,) + tuple(slice(start, start + size) for start, size in rest)
 

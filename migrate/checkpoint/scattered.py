@@ -70,8 +70,10 @@ def _name_of_whole(name: str, tensors: Dict[str, Tensor]) -> str:
     while owner:
         owner = owner.rpartition("/")[0]
         variable = tensors.get(owner)
+        # dtype and shape
         if variable is not None and variable[:2] == tensors[name][:2]:
             whole = f"{owner}/{leaf}"
+            # A slot that is stored whole has no parts: `name` lacks slices then, and is refused.
             return name if whole in tensors else whole
     return name
 

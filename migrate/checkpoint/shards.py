@@ -25,7 +25,7 @@ class Shards:
     """Positional reads from the data files of the checkpoint `prefix`.
 
     Args:
-        big_endian: of the numbers in the files.
+        big_endian: byte order of the numbers in the files.
         checksums: whether streams check their crc32c.
     """
 
@@ -74,6 +74,7 @@ class Shards:
             self._open.popitem()[1].close()
 
     def _file(self, shard: int) -> StoredFile:
+        # Taken out and put back last: the first in the dict is the one used longest ago.
         file = self._open.pop(shard, None) or open_file(self.path(shard))
         self._open[shard] = file
         if len(self._open) > _MAX_OPEN:
@@ -133,6 +134,7 @@ class PieceStream:
             self._position += step.size
         if not self._skip and self._position == piece.size:
             self._shards.check_crc(self._crc, piece, self._where)
+        # After the crc, which covers the bytes as they are stored.
         if self._swap > 1:
             buffer.view(f"u{self._swap}").byteswap(inplace=True)
 

@@ -48,6 +48,7 @@ class StringStream:
         self._left = math.prod(piece.shape)
         self._lengths = _Lengths(shards, piece, where, self._left)
         crc = self._first_pass()
+        # The entry's crc covers all elements: with some left out it cannot be compared.
         self._crc: Optional[int] = crc if shards.checksums and not skip else None
         self._lengths = _Lengths(shards, piece, where, self._left)
         while skip > 0:
@@ -87,6 +88,7 @@ class StringStream:
         self._position += size
         if self._crc is not None:
             self._crc = crc32c.extend(self._crc, data)
+            # Both: elements of no bytes may follow the last byte.
             if not self._left and self._position == self._piece.offset + self._piece.size:
                 self._shards.check_crc(self._crc, self._piece, self._where)
         return data
@@ -99,6 +101,7 @@ class StringStream:
         crc, total = 0, 0
         for lengths in self._lengths.all():
             total += sum(lengths.tolist())
+            # TensorFlow's WriteStringTensor hashes a length as uint32 if it fits, else as uint64.
             if (lengths >> 32).any():
                 raw = b"".join(
                     numpy.array(n, f"{order}u{4 if n < 1 << 32 else 8}").tobytes()
@@ -109,6 +112,7 @@ class StringStream:
             crc = google_crc32c.extend(crc, raw)
         piece, start = self._piece, self._lengths.position
         end = piece.offset + piece.size
+        # Before anything is allocated for the strings; 4 bytes are the crc of the lengths.
         if start + 4 + total != end:
             raise BadInput(
                 f"{self._where} holds {piece.size} bytes, but its strings need "

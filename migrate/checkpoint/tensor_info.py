@@ -2,9 +2,9 @@
 
 A slot is named `<variable>/<optimizer name>` or `<variable>/<optimizer name>_<k>` and has the
 shape of its variable. The optimizer's `name=` argument changes the name, so that only TensorFlow's
-default names are known here; a MetaGraph tells the others (`migrate.graph.training`). In an
-object-based checkpoint the key of a slot says so itself (`migrate.checkpoint.objects` tells whose
-slot it is).
+default names are known here; a MetaGraph gives the others (`migrate.graph.training`). In an
+object-based checkpoint the key of a slot says so itself (`migrate.checkpoint.objects` finds its
+variable).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from semisync.common.errors import BadInput
 from semisync.encoding.dtypes import DType
 
 _LEAF = re.compile(r"({})(_\d+)?".format("|".join(LEAVES)))
-MAX_ROW = 512 << 20  # bytes: who reads rows holds one as a whole, perhaps beside its slots'
+MAX_ROW = 512 << 20  # bytes: a reader holds a whole row, perhaps together with those of its slots
 
 
 class Slice(NamedTuple):
@@ -50,12 +50,12 @@ class TensorInfo(NamedTuple):
 
 
 def rows_of(shape: Sequence[int]) -> int:
-    """A scalar is one row."""
+    """The number of rows; a scalar is one row."""
     return shape[0] if shape else 1
 
 
 def refuse_wide_rows(size: int, where: str) -> None:
-    """Raises BadInput where a row has more bytes than anybody trained; none is held then."""
+    """Raises BadInput for rows larger than any real model's, before one is allocated."""
     if size > MAX_ROW:
         raise BadInput(
             f"{where} has rows of {size:,} bytes; read by rows are those of at most {MAX_ROW:,}"
@@ -74,6 +74,8 @@ def _kind(name: str, tensors: Mapping[str, Tuple[DType, Tuple[int, ...]]]) -> st
     if "/.OPTIMIZER_SLOT/" in name:
         return "slot"
     base, _, leaf = name.rpartition("/")
+    # The shape decides too: a variable may be called "Adam", and TensorFlow's slots have their
+    # variable's shape.
     if _LEAF.fullmatch(leaf) and base in tensors and tensors[base][1] == shape:
         return "slot"
     return "variable" if shape else "scalar"

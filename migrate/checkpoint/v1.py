@@ -59,7 +59,7 @@ class Tables:
             self._open.popitem()[1].close()
 
     def reopened(self) -> Tables:
-        """The same with files of its own."""
+        """The same tables with handles of their own."""
         other = Tables(self.paths)
         other._keys = self._keys
         return other
@@ -81,7 +81,7 @@ class Tables:
         return len(self._keys) - 1
 
     def check_extent(self, piece: Piece, where: str) -> None:
-        """Raises BadInput if the table is too short for `piece`, or `piece` for no entry of one."""
+        """Raises BadInput if `piece` has more values than the table, or one entry, can hold."""
         size, count = self.table(piece.shard).size, math.prod(piece.shape)
         if count > min(MAX_RATIO * size, _MAX_VALUES):
             raise BadInput(
@@ -90,7 +90,7 @@ class Tables:
             )
 
     def check_crc(self, crc: int, piece: Piece, where: str) -> None:
-        """Nothing: every block of a table is checked when it is read."""
+        """Does nothing: every block of a table is checked when it is read."""
 
     def stream(self, piece: Piece, dtype: DType, where: str, skip: int = 0) -> SliceStream:
         """The values of `piece` from element `skip` on."""
@@ -212,13 +212,14 @@ def _meta(data: memoryview, path: str) -> Meta:
 
 
 def _values(tensor: memoryview, dtype: DType, count: int, where: str) -> numpy.ndarray:
-    """The values in a TensorProto; of varints at most one more than `count`, which are due."""
+    """The values in a TensorProto; `count` are due, and of varints one more at most is decoded."""
     if dtype.name == "string":
         strings = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
         out = numpy.empty(len(strings), dtype=object)
         out[:] = strings
         return out
     assert dtype.array is not None  # the caller refused such types
+    # What is not listed (int8 to int32, uint8, uint16, quantized types) is in int_val, field 7.
     wanted = _PLAIN.get(dtype.name) or _VARINTS.get(dtype.name, _OTHER_VARINTS)
     parts = [message(value, where) for field, value in fields(tensor, where) if field == wanted]
     raw = numpy.frombuffer(parts[0] if len(parts) == 1 else b"".join(parts), numpy.uint8)
@@ -237,10 +238,12 @@ def _values(tensor: memoryview, dtype: DType, count: int, where: str) -> numpy.n
 
 
 def _narrow(values: numpy.ndarray, dtype: DType, where: str) -> numpy.ndarray:
-    """64-bit numbers as the type that they came from."""
+    """Decoded varints as numbers of the tensor's type; refuses those out of its range."""
     target = dtype.array
     assert target is not None
+    # half_val holds the 16 bits of a float16 or bfloat16 as an integer.
     bits = numpy.dtype("<u2") if dtype.name in ("float16", "bfloat16") else target
+    # Protobuf sign-extends a negative int32 to a varint of 64 bits.
     signed = values.view(numpy.int64) if bits.kind == "i" else values
     narrow = signed.astype(bits)
     if (narrow.astype(signed.dtype) != signed).any():

@@ -51,6 +51,7 @@ class EmbeddingPart(TensorPart):
         for rows in super().chunks(rows_per_chunk):
             if len(replaced):
                 at = numpy.searchsorted(replaced, rows.keys).clip(max=len(replaced) - 1)
+                # Row by row: an increment has the present row of each of its ids.
                 rows = rows.only(replaced[at] != rows.keys)
             if rows.keys.size:
                 yield rows
@@ -72,6 +73,7 @@ def read_table(checkpoint: Checkpoint, stems: List[Stem], newer: Optional[Checkp
         _check_offsets(part, stem, "-partition_offset")
         rows += [*later, part]
         if stem.name + "-keys_filtered" in checkpoint:
+            # An id that waited for admission and has a row in the increment was admitted since.
             ids = EmbeddingPart(checkpoint, columns_of(checkpoint, stem, "_filtered"), later)
             _check_offsets(ids, stem, "-partition_filter_offset")
             filtered.append(ids)
@@ -92,6 +94,7 @@ def check_increment(tables: Iterable[HashTable], newer: Checkpoint) -> None:
     }
     for name in newer:
         versions = name[: -len(_INCREMENT)] + "-sparse_incr_versions"
+        # Only EmbeddingVariables have versions; rows of plain variables are `overlay`'s to check.
         if name.endswith(_INCREMENT) and versions in newer and name not in known:
             raise BadInput(f"{newer.prefix}: {name!r} belongs to no table of the full checkpoint")
 

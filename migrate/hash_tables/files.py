@@ -87,6 +87,7 @@ def sized_table(name: str, kind: str, paths: Sequence[Tuple[str, str]], types: T
             refuse_link_out(*os.path.split(path))
         with StoredFile(pair[0]) as keys, StoredFile(pair[1]) as values:
             sizes.append((keys.size, values.size))
+    # From all parts together: an empty one does not show the size of a row.
     count, total = (sum(column) for column in zip(*sizes))
     rows = count // key.itemsize
     dim = total // (rows * value.itemsize) if rows else 0

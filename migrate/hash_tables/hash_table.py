@@ -61,7 +61,7 @@ class Part(Protocol):
         """Its files, unless they are a checkpoint's."""
 
     def has(self, column: str) -> bool:
-        """Whether its rows have "freqs" or "versions"."""
+        """Whether its rows have the column, "freqs" or "versions"."""
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
         """The rows in the order of the file; raises BadInput if the file is damaged."""
@@ -139,5 +139,6 @@ class HashTable:
         columns: List[Optional[numpy.ndarray]] = []
         for column in zip(*chunks):
             known = [values for values in column if values is not None]
+            # A column that some parts lack would have fewer rows than the keys.
             columns.append(numpy.concatenate(known) if len(known) == len(column) else None)
         return Rows(*columns)  # type: ignore[arg-type]

@@ -64,6 +64,7 @@ def read_sok(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
         if file.size != 4 + count * _ENTRY:
             raise BadInput(f"{info} has {file.size} bytes, not what {count} tables need")
         data = file.read(4, count * _ENTRY, info)
+    # Column after column, not table after table: all key types first, then the row types.
     numbers = numpy.frombuffer(data[: 12 * count], ">u4").reshape(3, count).tolist()
     rows = numpy.frombuffer(data[12 * count : 20 * count], ">u8").tolist()
     tables = {}
@@ -73,6 +74,7 @@ def read_sok(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
         key_type, row_type, dim = (column[index] for column in numbers)
         if max(key_type, row_type) >= len(_DTYPES):
             raise BadInput(f"{info}: table {name!r} has an unknown data type")
+        # As SOK names the files of a table; `_sok_part` reads the name itself from their heads.
         stem = "".join("_" if letter in string.punctuation else letter for letter in name)
         meta = _Meta(
             name=name,

@@ -64,6 +64,7 @@ def read_table(
     """The table with the parts `stems`; sentinels are by the names of stems."""
     first = stems[0]
     columns = [columns_of(checkpoint, stem) for stem in stems]
+    # Keys of one dimension are of either kind: only the sentinels, from the graph, tell them apart.
     if first.name not in sentinels and len(checkpoint[f"{first.name}-keys"].shape) == 1:
         parts = [TensorPart(checkpoint, names) for names in columns]
         return assemble(checkpoint, first, "MutableHashTable", parts)

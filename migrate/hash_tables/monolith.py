@@ -4,8 +4,8 @@ A slot has the segments of the row that its optimizer trains, one after the othe
 therefore be narrower than the row. A version is a time in seconds here.
 
 A dump of several tables together has its entries compressed by snappy, table after table, and
-beside each file BASE.meta-00000-of-00004, plain TFRecords that say how many entries are whose. Each
-table is then read from the file's beginning: snappy's blocks cannot be entered by number.
+beside each file BASE.meta-00000-of-00004, plain TFRecords that give each table's number of entries.
+Each table is then read from the file's beginning: no index leads to the n-th compressed entry.
 
 Source: monolith/native_training/runtime/ops/multi_hash_table_save_restore_ops.cc
 """
@@ -37,8 +37,8 @@ class RecordPart:
     """`stored` entries of one file after its first `skip`.
 
     Attributes:
-        slot: None for the rows, else the state to take instead.
-        compressed: by snappy.
+        slot: None for the rows; otherwise the slot whose values take their place.
+        compressed: whether snappy compressed the entries.
     """
 
     path: str
@@ -71,6 +71,7 @@ class RecordPart:
             values = numpy.empty((count, self.width), numpy.float32)
             times = numpy.zeros(count, numpy.int64)
             for at in range(count):
+                # An empty record is refused: the file has lost entries since they were counted.
                 entry = decode_entry(next(entries, memoryview(b"")), self.path)
                 row = entry.row if self.slot is None else entry.slots.get(self.slot)
                 if row is None or row.size != self.width:
@@ -84,11 +85,12 @@ class RecordPart:
 
 def read_dumps(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
     """The tables whose files are PATH-00000-of-0000N, or lie in the directory PATH; None if there
-    are none, or PATH is a checkpoint. The records have the types.
+    are none, or PATH is a checkpoint. `types` is not needed: the records are typed.
     """
     if size_of(path + ".index") is not None:
         return None
     inside = os.path.isdir(path)
+    # The path as it is: brackets in a folder's name are no pattern.
     base = os.path.join(glob.escape(path), "*") if inside else glob.escape(path)
     shards: Dict[str, List[Tuple[int, int, str]]] = {}
     for file in sorted({*glob.glob(base + "-*-of-*"), *glob.glob(base + _META + "-*-of-*")}):
@@ -122,7 +124,7 @@ def _complete(base: str, files: List[Tuple[int, int, str]]) -> List[str]:
 
 
 class _Section(NamedTuple):
-    """Entries of one table in one file: `stored` after the first `skip`, such as `sample`."""
+    """Entries of one table in one file: `stored` after the first `skip`; `sample` is the first."""
 
     path: str
     compressed: bool

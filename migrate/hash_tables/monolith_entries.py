@@ -102,6 +102,7 @@ def _floats(values: List[Value], path: str) -> numpy.ndarray:
     """Floats that stand one per field (as their four bytes) or packed."""
     raw = bytearray()
     for value in values:
+        # Protobuf's own readers take both, packed and not, whichever the .proto says.
         if isinstance(value, int):
             if value >= 1 << 32:
                 raise BadInput(f"{path}: the numbers of an entry are not floats")

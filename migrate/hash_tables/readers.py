@@ -1,4 +1,4 @@
-"""The readers of hash tables: which writer's a table is.
+"""Finds the reader of each hash table, by the system that wrote it.
 
 A new writer of tables in a checkpoint is one module and one branch of `_read`; a new writer of
 files is one module and one line of `_FILES`.
@@ -46,7 +46,8 @@ def _refuse_dumps(path: str, types: Types) -> None:
                 )
 
 
-# The tables at a path by name; the first reader that finds its files has them.
+# Each returns the tables at a path by name, None where they are not its own; the first that finds
+# its files answers, so that a team's plug-in comes first and refusals come last.
 _FILES: Tuple[Callable[[str, Types], Optional[Dict[str, HashTable]]], ...] = (
     lambda path, types: servers.server_tables(path),
     hugectr.read_sok,
@@ -64,7 +65,7 @@ def tables_in_files(path: str, types: Types = ASSUMED) -> Optional[Dict[str, Has
         types: of files that do not say theirs.
     """
     if is_directory_of_checkpoints(path) or v1_tables(path):
-        return None  # whose files may be named alike
+        return None  # a checkpoint's own files may be named like those of hash tables
     for read in _FILES:
         tables = read(path, types)
         if tables is not None:

@@ -75,7 +75,7 @@ class ServerPart:
         return False
 
     def chunks(self, rows_per_chunk: int) -> Iterator[Rows]:
-        """See Part; raises BadInput if the plug-in gives other arrays than it said."""
+        """See Part; raises BadInput if the plug-in yields other arrays than it described."""
         total = 0
         for ids, rows, slots in self._read():
             keys, values = self._checked(ids, rows, _VALUES)
@@ -99,7 +99,7 @@ class ServerPart:
             raise self._failed(error) from error
 
     def _checked(self, ids: Any, values: Any, column: str) -> Tuple[numpy.ndarray, numpy.ndarray]:
-        keys, values = numpy.array(ids), numpy.array(values)  # writable ones
+        keys, values = numpy.array(ids), numpy.array(values)  # copies, which are writable
         right = (
             keys.dtype == numpy.int64
             and values.dtype == numpy.float32

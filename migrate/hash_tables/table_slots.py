@@ -25,7 +25,7 @@ _TFRA_SLOT = re.compile(r"^(.+)_([A-Z][A-Za-z]*_[a-z]\w*)$")  # <variable>_<Opti
 
 
 def with_slots(tables: Dict[str, HashTable]) -> Dict[str, HashTable]:
-    """Moves the tables that are slots of another one to it."""
+    """Moves each table that is a slot of another one to that table's `slots`."""
     owners = {name: _owner(name, table, tables) for name, table in tables.items()}
     result = {}
     for name, table in tables.items():
@@ -84,9 +84,9 @@ def table_slots(table: HashTable, fused: bool = True) -> TableSlots:
 def _known(
     table: HashTable,
 ) -> Optional[Tuple[Optimizer, List[Tuple[str, Optional[Slot]]]]]:
-    """The optimizer, and which of its slots each of the table's is, in its order; None for one that
-    the record lacks. None where they are not those of one optimizer, of the row's shape, each
-    once."""
+    """The optimizer, and the table's slots in the optimizer's order, each with its record, or None
+    where the optimizer's record lacks it. None unless all slots are of one optimizer, of the row's
+    shape, and each number occurs once."""
     numbers: Dict[int, str] = {}
     optimizers = set()
     for name, slot in table.slots.items():

@@ -28,7 +28,7 @@ _OF_DEEPREC = (
 
 
 class Stem(NamedTuple):
-    """The prefix before `-keys`: part `number` of the table, of `parts` if the name tells."""
+    """The prefix before `-keys`: part `number` of the table, of `parts` if the name says so."""
 
     name: str
     table: str
@@ -83,7 +83,7 @@ class TensorPart:
 
 
 def stored_tables(checkpoint: Checkpoint) -> List[str]:
-    """The prefixes of `-keys` of all parts of hash tables, where `-values` stands beside ids."""
+    """The prefixes of `-keys` of all parts of hash tables: ids with `-values` beside them."""
     return [
         name[:-5]
         for name, info in checkpoint.items()

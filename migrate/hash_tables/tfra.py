@@ -1,4 +1,4 @@
-"""TFRA's dynamic embedding variables, by its name "mht" for each part of a table.
+"""TFRA's dynamic embedding variables, whose parts have "mht" in their names.
 
     in a checkpoint        scope/X_mht_1of2-keys and -values; slots scope/X_Adam_m_mht_1of2
     by FileSystemSaver     DIR/X_mht_1of2_rank0_size1-keys and -values: raw arrays without a header,
@@ -31,7 +31,7 @@ _FILE = re.compile(r"^(.+)_mht_(\d+)of(\d+)_rank(\d+)_size(\d+)-keys$")
 
 
 class _Place(NamedTuple):
-    """The partition's number and rank; counts as the name of the file has them."""
+    """The number and rank of a part, and how many there are, as the name of its file states."""
 
     rank: int
     part: int
@@ -81,6 +81,7 @@ def tables_beside(checkpoint: Checkpoint) -> Dict[str, HashTable]:
     places = [os.path.join(folder, _FOLDER + end) for end in ("-" + prefix.split("-")[-1], "")]
     place = next((one for one in places if os.path.isdir(one)), places[-1])
     tables = read_files(place, ASSUMED) or {}
+    # A slot is a table of TFRA's too, with an entry of its own in the checkpoint.
     there = {*tables, *(slot.name for table in tables.values() for slot in table.slots.values())}
     missing = sorted(wanted - there)
     if missing:
@@ -108,7 +109,7 @@ def _check_complete(directory: str, table: str, places: List[_Place]) -> None:
 
 
 def _size_slots(table: HashTable) -> None:
-    """Slots that have no rows yet do not tell their size: they get the table's."""
+    """Gives the table's row size to slots without rows, whose files do not show one."""
     for name, slot in table.slots.items():
         if not slot.stored:
             table.slots[name] = dataclasses.replace(slot, value_shape=table.value_shape)

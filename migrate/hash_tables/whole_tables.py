@@ -26,11 +26,11 @@ _UNKNOWN = ("DeepRec", "MutableDenseHashTable")  # kinds whose look-ups in a gra
 
 
 class Made(NamedTuple):
-    """The meaning of a name.
+    """The source of a made tensor.
 
     Attributes:
         of: "values", "ids" or the name of a slot of the table.
-        fill: the slot's initial value.
+        fill: a slot's initial value, for ids that it lacks.
     """
 
     table: HashTable
@@ -39,7 +39,7 @@ class Made(NamedTuple):
 
 
 class WithTables(Checkpoint):
-    """`checkpoint` with these tensors, where it has such tables."""
+    """`checkpoint` with these tensors for each table whose look-ups in a graph are known."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         super().__init__(checkpoint.prefix, checkpoint.stored, checkpoint.store)
@@ -90,6 +90,7 @@ class WithTables(Checkpoint):
         whole = numpy.full((len(ids), *rows.shape[1:]), of.fill, rows.dtype)
         places = numpy.searchsorted(own, ids)
         there = places < len(own)
+        # searchsorted says where an id would stand, even if another one stands there.
         there[there] = own[places[there]] == ids[there]
         whole[there] = rows[places[there]]
         return whole
