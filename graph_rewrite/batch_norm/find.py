@@ -23,7 +23,7 @@ from semisync.common.tensor_names import split
 
 
 def find_batch_norms(graph):
-    """The batch normalisations of a graph, in its order.
+    """The batch normalisations of a graph, in the graph's order.
 
     Args:
         graph: a tf.Graph, GraphDef or MetaGraphDef.
@@ -50,6 +50,7 @@ def find_batch_norms(graph):
 def of_view(view):
     """`find_batch_norms` of a `View`."""
     every = own(view, all_updates(view))
+    # Known for all layers before the first is described: two may move one variable.
     sharers = sharing(view, every)
     return [_batch_norm(view, owned, sharers) for owned in every]
 
@@ -91,6 +92,7 @@ def _batch_norm(view, owned, sharers):
     variance = by_kind.get(VARIANCE, (None, _first(main.statistics, VARIANCE)))[1]
     tops = {kind: _top(view, main, kind, by_kind) for kind in (MEAN, VARIANCE)}
     in_collection = bool(updates) and all(_collected(view, update) for update in updates)
+    # The layer's op is no sharer where only another copy's updates run, such as a first tower's.
     unused = any(main.op not in sharers[name] for name in names if name in sharers)
     return BatchNorm(
         name=_scope(main, names),
@@ -172,7 +174,7 @@ def _collected(view, update):
 
 
 def _scope(main, names):
-    """The scope that its variables share, else that of the op."""
+    """The scope that a layer's variables share; without one, the scope of its op."""
     paths = [name.split("/")[:-1] for name in [main.gamma, main.beta, *names] if name]
     shared = []
     for level in zip(*paths):

@@ -88,11 +88,13 @@ def reason(view, owned, kept, sharers):
 
 def normalises_late(view, main, updates):
     """Why the updates of a Normalisation must come before it, or ""."""
+    # A layer that takes a batch's statistics does not normalise with the moving ones.
     ops = {update.op for update in updates if not main.statistics}
     for tensor in (main.mean, main.variance) if ops else ():
         for passed in trace(view.nodes, tensor, HOPS | READ):
             node = view.nodes.maker(passed)
             above = set(view.nodes.control_inputs(node))
+            # Updates are often waited for by way of a group.
             for name in [name for name in above if view.nodes[name].op == "NoOp"]:
                 above.update(view.nodes.control_inputs(view.nodes[name]))
             if ops & (above | {node.name}):

@@ -1,5 +1,5 @@
-"""A batch normalisation as its author wrote it: when it trains, which two of them are one, and
-which updates belong to it.
+"""Batch normalisations as their author wrote them: when one trains, which two are one layer, and
+which updates belong to each.
 
 1. A normalisation that takes statistics of a batch trains. Where a condition chooses these or the
    moving ones, its predicate is the `training`; if both branches take a batch's, it always trains.
@@ -51,6 +51,7 @@ _INVERTED = "it trains where '{}' is false, and only a predicate that is true in
 
 def _layers(view, normalisations):
     """A Layer per Normalisation of a list, or per two of them, in their order."""
+    # Those that train come first, whatever their order in the graph: they choose their partners.
     made: Dict[str, _Layer] = {}
     paired: Set[str] = set()
     for main in normalisations:
@@ -74,7 +75,7 @@ def _layer(view, main, other, guard):
     # Both branches take the batch's statistics: it trains whatever the predicate.
     if len(names) == 1 and all(opposite(guard) in guards for guard in guards):
         return _Layer(main, other, True, None, "")
-    guard = sorted(guards, key=str)[0]
+    guard = sorted(guards, key=str)[0]  # of a set: any one, but the same in every run
     reason = ""
     if len(guards) > 1:
         reason = _NESTED.format(", ".join("'{}'".format(name) for name in names))
@@ -169,12 +170,13 @@ def _owned(view, layer, kept, others):
 
 
 def _unknown(view, layer, others):
-    """See `Owned`; `others` are the updates that keep no layer's statistics."""
+    """The `unknown` of an `Owned`; `others` are the updates that keep no layer's statistics."""
     nodes, statistics = view.nodes, layer.main.statistics
     read = read_by(layer, MEAN) | read_by(layer, VARIANCE) if statistics else set()
     makers = {split(statistic.key)[0] for statistic in statistics}
     for update in others:
         if whole(nodes, update.variable) in read:
+            # By data alone: an update may wait for ops whose values it does not take.
             above = nodes.reachable([split(update.source)[0]], nodes.makers)
             if not makers.isdisjoint(above):
                 return update
@@ -217,6 +219,7 @@ class _Traced:
                 moved = [entry for name in names for entry in self._by_variable.get(name, ())]
                 # Without statistics of its own it may own only averages that no layer claims.
                 entries += [e for e in moved if e[2].kind == kind and e[2].key not in known]
+        # Where the source may be read as several statistics, the first reading counts.
         first: Dict[int, Any] = {}
         for (place, _), update, statistic in sorted(entries, key=lambda entry: entry[0]):
             first.setdefault(place, (update, statistic))

@@ -26,8 +26,9 @@ class Normalisation(NamedTuple):
     Attributes:
         kind: "fused" or "unfused".
         op: the FusedBatchNorm, or the root.
-        x: the tensor at the top level.
-        mean, variance: the tensors that it takes; of a FusedBatchNorm in training: its outputs.
+        x: the tensor that is normalised, at the top level.
+        mean, variance: the tensors that it normalises with; of a FusedBatchNorm in training these
+            are outputs of its own.
         statistics: the statistics of a batch that these may be.
         moving: the variables from which the mean, and the variance, may be read.
         gamma, beta: variables or None.
@@ -63,8 +64,9 @@ def normalisations(view):
 
 
 def _fused(view, node):
-    training = attribute(node, "is_training") is not False
+    training = attribute(node, "is_training") is not False  # the op's default is True
     mean, variance = node.input[3:5]
+    # Before these are replaced: in training the moving ones may still be its inputs.
     moving = variables(view, mean), variables(view, variance)
     if training:
         mean, variance = join(node.name, 1), join(node.name, 2)
@@ -115,7 +117,7 @@ def _largest(nodes, root):
     """The Match with the most ops whose denominator is the op `root`; or None."""
     # A match also exists at every op before the last one, without gamma or beta.
     matches, layer, seen = [], [root.name], set()
-    for _ in range(LONGEST):
+    for _ in range(LONGEST):  # no form of a normalisation ends further below its root
         users = [use.node for name in layer for use in nodes.uses(name)]
         layer = [node.name for node in users if node.op in STEPS and node.name not in seen]
         seen.update(layer)
@@ -140,6 +142,7 @@ def _over_the_batch(view, statistic):
     if statistic.axes is None:
         return True
     rank = _rank(view, [], statistic)
+    # -rank is axis 0, too; it can be told only where the rank is known.
     return 0 in statistic.axes or bool(rank and -rank in statistic.axes)
 
 
@@ -172,13 +175,14 @@ def _channel_axes(view, statistics, names, variance):
 
 
 def _rank(view, shapes, statistic):
-    """The rank of a statistic's input, from the shape of the tensor that it is multiplied with."""
+    """The rank of a statistic's input: its own, else derived from the shapes of the channels."""
     node = view.nodes.maker(statistic.x)
     shape = _known_shape(node, split(statistic.x)[1])
     if shape is not None:
         return len(shape)
     if shapes:
         wide = max(len(shape) for shape in shapes)
+        # A vector has the axes that are not reduced; any other shape was kept to broadcast.
         return len(statistic.axes) + wide if wide == 1 else wide
     return None
 
@@ -190,6 +194,7 @@ def _known_shape(node, output):
         return [dim.size for dim in shapes[output].dim]
     if node.op in VARIABLES | {"Placeholder"} and "shape" in node.attr:
         shape = node.attr["shape"].shape
+        # Old GraphDefs write an unknown shape as a scalar's (array_ops.cc, state_ops.cc).
         return None if shape.unknown_rank or not shape.dim else [dim.size for dim in shape.dim]
     return None
 

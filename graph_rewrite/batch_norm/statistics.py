@@ -94,7 +94,7 @@ def _at(nodes, tensor):
         bound = match(pattern, nodes, tensor)
         if bound:
             key = bound.get("mean") or bound["variance"]
-            if nodes.maker(key).op in moments.FUSED:
+            if nodes.maker(key).op in moments.FUSED:  # the variance's own output leads to the mean
                 key = join(split(key)[0], 1)
             axes = array(nodes, bound["axes"]) if bound.get("axes") else None
             axes = None if axes is None else tuple(int(axis) for axis in axes.flat)

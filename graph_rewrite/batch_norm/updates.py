@@ -35,7 +35,7 @@ def rate_in_training(view, update, guard):
     """The rate of an Update where `guard` holds: a float, the name of a tensor, or None."""
     if not isinstance(update.rate, str):
         return update.rate
-    never = opposite(guard) if guard else None
+    never = opposite(guard) if guard else None  # the branch that does not run in training
     value = number(view.nodes, update.rate, lambda tensor: never not in view.guards.of(tensor))
     return update.rate if value is None else value
 
@@ -78,6 +78,7 @@ def _read(nodes, node, variable, source):
     """(kind, source, rate) of an update; the source of a part is that of the whole."""
     part = part_number(variable)
     average = match(MOVING_AVERAGE, nodes, node.name)
+    # A part may be averaged alone, like a whole variable, or as a slice of the whole's average.
     if part is not None and not average:
         average = match(MOVING_PART, nodes, node.name)
     if not average:
@@ -126,6 +127,6 @@ def _counts(view, update):
 
 
 def _keeps(view, kept, rate):
-    """Whether a tensor is the constant 1 - rate."""
+    """Whether a tensor is the constant 1 - rate, but for the rounding of float32."""
     value = number(view.nodes, kept)
     return isinstance(rate, float) and value is not None and abs(value + rate - 1) < 1e-6

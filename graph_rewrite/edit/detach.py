@@ -31,7 +31,7 @@ _PASSES_ON = CARRY | READ | MERGE
 
 
 def disconnect(graph, names):
-    """Detaches ops from a tf.Graph that is not finalized, before a session runs it.
+    """Detaches ops from a tf.Graph that is not finalized, before any session runs it.
 
     Args:
         names: of assign-like ops.
@@ -40,6 +40,7 @@ def disconnect(graph, names):
     nodes = open_functions(graph_def)
     at_the_top = {name for name in names if not home(name)}
     unused = _dead_ops(nodes, OpTraits(nodes, graph_def.library), at_the_top)
+    # After the search, which reads the NodeDefs that this changes.
     _run_without(graph, graph_def, [name for name in names if home(name)])
     replaced = set(map(graph.get_operation_by_name, at_the_top))
     dead = replaced.union(map(graph.get_operation_by_name, unused))
@@ -97,6 +98,7 @@ def detach(meta, nodes, names):
     dead = replaced | _dead_ops(nodes, OpTraits(nodes, meta.graph_def.library), replaced)
     run_without(nodes.by_name, meta.graph_def.library, [name for name in names if home(name)])
     after = _ends_of_training(nodes, dead)
+    # A GraphDef may spell output 0 in either way.
     variables = {tensor: nodes[n].input[0] for n in replaced for tensor in (n, n + ":0")}
 
     def left(controls):
@@ -146,6 +148,7 @@ def only_read(meta, names):
             while copy.name in taken:
                 copy.name += "_"
             copies[node.name] = copy.name
+            # A write by reference has the attribute T and an output, one of a resource neither.
             by_reference = "T" in node.attr
             kept = {"T", "_class"} if by_reference else set()
             node.op = "Identity" if by_reference else "NoOp"
@@ -168,6 +171,7 @@ def _ends_of_training(nodes, dead):
             if name in ends_at:
                 # Waiting for an op covers the ends above it; data, or a dead op, passes them on.
                 ends |= {name} if output == CONTROL and name not in dead else ends_at[name]
+        # The first training op is its own end; one behind it has the ends above it.
         if ends or any(kind.match(node.op) for kind in (TRAINING_OP, ADDS_TO_ROWS, ACCUMULATES)):
             ends_at[node.name] = ends or {node.name}
     return {
@@ -219,5 +223,6 @@ def _dead_ops(nodes, traits, names):
 
 
 def _has_effect(traits, node):
+    # Taking a batch out of a queue or an iterator is an effect; reading what was fed is none.
     batch = traits.brings_batch(node) and node.op not in PLACEHOLDERS
     return batch or node.op in TELLS or traits.writes(node)

@@ -1,4 +1,4 @@
-"""The exporting worker's task, which other workers must not use.
+"""The exporting worker's task, which must not stay on the ops that other workers import.
 
 A worker exports its ops on a device such as "/job:worker/task:0/device:CPU:0". Without the task,
 any worker can use the device: each process adds its own task, by the tf.device under which it
@@ -16,7 +16,7 @@ class Exporter(NamedTuple):
     """The worker that exported a graph.
 
     Attributes:
-        device: its own, also for its new ops; "" where there is none.
+        device: of the worker, to which new ops go too; "" where there is none.
         job: the part of the device to keep, such as "/job:worker"; "" where the devices stay.
         why: why they stay, or "".
     """
@@ -60,6 +60,7 @@ def _nodes(graph_def):
 
 
 def _on(node, device):
+    # With the slash, or task:1 would match task:10.
     return (node.device + "/").startswith(device + "/")
 
 

@@ -13,8 +13,8 @@ from semisync.common.compat import op_def, tf
 from semisync.common.errors import BadInput
 from semisync.common.tensor_names import join, split
 
-APPLIED = "semisync/applied/"
-_SHAPES = "_output_shapes"  # the attribute in which an export records them
+APPLIED = "semisync/applied/"  # before the names of the chief's ops whose own names now train
+_SHAPES = "_output_shapes"  # the attribute in which an export records the shapes of outputs
 OWN = "semisync/own/"  # before the names of the chief's copies of ops that workers run, too
 # Attributes of TensorFlow 2.x that 1.15 rejects: a name for error messages, and a check of the
 # shape that is assigned.
@@ -82,6 +82,7 @@ class Editor:
             stand_in.attr["T"].type = variable.attr["dtype"].type
             stand_in.input.append(node.input[0])
         elif name in self._chief.tensors:
+            # A copy keeps the number and types of the outputs, but not the control edges.
             stand_in.CopyFrom(node)
             del stand_in.input[:]
             stand_in.input.extend(self._nodes.inputs(node))
@@ -153,7 +154,7 @@ class Editor:
 
     def _list_ops(self, types):
         """Adds the definitions of new ops to the list of op definitions that the graph uses."""
-        listed = self._meta.meta_info_def.stripped_op_list.op
+        listed = self._meta.meta_info_def.stripped_op_list.op  # empty if the export wrote none
         missing = types - {definition.name for definition in listed}
         if listed:
             listed.extend(op_def(op) for op in sorted(missing))

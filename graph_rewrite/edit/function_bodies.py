@@ -1,4 +1,4 @@
-"""Functions of a graph without some of their ops, for the calls that run them.
+"""Runs the functions of a graph without some of their ops.
 
 A function may have other callers, so it is not changed: the call runs a copy instead.
 """
@@ -56,6 +56,7 @@ def _copy_without(library, name, dead):
     """Adds a copy of a function to the library; returns its name."""
     function = type(library[name])()
     function.CopyFrom(library[name])
+    # Several calls of one function may each lose other ops of it.
     number = sum(known.startswith(name + "_without_updates") for known in library)
     function.signature.name = "{}_without_updates_{}".format(name, number)
     del function.node_def[:]
@@ -68,6 +69,7 @@ def _copy_without(library, name, dead):
             copy.input.extend(kept)
             if node.op in CALLS:
                 _run_without(copy, library, dead)
+    # control_ret lists the ops that the function runs although nothing takes their outputs.
     for output, op in library[name].control_ret.items():
         if op in dead:
             del function.control_ret[output]

@@ -36,10 +36,12 @@ def number(nodes, tensor, allowed=None):
     """
 
     def made(one):
+        # A Merge or call is one of several values; any other hop passes on its first input alone.
         node, chosen = nodes.get(split(one)[0]), back(nodes, one, JOIN)
         chosen = [choice for choice in chosen if not allowed or allowed(choice)]
         chosen = chosen or back(nodes, one, _STRAIGHT)[:1]
         op = node.op if node is not None else None
+        # Control edges come after the two operands.
         return op, list(node.input[:2]) if op in ARITHMETIC else chosen
 
     def constant(one):

@@ -52,6 +52,7 @@ class Guards:
         guards = self.of_node(name)
         node = self._nodes.get(name)
         if node is not None and node.op in SWITCH and output >= 0:
+            # A loop's Switch chooses between one more iteration and the end: no branch.
             if self._nodes.maker(node.input[1]).op == "LoopCond":
                 return guards
             guards = guards | {Guard(self.root(node.input[1]), bool(output))}
@@ -59,7 +60,7 @@ class Guards:
 
     def of_node(self, name):
         """The guards of a node."""
-        if not self._any:
+        if not self._any:  # most graphs: nothing in them is conditional
             return _NONE
         if name not in self._of:
             self._find(name)
@@ -118,7 +119,7 @@ class Guards:
             if key in makers:
                 self._of[waiting.pop()] = self._guards(key, makers[key])
             else:
-                self._of[key] = _NONE  # until those of its makers are known
+                self._of[key] = _NONE  # until its makers' are known; ends the walk in a circle
                 makers[key] = self._makers(key)
                 waiting += [maker for maker in makers[key] if maker not in self._of]
 
@@ -136,12 +137,13 @@ class Guards:
             return set()
         makers = set(self._nodes.makers(node))
         if node.op in MERGE:
-            makers -= self._turning
+            makers -= self._turning  # a loop's Merge has its guards from before the first iteration
         inside = home(node.name)
         if inside:
             makers.add(inside[0])
         controls = self._nodes.control_inputs(node)
         if controls:
+            # `Index` keeps each distinct tuple for as long as the graph: its id stays its own.
             self._together[id(controls)] = set(controls)
             makers.add(id(controls))
         return makers
@@ -156,6 +158,7 @@ class Guards:
             inputs = [t for t in self._nodes.inputs(node) if split(t)[0] in makers]
             guards = frozenset.intersection(*map(self.of, inputs)) if inputs else _NONE
         elif not self._switches.isdisjoint(makers):
+            # Only a Switch's guards depend on which of its outputs is taken.
             guards = guards.union(*map(self.of, self._nodes.inputs(node)))
         if node.op in ENTER:
             guards |= {Guard(attribute(node, "frame_name"), LOOP)}

@@ -43,6 +43,7 @@ def folded(start, made, constant):
         constant: function of a tensor that is made from no other: its number, or None.
     """
     numbers: Dict[Any, Optional[float]] = {}
+    # Inputs come before their users: a start beyond the limit is never reached, and so unknown.
     for one in itertools.islice(in_order([start], lambda one: made(one)[1]), _MOST):
         op, operands = made(one)
         given: List[Any] = [numbers.get(operand) for operand in operands]
@@ -56,7 +57,7 @@ def folded(start, made, constant):
 
 
 def shortest(value):
-    """The shortest decimal number that rounds to a NumPy scalar in its own type."""
+    """The shortest decimal number that rounds to a NumPy scalar in its own type, as a float."""
     return float(str(value) if value.dtype.kind == "f" else value)
 
 

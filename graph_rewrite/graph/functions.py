@@ -44,6 +44,7 @@ def open_functions(graph):
             call, within = waiting.pop()
             for label, function in _called(call, library):
                 if function.signature.name not in within:
+                    # Before the body is built: every copied name repeats the call's own.
                     room.take(len(function.node_def) + len(function.signature.input_arg))
                     letters.take(function.ByteSize() + len(function.node_def) * len(call.name))
                     body = _body(call, label, function, library, results)
@@ -80,7 +81,7 @@ def called_by(node, library):
 
 
 def _called(call, library):
-    if call.op in library:
+    if call.op in library:  # version 1: the function's name is the op
         yield "f", library[call.op]
     elif call.op in CALLS:
         for attribute in CALLS[call.op][1]:
@@ -96,7 +97,7 @@ def _body(call, label, function, library, results):
     """The NodeDefs of a call's function; records its outputs in `results`."""
     prefix = "{}[{}]/".format(call.name, label)
     taken = [tensor for tensor in call.input if not tensor.startswith("^")]
-    taken = taken[CALLS.get(call.op, (0,))[0] :]
+    taken = taken[CALLS.get(call.op, (0,))[0] :]  # without the predicate or the branch's index
     made, body = {}, []
     for argument, tensor in zip(function.signature.input_arg, taken):
         made[argument.name] = prefix + argument.name

@@ -37,7 +37,7 @@ def refuse_deadly(graph_def):
 
 
 def _refuse_outputs(node):
-    definition = op_def(node.op)
+    definition = op_def(node.op)  # None of a call by name, or of an op that is not known
     for argument in definition.output_arg if definition is not None else ():
         count = node.attr[argument.number_attr].i if argument.number_attr else 1
         if count > MOST_OUTPUTS:

@@ -18,7 +18,7 @@ Use = collections.namedtuple("Use", "node input output")
 
 def colocated_with(node):
     """The names of the ops whose device a node with "_class" shares, a list."""
-    if "_class" not in node.attr:
+    if "_class" not in node.attr:  # looking up a missing key would add it to a protobuf map
         return []
     classes = [name.decode() for name in node.attr["_class"].list.s]
     return [name[len(_BESIDE) :] for name in classes if name.startswith(_BESIDE)]
@@ -30,11 +30,11 @@ class Index:
     A subclass has `constant(node)`: the value of a Const, a NumPy array; None where it is large.
 
     Args:
-        nodes: NodeDefs or what has their `name`, `op` and `input`, in their order.
+        nodes: NodeDefs, or records with a `name`, `op` and `input`, in the graph's order.
         results: {tensor: [tensors]}, see below.
 
     Attributes:
-        by_name: {name: NodeDef}, in that order.
+        by_name: {name: NodeDef}, in the graph's order.
         results: {a tensor that a call makes: the tensors inside the called functions that it may
             be}; empty unless functions were opened, see `graph_rewrite.graph.functions`.
     """
@@ -150,10 +150,12 @@ class Index:
             A tuple of names.
         """
         taken = node.input
+        # A NodeDef lists its control edges last (node_def.proto).
         if not taken or taken[-1][:1] != "^":
             return ()
         if node.name not in self._controls:
             edges = tuple(taken[len(self.inputs(node)) :])
+            # One tuple per distinct list, kept: callers tell lists apart by their id.
             if edges not in self._known:
                 self._known[edges] = tuple(edge[1:] for edge in edges)
             self._controls[node.name] = self._known[edges]
@@ -174,7 +176,7 @@ class Index:
     def waiting(self, name):
         """The nodes that wait for a node, by a control edge.
 
-        There may be thousands; all for which the same ones wait share one tuple.
+        There may be thousands; nodes that the same ones wait for share one tuple.
 
         Args:
             name: of the node.
@@ -218,7 +220,7 @@ class Index:
         return set(self.following(name))
 
     def missing(self):
-        """The nodes that others take or wait for, but that are missing.
+        """The nodes whose outputs others take or wait for, but that the graph lacks.
 
         Returns:
             Their names, sorted.
@@ -269,7 +271,7 @@ class Index:
             reach(follow(node))
             names = together(node) if together else ()
             if id(names) not in passed:
-                passed[id(names)] = names  # which keeps it, and thereby its id
+                passed[id(names)] = names  # kept alive, so that no other tuple gets its id
                 reach(names)
         return reached
 
@@ -301,24 +303,24 @@ class Index:
 
 
 def _waiting(alike):
-    """{node: names of those that wait for it}, of `Nodes.alike`.
+    """{node: names of the nodes that wait for it}, from the groups of `Index.alike`.
 
     There may be a control edge between almost any two nodes; but where there are millions, many
     nodes have the same ones.
     """
     lists = collections.defaultdict(list)  # node -> the numbers of the lists that wait for it
     for number, (makers, _) in enumerate(alike):
-        for maker in set(makers):
+        for maker in set(makers):  # a node may wait for another twice
             lists[maker].append(number)
     joined = {}
-    for numbers in set(map(tuple, lists.values())):
+    for numbers in set(map(tuple, lists.values())):  # joined once for all nodes of the same lists
         joined[numbers] = tuple(itertools.chain.from_iterable(alike[n][1] for n in numbers))
     return {maker: joined[tuple(numbers)] for maker, numbers in lists.items()}
 
 
 def attribute(node, key):
     """The value of a NodeDef's attribute: bool, int, float, str or dtype number; None without."""
-    if key not in node.attr:
+    if key not in node.attr:  # looking up a missing key would add it to a protobuf map
         return None
     kind = node.attr[key].WhichOneof("value")
     value = getattr(node.attr[key], kind)

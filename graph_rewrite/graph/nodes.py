@@ -1,4 +1,4 @@
-"""The nodes of a graph of TensorFlow's, a MetaGraph's or one that is being built."""
+"""The nodes of one of TensorFlow's graphs: a MetaGraph's, or one that is being built."""
 
 import functools
 import operator

@@ -25,14 +25,15 @@ from semisync.common.errors import BadInput
 from semisync.common.tensor_names import CONTROL, split
 from semisync.common.walks import along, in_order
 
-# Ops that may pass on a variable's reference or handle on its way to the op that writes it.
+# Ops that may pass a variable's reference or handle on to the op that writes it.
 _PASSING = SWITCH | ENTER | {"Identity", "RefIdentity"}
 _WRITES_RESOURCE = re.compile(
     r"Resource(Apply|SparseApply|Scatter|StridedSliceAssign|CountUpTo)|Assign\w*VariableOp$"
 )
+# These take a reference, but only pass it on (RefSwitch, RefMerge, ...) or look at it.
 _WRITES_NO_REFERENCE = re.compile("Ref[A-Z]|IsVariableInitialized$")
 _READS = READ | {"ResourceGather", "ResourceGatherNd"}
-# Stateful, yet the same for every batch; CheckNumerics is so since TensorFlow 2.
+# Stateful by their definition (CheckNumerics since TensorFlow 2), yet the same for every batch.
 LASTING = VARIABLES | _READS | TELLS | CARRY | {"VarIsInitializedOp", "VariableShape"}
 
 
@@ -91,10 +92,11 @@ class OpTraits:
     def _attr(self, node, name):
         if name in node.attr:
             return node.attr[name]
+        # An export with strip_default_attrs leaves out attributes that have their default value.
         return next(a.default_value for a in self.definition(node).attr if a.name == name)
 
     def position(self, node, *names):
-        """The number of the input that the definition calls one of `names`, or None."""
+        """The number of the first input that the definition calls by one of `names`, or None."""
         numbers = (n for n, arg in enumerate(self.definition(node).input_arg) if arg.name in names)
         return next(numbers, None)
 
@@ -145,6 +147,7 @@ class OpTraits:
         waiting = self._nodes.waiting(node.name)
         if waiting and self.writes(node):
             reads = [name for name in waiting if self._nodes[name].op in _READS]
+            # An op that writes to a resource has no output: its readers wait for it instead.
             takers += [name for name in reads if self._nodes[name].input[0] == node.input[0]]
         return takers
 
@@ -170,7 +173,7 @@ class OpTraits:
         return any(passed.op in SWITCH | ENTER for passed in self._way(node))
 
     def _way(self, node):
-        """The nodes from the one that writes to its variable."""
+        """The nodes on the way from an op that writes to its variable, both included."""
 
         def before(name):
             tensor = self._first_state(self._nodes[name])

@@ -6,8 +6,8 @@ Nothing here needs TensorFlow.
 
 import re
 
-# A value enters and leaves a loop, goes into its next iteration, enters a branch; one of several
-# values, by a condition.
+# Control flow of version 1. A value enters a loop, leaves it, goes on to its next iteration; it
+# enters a branch; a Merge is the value of the branch that ran.
 ENTER, EXIT = frozenset(["Enter", "RefEnter"]), frozenset(["Exit", "RefExit"])
 NEXT = frozenset(["NextIteration", "RefNextIteration"])
 SWITCH, MERGE = frozenset(["Switch", "RefSwitch"]), frozenset(["Merge", "RefMerge"])
@@ -16,7 +16,8 @@ ARGUMENT = "Argument"  # the op of a function's argument; TensorFlow has no op o
 IFS, CASES = frozenset(["If", "StatelessIf"]), frozenset(["Case", "StatelessCase"])
 LOOPS = frozenset(["While", "StatelessWhile"])
 PLAIN_CALLS = frozenset(["PartitionedCall", "StatefulPartitionedCall"])
-# op: (the number of inputs before the arguments, the attributes that name functions)
+# op: (the number of inputs before the arguments, the attributes that name functions). Of a loop
+# only its body: the function of its condition gives none of the loop's outputs.
 CALLS = {
     **dict.fromkeys(IFS, (1, ("then_branch", "else_branch"))),
     **dict.fromkeys(CASES, (1, ("branches",))),
@@ -25,12 +26,12 @@ CALLS = {
 }
 JOIN = MERGE | frozenset(CALLS)
 
-# The very same value and gradient, which may be printed, checked or given a shape on the way.
+# The same value and gradient; on the way it may be printed, checked or given a static shape.
 KEEP = frozenset(
     ["Identity", "RefIdentity", "Snapshot", "PreventGradient"]
     + ["EnsureShape", "CheckNumerics", "Print"]
 )
-# The same value, from outside of a branch, loop or function too, or without its gradient.
+# The same value, also across the edge of a branch, loop or function, or without its gradient.
 CARRY = KEEP | ENTER | EXIT | SWITCH | {"IdentityN", "StopGradient", ARGUMENT}
 # The value of a variable.
 READ = frozenset(["ReadVariableOp"])
@@ -64,9 +65,9 @@ SCATTER = frozenset(
 )
 RESTORES = frozenset(["Restore", "RestoreSlice", "RestoreV2"])
 
-# Ops that take a gradient: the optimizers', those that add to some rows of a variable, these and
-# those that add to all of it, and those by which a SyncReplicasOptimizer collects it. A file's row
-# of a hash table is changed by its id.
+# Ops that take a gradient, in this order: an optimizer's; those that add to some rows of a
+# variable; these, or those that add to all of it; those that fill a SyncReplicasOptimizer's
+# accumulators. "ById..." trains a hash table by raw id (migrate.graph.lowering.by_id).
 TRAINING_OP = re.compile("(ById|Resource)?(Sparse)?Apply[A-Z]")
 ADDS_TO_ROWS = re.compile("(Resource)?Scatter(Add|Sub)$")
 PLAIN_STEP = re.compile("{}|Assign(Add|Sub)(VariableOp)?$".format(ADDS_TO_ROWS.pattern))

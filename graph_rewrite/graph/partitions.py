@@ -16,7 +16,7 @@ _PART = re.compile(r"(.+)/part_(\d+)$")
 
 
 def number(name):
-    """The number of the part that a variable is by its name, or None."""
+    """The number of the part that a variable is, by its name; None where it is no part."""
     part = _PART.match(name)
     return int(part.group(2)) if part else None
 
@@ -47,6 +47,7 @@ def joined(nodes, tensor):
     node = nodes.maker(tensor)
     if node.op not in CONCATS:
         return None
+    # ConcatV2 takes its axis last, Concat first.
     taken = node.input[:-1] if node.op == "ConcatV2" else nodes.inputs(node)[1:]
     made = [split(end)[0] for part in taken for end in ends(nodes, part, CARRY | CAST | READ)]
     if not made or any(name not in nodes or nodes[name].op not in VARIABLES for name in made):
@@ -56,9 +57,9 @@ def joined(nodes, tensor):
 
 
 def unsplit(nodes, tensor, part):
-    """The tensor whose split yields this one as the part of that number; or itself."""
+    """The tensor that is split into parts of which this one has the number `part`; or itself."""
     for end in ends(nodes, tensor, CARRY | CAST):
         node, output = nodes.get(split(end)[0]), split(end)[1]
         if node is not None and node.op in SPLITS and output == part:
-            return node.input[1 if node.op == "Split" else 0]
+            return node.input[1 if node.op == "Split" else 0]  # Split takes its axis first
     return tensor

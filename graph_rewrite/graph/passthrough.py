@@ -18,10 +18,10 @@ def back(nodes, tensor, hops):
         hops: op types.
     """
     name, output = split(tensor)
-    if name not in nodes or output < 0:
+    if name not in nodes or output < 0:  # a control edge carries no value
         return []
     node = nodes[name]
-    if tensor in nodes.results:
+    if tensor in nodes.results:  # the call's functions are opened: an output is one of theirs
         return nodes.results[tensor] if hops >= JOIN else []
     if node.op not in hops or node.op in CALLS or not node.input:
         return []

@@ -17,7 +17,7 @@ _PASSING = CARRY | READ | JOIN
 
 
 class View:
-    """One graph, with all that is computed of it once and used again.
+    """One graph, with what is computed once from it and used again.
 
     Args:
         graph: a tf.Graph, GraphDef or MetaGraphDef.
@@ -44,6 +44,7 @@ class View:
     def users(self, name):
         """The names of the top-level nodes that take or wait for a node or its outermost call."""
         name = top(name)
+        # Without a copy: the tuple is shared by all nodes that the same ones wait for.
         if not self.nodes.uses(name) and not self._inside:
             return self.nodes.waiting(name)
         users = self.nodes.following(name)
@@ -67,7 +68,7 @@ class View:
         No hop leads further from an end; its guards are the branches on the path, without those of
         `tensor`.
         """
-        own = self.guards.branches(tensor)
+        own = self.guards.branches(tensor)  # hold on every route: they choose none
         routes = []
         for end, path in _paths(self.nodes, tensor, hops):
             passed = frozenset().union(*[self.guards.branches(step) for step in path])
@@ -76,6 +77,7 @@ class View:
 
 
 def _paths(nodes, tensor, hops):
+    # Breadth first: the shortest path comes first, and so does the nearest statistic.
     room = Budget(
         _MOST_STEPS,
         "{} may be one of so many tensors, in conditions one after the other, that they cannot all "
@@ -84,7 +86,7 @@ def _paths(nodes, tensor, hops):
     waiting: List[Tuple[str, tuple]] = [(tensor, (tensor,))]
     while waiting:
         end, path = waiting.pop(0)
-        room.take(len(path))
+        room.take(len(path))  # what a path costs to copy
         behind = [step for step in back(nodes, end, hops) if step not in path]
         if not behind:
             yield end, path

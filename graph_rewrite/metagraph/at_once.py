@@ -15,21 +15,22 @@ _ASKED, _UNASKED = (_POLICY, _OPTION), (_SHAREABLE, _UNKNOWN, _SUMMED)
 
 
 def changed_at_once(rewrite, options):
-    """The variables that all workers share, and that no training op but every batch writes.
+    """The variables that all workers share, and that every batch writes without a training op.
 
     Args:
         rewrite: a `sentences.Rewrite`.
         options: the `Options`.
 
     Returns:
-        Two lists of (names of variables, a sentence with a place for them): what the caller asked
-        for, and those to warn of.
+        Two lists of (names of variables, a sentence with a place for them): the changes that the
+        caller asked for, and those to warn of.
     """
     training = rewrite.training
     updates = shared.updates(rewrite.meta, training.nodes) if training.written_by_batches else ()
     known = {op for op, _ in updates}
     statistics = rewrite.statistics.at_once.difference(share.variable for share in rewrite.shares)
 
+    # The caller's own choices come first: a variable that one of them covers needs no warning.
     def why(op, variable):
         if arguments.is_async(options.mode_of, variable):
             return _POLICY
@@ -41,7 +42,8 @@ def changed_at_once(rewrite, options):
 
     changed: Dict[str, Set[str]] = {}
     written = set(training.written_by_batches.items())
-    inside = statistics.difference(training.written_by_batches.values())  # of a function
+    # Their updates lie inside functions, where `written_by_batches` does not look.
+    inside = statistics.difference(training.written_by_batches.values())
     for op, variable in written.union((None, variable) for variable in inside):
         changed.setdefault(why(op, variable), set()).add(variable)
     asked, unasked = (

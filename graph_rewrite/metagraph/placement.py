@@ -50,7 +50,7 @@ def place(meta, servers):
         servers: how many parameter servers there are.
 
     Returns:
-        {job and task: how many variables and tables it got, in turn}.
+        {job and task of a server: how many variables and tables it got in turn}.
 
     Raises:
         UsageError: every op has a device, or `servers` is not a number of servers.
@@ -68,6 +68,7 @@ def place(meta, servers):
     for node in sorted(unplaced, key=lambda node: node.op not in STANDARD_PS_OPS):
         other = next(_neighbours(nodes, traits, resources, node), None)
         if other is not None:
+            # An op keeps the kind of device that it names itself, such as "/device:GPU:0".
             job = other.device.partition("/device:")[0]
             node.device = job + node.device if node.device else other.device
         elif node.op in STANDARD_PS_OPS:

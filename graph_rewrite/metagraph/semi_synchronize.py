@@ -114,6 +114,8 @@ def semi_synchronize(
     train_ops = [train_op] if isinstance(train_op, str) else list(train_op or ())
     meta = tf.MetaGraphDef()
     meta.CopyFrom(meta_graph_def)
+    # Each step reads the graph as the one before left it: a number that is fixed is a constant to
+    # all of them, and updates that the chief takes over are no writes of a batch any more.
     fix(meta, fixed)
     placed = {} if ps is None else placement.place(meta, ps)
     view = View(meta)
@@ -207,6 +209,7 @@ def _collect(meta, training, built, copies):
     steps.collect(meta, built.step)
     add_to_collection(meta, tf.GraphKeys.SUMMARIES, built.summaries)
     member = tf.compat.as_bytes(worker.member)
+    # They hold this process's name: the hook gives each process that imports them its own.
     constants = [
         node.name
         for node in meta.graph_def.node

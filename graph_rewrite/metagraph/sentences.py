@@ -1,4 +1,4 @@
-"""The sentences of a report: changes, parts left alone and why, warnings."""
+"""The sentences of a report: what changed, what was left alone and why, and warnings."""
 
 import collections
 import re

@@ -25,7 +25,7 @@ class Statistics(NamedTuple):
         left: those that nothing can move but the worker.
         at_once: the names of the variables that every batch moves: those of `left`, or of all where
             the option says so; a set.
-        move: whether the chief moves the unmoved, too; None where nobody said.
+        move: whether the chief moves the unmoved, too; None where the caller did not say.
     """
 
     moved: List[Any]
@@ -46,7 +46,7 @@ def divide(meta, view, train_ops, option, move):
     Args:
         meta: the MetaGraphDef.
         view: its `View`.
-        train_ops: names of the ops by which training ends; none where the graph tells.
+        train_ops: names of the ops by which training ends; none to find them in the graph.
         option: "async" leaves all to the workers, see `semisync.GlobalBatchOptimizer`.
         move: see `Statistics`.
     """

@@ -37,4 +37,5 @@ def _compute_alike(nodes, one, other, levels):
     taken = len(nodes.inputs(first))
     if taken != len(nodes.inputs(second)):
         return False
+    # Placeholders and other sources have no inputs either, and two of them are not one value.
     return first.op == "Const" or bool(levels and taken)

@@ -11,7 +11,7 @@ from semisync.common.tensor_names import split
 
 
 class State(NamedTuple):
-    """The progress of one match: {name: tensor}, and the nodes recognised so far."""
+    """The progress of one match: {name: tensor}, and the names of the nodes recognised so far."""
 
     bound: Dict[str, str]
     ops: Tuple[str, ...]
@@ -107,6 +107,7 @@ class Either(Pattern):
     def __init__(self, patterns):
         self.patterns = list(map(as_pattern, patterns))
         roots = [pattern.roots for pattern in self.patterns]
+        # One alternative that may start at any op leaves the whole without a restriction.
         self.roots = None if None in roots else frozenset().union(*roots)
 
     def ways(self, nodes, tensor, state):
@@ -139,7 +140,7 @@ class Given(Pattern):
 
 
 def as_pattern(pattern):
-    """A Pattern, also from the name that one may be written as."""
+    """A Pattern; a string stands for the `Name` of a tensor."""
     return Name(pattern) if isinstance(pattern, str) else pattern
 
 

@@ -1,7 +1,7 @@
-"""The mean and the variance of a batch, in the forms that occur.
+"""Patterns of the mean and the variance of a batch, in the forms that occur.
 
-All bind "x" and "mean"; a variance binds the mean that it is taken around. Forms without a fused op
-bind "axes", too.
+All bind "x". A mean binds "mean"; a variance binds the mean that it is taken around, and that of a
+fused op "variance" instead. Forms without a fused op bind "axes", too.
 """
 
 from graph_rewrite.graph.constants import array, number

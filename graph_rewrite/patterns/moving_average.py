@@ -33,11 +33,12 @@ def _is_complement(nodes, whole, rest):
 
 
 def _origin(nodes, tensor):
-    """The source of a tensor, since each use of a variable may have its own read."""
+    """The tensors that a tensor passes on: each use of a variable may have a read of its own."""
     return ends(nodes, tensor, CARRY | READ | CAST)
 
 
 def _is_number(nodes, bound):
+    # A divisor of 0 makes no average, and the rate is 1 / divisor.
     return bool(number(nodes, bound["divisor"]))
 
 

@@ -40,7 +40,8 @@ _INVERSE = either(op("Rsqrt", _SHIFTED, name="root"), _power(-0.5))
 _DEVIATION = either(op("Sqrt", _SHIFTED, name="root"), _power(0.5))
 _GAMMA, _BETA = shaped("gamma"), shaped("beta")
 
-# tf.nn.batch_normalization: x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma
+# tf.nn.batch_normalization: x * inv + (beta - mean * inv), inv = rsqrt(variance + epsilon) * gamma;
+# gamma and beta may be missing (nn_impl.py).
 _FACTOR = _same(both("factor", either(times(_INVERSE, "gamma"), _INVERSE)))
 _AGAIN = _same("factor")
 _OFFSET = either(op("Sub", "beta", times("mean", _AGAIN)), times(op("Neg", "mean"), _AGAIN))

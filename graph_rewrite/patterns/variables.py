@@ -1,4 +1,4 @@
-"""A variable as an op's input that is changed, and as arithmetic reads it; ref and resource."""
+"""Patterns of a variable: as an op changes it, and as arithmetic reads it; ref and resource."""
 
 from graph_rewrite.graph.ops import (
     ADD,

@@ -42,7 +42,8 @@ class TrainingGraph:
         untrained: names of trainable variables that nothing trains.
         chief: the `ChiefPart`.
         hyperparameters: names of the ops whose values the chief's part takes from the batches.
-        unfed: names of the inputs of the chief's part that no batch brings; a list.
+        unfed: names of the tensors that the chief's part is computed from and that no batch brings,
+            a list.
         waited_for: names of ops that the worker's train op waits for.
         written_by_batches: {op: variable}, names, of the other writes of every batch to variables
             that all workers share.
@@ -64,6 +65,7 @@ class TrainingGraph:
         servers = [nodes[name].device for name in trainable]
         self.exporter = devices.find_exporter(meta.graph_def, servers, keep_devices)
         self.sync = SyncReplicas(nodes, traits)
+        # Before the flow of a batch is followed: these values go with the batches, and bring none.
         traits.carried.update(find_fed(nodes, traits, trainable))
         every = find_trained(nodes, traits, trainable)
         own = self._trained_by(train_ops, every)
@@ -83,19 +85,20 @@ class TrainingGraph:
         self.summed = self._summed()
         self.stand_ins = self.chief.fetched + self.sync.train_ops
         self._refuse_gradients_after_training()
-        if len(train_ops) < 2:
+        if len(train_ops) < 2:  # several that were asked for train together, related or not
             self._refuse_several_ways()
         self.global_step = steps.find(self.graph, global_step, counters, self.chief, traits)
         self.counted_elsewhere = self._counted_elsewhere(counters)
 
     def _refuse_broken(self, graph_def, trainable):
         """Raises BadInput if an op or a variable is missing, or two ops have one name."""
+        # Before any walk, which looks nodes up by their names.
         for name in self.nodes.missing():
             raise BadInput("the graph has no op {!r}, which others need".format(name))
         for name in trainable:
             if name not in self.nodes:
                 raise BadInput("the graph has no variable {!r}, which it collects".format(name))
-        if len(self.nodes) != len(graph_def.node):
+        if len(self.nodes) != len(graph_def.node):  # of one name the index keeps one
             names = collections.Counter(node.name for node in graph_def.node)
             raise BadInput("the graph has two ops {!r}".format(names.most_common(1)[0][0]))
 

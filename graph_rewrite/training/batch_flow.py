@@ -51,7 +51,7 @@ class BatchFlow:
         node = self.nodes[name]
         if not _REPLACES.match(node.op) or not self.trains(name):
             return False
-        return not self.reached.isdisjoint(self.nodes.makers(node)[1:])
+        return not self.reached.isdisjoint(self.nodes.makers(node)[1:])  # input 0 is the variable
 
     def changed_variables(self):
         """The names of the variables that a batch changes, as an optimizer does its slots, a set.
@@ -62,6 +62,7 @@ class BatchFlow:
         for name in self.reached.intersection(self.written):
             if not initialises(self.nodes, self.nodes[name], self.written[name]):
                 changed.add(self.written[name])
+        # A call does not say which of its variables it writes: all that it takes count.
         for node in [self.nodes[name] for name in self.reached]:
             if self.traits.bodies(node) and self.traits.writes(node):
                 changed.update(self.nodes.makers(node))

@@ -166,6 +166,7 @@ class _Split:
 
         def follow(node):
             makers = self._nodes.makers(node)
+            # A stand-in for a write reads the variable alone, not the value that was written.
             return ops.intersection(makers[:1] if self._traits.written(node.name) else makers)
 
         return self._nodes.reachable(tensors, follow)
@@ -176,6 +177,7 @@ class _Split:
         Such as the value of a variable that an optimizer has assigned, and does not use.
         """
         dead: Set[str] = set()
+        # Users before what they use, so that a chain of dead ops falls as a whole.
         for name in self._nodes.ordered(left - self._fed - collected.keys())[::-1]:
             users = self._nodes.users(name)
             after = {split(tensor)[0] for tensor in self._nodes[name].input} & self._downstream
@@ -188,6 +190,8 @@ class _Split:
         if not self._is_group(name):
             return self._needs_batch(name)
         for group in in_order([name], self._groups_before, self._waits):
+            # After the gradients one op of the chief's makes a group the chief's; before them one
+            # op with a batch suffices for the chief not to wait for it.
             both = all if group in self._downstream else any
             self._waits[group] = both(
                 self._waits.get(one, False) if self._is_group(one) else self._needs_batch(one)
@@ -274,7 +278,7 @@ class _Split:
             [maker],
             lambda n: [split(t)[0] for t in self._nodes.inputs(n) if split(t)[0] in self._fed],
         )
-        source = self._nodes.ordered(above & self._sources)[0]
+        source = self._nodes.ordered(above & self._sources)[0]  # the same one in every run
         raise BadInput(
             "{} ({}) needs {}, which depends on {} ({}): the chief applies global batches without "
             "a batch of its own, so make it a variable or a function of the global step".format(

@@ -13,7 +13,7 @@ from semisync.wrapped.hyperparameters import of_known_shape
 
 
 class ExistingVariable:
-    """A `TrainedVariable` with the attributes of a variable that the library uses.
+    """A `TrainedVariable` with those attributes of a tf.Variable that the library uses.
 
     Args:
         graph: the tf.Graph.
@@ -34,7 +34,7 @@ class ExistingVariable:
             )
 
     def gradient(self):
-        """The batch's, of the shape of the variable."""
+        """The batch's gradient of the variable: a Tensor of its shape, or IndexedSlices of rows."""
         values = self._tensor(self.trained.values)
         if self.trained.indices is None:
             self._check(values.shape, self.shape)
@@ -62,7 +62,7 @@ class ExistingStep:
         last: the ops by which the chief's step ends.
         counts: whether these count the global step.
         per_batch: the names of the ops whose values go with each batch.
-        unfed: names of the tensors that the step is computed from and that do not.
+        unfed: names of the tensors that the step is computed from and that go with no batch.
         at_once: the ops by which a worker trains "async" variables.
 
     Attributes:

@@ -29,9 +29,9 @@ class GlobalStep(NamedTuple):
     """The global step of a training graph.
 
     Attributes:
-        variable: it, or its tensor; None until a new one is made.
+        variable: the tf.Variable, or its tensor alone; None until a new one is made.
         origin: NAMED by the graph or by the caller, recognised because it is COUNTED, or MADE.
-        counts: names of the ops by which training counts it; without any the chief counts it.
+        counts: names of the ops by which training counts it, a list; if empty, the chief counts it.
     """
 
     variable: Any
@@ -137,6 +137,7 @@ def collect(meta, step):
     collected += variables(meta, _COLLECTION)
     known = variables(meta).get(name)
     if known is not None and name not in collected:
+        # TensorFlow takes the step from a collection of one item alone (training_util.py).
         meta.collection_def.pop(_COLLECTION, None)
         add_to_collection(meta, _COLLECTION, [known.SerializeToString()])
 

@@ -145,7 +145,7 @@ class _Finder:
 
     def _of_sum(self, summed, variable, ops):
         ops = self._nodes.ordered(ops + self._row_steps(summed, variable)[0])
-        ops.sort(key=lambda name: self._written[name] != variable)
+        ops.sort(key=lambda name: self._written[name] != variable)  # stable: the variable's first
         sums, ids = self._nodes.uses(summed.sum), self._uses_of_ids(summed)
         return TrainedVariable(
             node=self._nodes[variable],
@@ -187,6 +187,7 @@ class _Finder:
             return None
         unique, output = split(node.input[1])
         unique = self._nodes[unique]
+        # Output 1 of a Unique: for each row, the number of its id among the distinct ones.
         if output != 1 or unique.op not in _UNIQUE:
             return None
         return _SumById(node.name, unique.name, values=node.input[0], indices=unique.input[0])
@@ -194,6 +195,7 @@ class _Finder:
     def _uses_of_ids(self, summed):
         """Every `Use` of the distinct ids of a sum by id."""
         uses = self._nodes.uses(summed.unique)
+        # A Shape counts the ids for the sum itself (_deduplicate_indexed_slices in optimizer.py).
         return [use for use in uses if use.output == 0 and use.node.op != "Shape"]
 
     def _addresses_rows(self, summed):
@@ -229,6 +231,7 @@ class _Finder:
         """The names of the ops that write values computed from a tensor."""
 
         def follow(node):
+            # The trained variable's readers lie behind the step, and are no part of it.
             return [] if self._flow.trains(node.name) else self._flow.traits.values_of(node)
 
         return [below for below in self._nodes.reachable([name], follow) if below in self._written]

@@ -27,6 +27,7 @@ def find_fed(nodes, traits, trainable):
         trainable: names of the trainable variables.
     """
     sources = [node for node in nodes if traits.brings_batch(node)]
+    # A placeholder of unknown shape may be a number, too.
     candidates = [node for node in sources if _is_number(node, known=False)]
     if len(candidates) == len(sources):  # then features are among them
         candidates = [node for node in sources if _is_number(node, known=True)]

@@ -35,7 +35,7 @@ class SyncReplicas:
         replicas_to_aggregate: their numbers of gradients per global step, a set.
         train_ops: names of the ops that assign a token to the local step.
         unused: names of the ops that nothing needs any more.
-        waited_for: names of the control inputs of these, for which the train op still waits.
+        waited_for: names of the ops for which these waited, and the train op still waits.
     """
 
     def __init__(self, nodes, traits):
@@ -56,6 +56,7 @@ class SyncReplicas:
             required = nodes.maker(node.input[traits.position(node, "num_required")])
             if required.op == "Const":
                 value = required.attr["value"].tensor
+                # make_tensor_proto writes a scalar as int_val.
                 self.replicas_to_aggregate.update(value.int_val)
         # The token queue is known by its place alone: its dequeue waits for the accumulators, and
         # the token goes to the worker's local step.

@@ -1,4 +1,4 @@
-"""Graphs that train by an unknown rule are refused, with the op that does.
+"""Refuses graphs that train by an unknown rule, and names the op that does.
 
 An Optimizer builds the update of a variable in a name scope of its own, "update_" + VARIABLE. One
 that computes with the gradient there, before it applies it, such as LARS with its ratio of norms,
@@ -25,7 +25,8 @@ def check_steps(flow, others, steps):
         others, steps: lists of `TrainedVariable`.
 
     Raises:
-        BadInput: an optimizer has changed the batch's gradient, or it may not reach its variable.
+        BadInput: an optimizer computes with the batch's gradient before it applies it, or the
+            gradient may not reach its variable.
     """
     scopes = _scopes(others)
     steps = [step for step in steps if _made_in(step) not in scopes]
