@@ -43,7 +43,7 @@ def save(tables: IdEmbeddings, folder: str) -> None:
 
     Args:
         tables: to be written.
-        folder: that is made.
+        folder: the folder to make.
 
     Raises:
         UsageError: `folder` has a checkpoint.
@@ -185,6 +185,7 @@ def _description(folder: str) -> Any:
             whole = all(isinstance(number, int) for number in numbers)
             if not whole or len(table["rows"]) != found["ranks"]:
                 raise ValueError("it lacks the numbers of its tables")
+            # A TypeError unless they are names.
             sorted(table["slots"])
         return found["ranks"], found["tables"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -16,7 +16,7 @@ def clip_grad_norm_(
     backward.
 
     Args:
-        module: that holds both.
+        module: the model that holds both.
         max_norm: of all gradients as one vector.
         norm_type: the order of the norm, or inf.
 
@@ -37,6 +37,7 @@ def clip_grad_norm_(
     dense = [torch.linalg.vector_norm(one, norm_type, dtype=torch.float64).cpu() for one in grads]
     norms = [torch.zeros((), dtype=torch.float64), *dense]
     for tables in tables_of(module).values():
+        # The look-ups' gradients belong to the tables' rows only once they are collected.
         tables.collect()
         weights = [store.weight for store in tables.stores.values()]
         rows = [one.grad._values() for one in weights if one.grad is not None]

@@ -88,8 +88,8 @@ class IdEmbeddings(torch.nn.Module):
         """The optimizer of tables' rows; all processes call its `step`.
 
         Args:
-            kind: of migrate.torchrec.optimizers.
-            tables: the names; None: all.
+            kind: a class of migrate.torchrec.optimizers.
+            tables: names of tables; None: all.
             **settings: arguments of `kind`.
 
         Returns:
@@ -123,6 +123,7 @@ class IdEmbeddings(torch.nn.Module):
 
         def collect(_: Any, given: Sequence[Any], named: Dict[str, Any]) -> Any:
             """Before a step without a closure; of one with it, at the closure's end."""
+            # torch's hook gets the step's arguments, the optimizer itself first.
             (closure,) = (*given[1:], *named.values()) or (None,)
             if closure is None:
                 self._collect(names)
@@ -135,6 +136,7 @@ class IdEmbeddings(torch.nn.Module):
 
             return given[:1], {"closure": closed}
 
+        # torch has no hook for it: look-ups before a step have gradients of their own.
         zero_grad = optimizer.zero_grad
 
         def zero_all(set_to_none: bool = True) -> None:
@@ -149,7 +151,7 @@ class IdEmbeddings(torch.nn.Module):
         optimizer.zero_grad = zero_all  # type: ignore[method-assign]
 
     def __getstate__(self) -> Dict[str, Any]:
-        """For copies and pickles, which wait for no step."""
+        """For copies and pickles, whose look-ups no step awaits."""
         return {**self.__dict__, "_pending": {name: [] for name in self.tables}}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
@@ -227,6 +229,7 @@ class IdEmbeddings(torch.nn.Module):
                 values.append(self._frozen(table, question))
         given_rows = [question.given for question in questions]
         found = look_up.answers(values, asked, given_rows, self.processes)
+        # `rows` is empty unless the look-up trains: then no leaf takes a gradient.
         for table, one, leaf, own, sizes in zip(tables, asked, found, rows, given_rows):
             self._await(table.name, Pending(one, leaf.requires_grad_(), own, sizes, [False]))
         result: Dict[str, Tensor] = {}
@@ -300,6 +303,7 @@ class IdEmbeddings(torch.nn.Module):
         return self.stores[name]
 
     def _await(self, name: str, pending: Pending) -> None:
+        # Without it a gradient after the step would be lost without a word.
         def late(_: Tensor) -> None:
             if pending.done[0]:
                 raise UsageError(
@@ -325,6 +329,7 @@ class IdEmbeddings(torch.nn.Module):
         store = self.stores[table.name]
         rows = store.find(question.ids)
         (missing,) = numpy.nonzero(rows < 0)
+        # Any row for an id without one: its vector is replaced below.
         values = store.values(rows.clip(min=0))
         if len(missing):
             values[torch.from_numpy(missing)] = table.instead(question.ids[missing], store.seed)
@@ -341,6 +346,7 @@ class IdEmbeddings(torch.nn.Module):
         every = [(name, one) for name in names for one in self._pending[name]]
         if not every:  # in no process
             return
+        # A look-up that has a gradient in one process is exchanged by all.
         with_grad = self.processes.total([int(one.leaf.grad is not None) for _, one in every])
         for name, one in every:
             one.done[0] = True
@@ -372,12 +378,12 @@ class IdEmbeddings(torch.nn.Module):
 
 
 def _without_rows(_: Any, state: Dict[str, Any]) -> Dict[str, Any]:
-    """An optimizer's state dict without slots, which the module's has with the rows."""
+    """An optimizer's state dict without slots: the module's state dict has them, with the rows."""
     return {**state, "state": {}}
 
 
 def _with_rows(optimizer: Any, state: Dict[str, Any]) -> Dict[str, Any]:
-    """The same with the slots that the rows have."""
+    """A state dict to load, with the slots that the rows have."""
     if state["state"]:
         raise UsageError(
             "the state of an optimizer of tables by raw ids belongs to their rows; save and load "

@@ -12,11 +12,11 @@ import torch.distributed as dist
 from migrate.ids.hashing import murmur
 from semisync.common.errors import SemisyncError, UsageError
 
-Parts = List[List[torch.Tensor]]  # of each process several, one-dimensional
+Parts = List[List[torch.Tensor]]  # for each process several one-dimensional tensors
 
 
 class Processes:
-    """The processes of `group`, or all; one without torch.distributed. All call every method."""
+    """The processes of `group`, None: all; one without torch.distributed. All call each method."""
 
     def __init__(self, group: Any = None) -> None:
         self._group = group
@@ -25,7 +25,7 @@ class Processes:
         self.ranks = dist.get_world_size(group) if several else 1
 
     def __deepcopy__(self, _: Any) -> Processes:
-        """A copy of a table is in the same processes."""
+        """Itself: a copy of a table belongs to the same processes."""
         return self
 
     def owners(self, ids: numpy.ndarray) -> numpy.ndarray:
@@ -33,7 +33,7 @@ class Processes:
         return (murmur(ids) % numpy.uint64(self.ranks)).astype(numpy.int64)
 
     def own(self, ids: numpy.ndarray) -> numpy.ndarray:
-        """A mask [n] of those that belong to this one."""
+        """Which of `ids` [n] belong to this process: bool [n]."""
         return numpy.ones(len(ids), bool) if self.ranks == 1 else self.owners(ids) == self.rank
 
     def exchange(self, parts: Parts, sizes: Optional[Sequence[Sequence[int]]] = None) -> Parts:
@@ -45,6 +45,7 @@ class Processes:
         if self.ranks == 1:
             return parts
         if sizes is None:
+            # [processes, parts of each]; all_to_all_single deals out the rows.
             counts = torch.tensor([[len(one) for one in of] for of in parts])
             coming = torch.empty_like(counts)
             dist.all_to_all_single(coming, counts, group=self._group)
@@ -77,7 +78,7 @@ class Processes:
         return torch.linalg.vector_norm(own, order)
 
     def agree(self, what: Sequence[str]) -> None:
-        """Raises UsageError unless all have the same."""
+        """Raises UsageError unless `what` is the same in all processes."""
         if self.ranks == 1:
             return
         every: List[Any] = [None] * self.ranks
@@ -90,10 +91,11 @@ class Processes:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """An error within in one process is raised in all, once they are there."""
+        """Raises an error in all processes if the block fails in any, once all have run it."""
         try:
             yield
         except SemisyncError:
+            # The others are at the `total` below, or on their way to it.
             self.total([1])
             raise
         failed = self.total([0])[0]

@@ -113,12 +113,13 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
 
 
 def _share(count: int, ranks: int) -> int:
-    """How many of `count` ids, which are dealt by hash, a process gets: hardly ever more."""
+    """The most of `count` ids, dealt out by hash, that a process gets but for rare luck."""
+    # Six standard deviations above the mean, by the variance of a binomial, at most count / ranks.
     return min(count, math.ceil(count / ranks + 6 * math.sqrt(count / ranks)))
 
 
 def _slots(store: Store, source: HashTable, step: Optional[int]) -> Dict[str, str]:
-    """Torch's name of each slot to read -> the source's; raises UsageError if one does not fit."""
+    """{torch's name of a slot: the source's} to read; raises UsageError if one does not fit."""
     where = f"table {store.name!r}"
     if store.count:
         raise UsageError(f"{where} has {store.count} rows already")
@@ -162,7 +163,7 @@ def _vectors(store: Store, rows: Rows, steps: bool, step: int) -> None:
 
 
 def _slot(store: Store, slot: str, source: HashTable, processes: Processes) -> List[int]:
-    """Fills one slot; returns how many ids lack a row of it, and how many rows an id."""
+    """Fills one slot; returns how many ids it has no row for, and how many of its rows no id."""
     column, filled, strange = store.columns()[slot], numpy.zeros(store.count, bool), 0
     for chunk in source.chunks(CHUNK):
         rows = _own(chunk, source, processes)

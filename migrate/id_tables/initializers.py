@@ -32,7 +32,7 @@ class Constant:
     """One value everywhere.
 
     Args:
-        value: it.
+        value: of every number of a vector.
 
     Examples:
         >>> from migrate.id_tables import Constant, IdTable

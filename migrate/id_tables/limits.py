@@ -59,13 +59,14 @@ class Limit:
             ids: int64 [n].
             freqs: how often each was met.
             versions: the last step that used each.
-            step: that has been taken.
+            step: the number of the step just taken.
             ranks: the number of processes.
 
         Returns:
             A mask [n]; None: none is evicted.
         """
         gone = None
+        # Not in every step, since it reads all rows; hence "a sixteenth later".
         if self.age is not None and step % max(1, self.age // _PARTS) == 0:
             gone = step - versions > self.age
         count = len(ids) if gone is None else len(ids) - int(gone.sum())
@@ -80,7 +81,7 @@ class Limit:
 
 
 def _least(keys: List[numpy.ndarray], count: int) -> numpy.ndarray:
-    """The places of the `count` least, by the first key, and where they are equal by the next."""
+    """The positions of the `count` least by the first key; ties are decided by the next key."""
     chosen: List[numpy.ndarray] = []
     tied = numpy.arange(len(keys[0]))
     for key in keys:

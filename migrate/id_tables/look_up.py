@@ -18,10 +18,10 @@ class Asked(NamedTuple):
 
     Attributes:
         unique: its ids, each once.
-        places: of every id in them.
-        counts: how often each occurs.
-        order: `unique` by owner.
-        sizes: how many each owner has.
+        places: int64 [ids], the position of each id of the batch in `unique`.
+        counts: how often each of `unique` occurs.
+        order: the positions in `unique`, sorted by owner.
+        sizes: how many of `unique` each process owns.
         dim: of the table.
     """
 
@@ -37,8 +37,8 @@ class Question(NamedTuple):
     """All processes' requests to this one of a table, one after the other.
 
     Attributes:
-        ids, counts: [n] int64, an id once a process.
-        given: how many each has.
+        ids, counts: int64 [n]; an id occurs at most once per process.
+        given: how many ids each process asks for.
     """
 
     ids: numpy.ndarray
@@ -46,9 +46,10 @@ class Question(NamedTuple):
     given: List[int]
 
     def once(self) -> Tuple[numpy.ndarray, numpy.ndarray, numpy.ndarray]:
-        """Each id once, how often all have it, and the number of each of `ids` among them."""
+        """The distinct ids, how often all processes have each, and the number of each of `ids`."""
         unique, numbers, _ = unique_integers(self.ids)
         counts = numpy.zeros(len(unique), numpy.int64)
+        # Not `counts[numbers] +=`, which adds once for an id that several processes have.
         numpy.add.at(counts, numbers, self.counts)
         return unique, counts, numbers
 
@@ -58,9 +59,9 @@ class Pending(NamedTuple):
 
     Attributes:
         leaf: the received vectors, [ids, dim].
-        rows: of this process, that it gave to all.
-        given: how many to each.
-        done: [True] after the step.
+        rows: the rows of this process that it sent, those for all processes in turn.
+        given: how many of them each process got.
+        done: [True] after the step; a list, which the leaf's hook shares.
     """
 
     asked: Asked
@@ -109,6 +110,7 @@ def answers(
     for one, parts in zip(asked, zip(*came)):
         rows = torch.cat(parts).reshape(-1, one.dim)
         if processes.ranks > 1:
+            # The answers came by owner; back into the order of `unique`.
             rows = torch.empty_like(rows).index_copy_(0, torch.from_numpy(one.order), rows)
         found.append(rows)
     return found

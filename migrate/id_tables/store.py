@@ -22,18 +22,24 @@ from semisync.common.errors import BadInput, UsageError
 
 
 class Store:
-    """name: the table's, for messages. step: how many steps its rows have taken."""
+    """The rows of one table that this process has.
+
+    Attributes:
+        name: of the table, for messages.
+        step: how many steps its rows have taken.
+        left_out: slots of the source that were not read, for lack of an optimizer.
+    """
 
     def __init__(self, name: str, dim: int, initializer: Initializer, seed: int) -> None:
         self.name, self.dim, self.initializer, self.seed = name, dim, initializer, seed
         self.step = 0
-        self.left_out: List[str]  # slots that its rows have where they come from
+        self.left_out: List[str]
         self.optimizer: Optional[RowOptimizer] = None
         self.weight = torch.nn.Parameter(torch.empty(0, dim))
         self.clear()
 
     def clear(self) -> None:
-        """No rows."""
+        """Removes all rows."""
         self.left_out, self._room = [], Room()
         self.ids, self.freqs, self.versions = (numpy.empty(0, numpy.int64) for _ in range(3))
         self._rows = IdIndex(self.ids)
@@ -64,7 +70,7 @@ class Store:
         return {"value": self.weight.data, **{name: state[name] for name in self.fills()}}
 
     def trained_by(self, optimizer: RowOptimizer) -> None:
-        """Rows that there are begin with the initial slots."""
+        """Sets the optimizer; existing rows get its initial slots."""
         self.optimizer = optimizer
         for name, fill in self.fills().items():
             self._state()[name] = torch.full_like(self.weight.data, fill)
@@ -113,7 +119,7 @@ class Store:
         return self._rows.find(ids)
 
     def admit(self, ids: numpy.ndarray) -> numpy.ndarray:
-        """The same, where those that lack a row get one, and begin: `ids` are all different."""
+        """As `find` of distinct ids, but an id without a row gets one, with its initial vector."""
         rows = self.find(ids)
         (new,) = numpy.nonzero(rows < 0)
         if len(new):
@@ -123,10 +129,13 @@ class Store:
         return rows
 
     def add(self, ids: numpy.ndarray) -> int:
-        """Gives new ids the rows from the returned one on, whose vectors the caller sets; slots and
-        counts begin. Raises BadInput if an id has a row."""
+        """Gives new ids the rows from the returned one on, with initial slots and counts.
+
+        The caller sets the vectors. Raises BadInput if an id has a row.
+        """
         first, last = self.count, self.count + len(ids)
         if last > self._rows.room:
+            # Twice the rows, so that the index is made again only now and then.
             self._rows = IdIndex(self.ids, 2 * last)
         added = self._rows.add(ids, first)
         if added < len(ids):
@@ -141,19 +150,20 @@ class Store:
         return first
 
     def met(self, rows: numpy.ndarray, counts: numpy.ndarray) -> None:
-        """Counts a batch of the step to come: how often it has each of `rows`, all different."""
+        """Counts the batch of the coming step: `counts` of each of the distinct `rows`."""
         self.freqs[rows] += counts
         self.versions[rows] = self.step + 1
 
     def values(self, rows: numpy.ndarray) -> torch.Tensor:
-        """The vectors [n, dim] of `rows` [n]; of a table without rows, zeros."""
+        """The vectors [n, dim] of `rows` [n]; zeros if the table has no rows."""
         if not self.count:
             return torch.zeros(len(rows), self.dim)
         return self.weight.detach().index_select(0, torch.from_numpy(rows))
 
     def set_grad(self, rows: numpy.ndarray, grad: torch.Tensor) -> None:
-        """Adds to the gradient that the optimizer steps by that of distinct rows [n]: [n, dim]."""
+        """Adds the gradient [n, dim] of distinct `rows` [n] to the one that the optimizer uses."""
         if self.weight.grad is not None:
+            # From an earlier call: `collect` by hand, and then by the step.
             before = self.weight.grad.coalesce()
             every = numpy.concatenate([before.indices()[0].numpy(), rows])
             rows, places, _ = unique_integers(every)
@@ -168,9 +178,10 @@ class Store:
         )
 
     def evict(self, gone: numpy.ndarray) -> None:
-        """Gives up the rows of the mask [count]."""
+        """Removes the rows that `gone`, bool [count], marks."""
         count = self.count - int(gone.sum())
         holes = numpy.flatnonzero(gone[:count])
+        # As many rows stay beyond the new end as there are holes before it.
         moved = count + numpy.flatnonzero(~gone[count:])
         for column in (self.ids, self.freqs, self.versions):
             column[holes] = column[moved]
@@ -178,6 +189,7 @@ class Store:
         for tensor in self.columns().values():
             tensor.index_copy_(0, to, tensor.index_select(0, source))
         self._resize(count)
+        # Made again: an `IdIndex` cannot remove ids.
         self._rows = IdIndex(self.ids, self._rows.room)
 
     def _state(self) -> Dict[str, torch.Tensor]:
@@ -186,7 +198,7 @@ class Store:
         return state
 
     def make_room(self, count: int) -> None:
-        """For `count` rows in all."""
+        """Makes room for `count` rows in all."""
         self._resize(self.count, count)
         self._rows = IdIndex(self.ids, count)
 
@@ -204,7 +216,7 @@ class Store:
 
 
 def refuse_others(where: str, described: Mapping[str, Any], stores: Mapping[str, Store]) -> None:
-    """Raises UsageError unless what was `described` where it was saved fits the tables."""
+    """Raises UsageError unless the tables `described` in a saved state are those of `stores`."""
     if sorted(described) != sorted(stores):
         raise UsageError(f"{where} has tables {sorted(described)}, not {sorted(stores)}")
     for name, store in stores.items():

@@ -27,8 +27,8 @@ class IdTable:
             None: a vector per id.
         initializer: of a new id's vector; by default Keras's.
         limit: None: the table grows with its ids.
-        unknown: a frozen look-up's vector for an id without a row: "zeros", "initial", the vector
-            that it would begin with, or a vector [dim].
+        unknown: a frozen look-up's vector for an id without a row: "zeros"; "initial", the vector
+            with which it would begin; or a vector [dim].
 
     Raises:
         UsageError: an argument is not as above.

@@ -73,6 +73,8 @@ class BatchNorm(nn.Module):
         moved = torch.zeros_like(mean), torch.zeros_like(mean)  # as running ones, by momentum 1
         given = flat - mean, self.weight, self.bias, *moved
         y, _, _ = torch.native_batch_norm(*given, True, 1.0, self.eps)
+        # torch moves to the unbiased variance, n / (n - 1) of the biased one, which is NaN of one
+        # row.
         variance = moved[1] * ((count - 1) / count) if count > 1 else torch.zeros_like(mean)
         self.move(mean, variance, count)
         return y.reshape(rows.shape).movedim(-1, channels)

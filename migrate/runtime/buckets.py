@@ -23,6 +23,7 @@ def bucketize(values: torch.Tensor, boundaries: Sequence[float]) -> torch.Tensor
     if values.dtype not in (torch.float32, torch.float64):
         raise UsageError(f"{values.dtype} has no buckets; int32, int64, float32 or float64 has")
     edges = torch.from_numpy(_edges(tuple(boundaries), values.dtype)).to(values.device)
+    # right=True, as std::upper_bound: a value equal to a boundary is above it.
     return torch.bucketize(values, edges, out_int32=True, right=True)
 
 
@@ -40,8 +41,8 @@ def bucketize_each(values: torch.Tensor, boundaries: torch.Tensor) -> torch.Tens
 def _edges(boundaries: Tuple[float, ...], dtype: torch.dtype) -> numpy.ndarray:
     """The boundaries in the type of the values; not a tensor, which torch.export would capture.
 
-    A boundary of 0 must have every subnormal number above it: it becomes the greatest number below
-    all of them.
+    Every subnormal number counts as 0, so none may be below a boundary of 0: that boundary becomes
+    the lowest subnormal number.
     """
     edges = numpy.array(boundaries, numpy.float32)
     if (edges[1:] < edges[:-1]).any():

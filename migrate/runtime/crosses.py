@@ -27,6 +27,8 @@ from semisync.common.errors import BadInput, UsageError
 
 Features = Union[torch.Tensor, Strings]
 
+# The divisor without buckets: TensorFlow takes the remainder by the largest int64, to stay at 0 or
+# above.
 _LARGEST = numpy.uint64(2**63 - 1)
 
 

@@ -77,6 +77,7 @@ def _column(fields: Strings, default: Column, na_value: str, where: str) -> Colu
         if default.numel() != 1:
             row = int(missing.nonzero()[0, 0])
             raise BadInput(f"{where}: record {row} has no value, and the column has no default")
+        # A number for string_to_number to read; the default replaces it below.
         fields = Strings.where(missing, Strings.of(b"0"), fields)
     if isinstance(default, Strings):
         return Strings.where(missing, default.reshape([1]), fields) if missing.any() else fields
@@ -98,4 +99,5 @@ def decode_raw(strings: Strings, out_type: torch.dtype, little_endian: bool = Tr
     shape = (*strings.shape, length // out_type.itemsize)
     if not data:
         return torch.empty(shape, dtype=out_type)
+    # A bytearray, since torch warns of memory that cannot be written to.
     return torch.frombuffer(bytearray(data), dtype=out_type).reshape(shape)

@@ -21,8 +21,8 @@ class Bags:
         ids: int64 [n].
         bounds: int64 [bags + 1]; bag k has the ids from bounds[k] up to bounds[k + 1].
         weights: float [n]; None: 1 each.
-        empty: bool [bags]: the bags whose only id is a placeholder for none, and whose result is 0;
-            None: there are none.
+        empty: bool [bags]: whether a bag has no id but a placeholder, so that its result is 0;
+            None: no bag is empty.
         places: int64 [n], after `distinct`: the position in `ids` of each original id.
     """
 
@@ -63,6 +63,7 @@ class Bags:
 
     def _sums(self, values: torch.Tensor) -> torch.Tensor:
         places = torch.arange(values.shape[0], device=values.device)
+        # right=True passes over bags without ids: their end is not above the place.
         bag = torch.searchsorted(self.bounds[1:], places, right=True)
         sums = values.new_zeros(self.bounds.shape[0] - 1, values.shape[1])
         return sums.index_add(0, bag, values)
@@ -95,6 +96,7 @@ def look_up(collection: nn.Module, ids: Mapping[str, torch.Tensor]) -> Dict[str,
     lengths = torch.tensor([len(one) for one in flat])
     found = collection(KeyedJaggedTensor(keys=list(ids), values=torch.cat(flat), lengths=lengths))
     return {
+        # torch infers no size of a tensor without elements.
         name: found[name].values().reshape(*one.shape, -1 if one.numel() else _dim(collection))
         for name, one in ids.items()
     }
@@ -147,6 +149,7 @@ def _called(config: Any, tables: nn.ModuleDict, ids: torch.Tensor, *more: Any) -
     """
     try:
         return tables[config.name](ids, *more)
+    # Of an id out of range, F.embedding raises the first and F.embedding_bag the second.
     except (IndexError, RuntimeError):
         refuse_strays(ids, config.num_embeddings, config.name)
         raise
@@ -160,6 +163,8 @@ def _bags_together(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str
     features = KeyedJaggedTensor(
         keys=list(given),
         values=torch.cat([one.ids for one in given.values()]),
+        # A KeyedJaggedTensor has one batch size for all features: empty bags make up the
+        # difference.
         lengths=torch.cat([functional.pad(one, (0, most - len(one))) for one in lengths.values()]),
         weights=torch.cat([_weights(one) for one in given.values()]) if weighted else None,
     )
@@ -168,6 +173,7 @@ def _bags_together(collection: nn.Module, given: Mapping[str, Bags]) -> Dict[str
 
 
 def _without_empty(found: torch.Tensor, empty: Optional[torch.Tensor]) -> torch.Tensor:
+    # Tracing cannot branch on the values of `empty`, so a compiled model fills unconditionally.
     if empty is None or not (torch.compiler.is_compiling() or empty.any()):
         return found
     return found.masked_fill(empty.unsqueeze(1), 0)

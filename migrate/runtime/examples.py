@@ -74,6 +74,7 @@ def parse_example(
             raise UsageError(f"feature {name!r}: {dtype} is not string, float32 or int64")
     names = Strings.of(keys, None).reshape([-1])
     keeps_empty = numpy.ones(len(keys), bool)
+    # A dense feature whose list is empty is a missing one, and takes its default.
     keeps_empty[len(sparse_keys) : len(sparse_keys) + len(dense_keys)] = False
     bounds = serialized.offsets[:-1], serialized.offsets[1:]
     found = example.find(serialized.data, *bounds, names.data, names.offsets, keeps_empty)
@@ -160,6 +161,8 @@ class _Feature:
         own = (numpy.arange(most) < self.counts[:, None]).reshape(-1)
         if isinstance(values, Strings):
             fill = default if default.numel() else Strings.of([""])
+            # Positions among the values with the default behind them, which repeats for every
+            # Example.
             places = values.numel() + numpy.arange(size) % fill.numel()
             places[own] = numpy.arange(values.numel())
             return Strings.concat([values, fill.reshape([-1])]).take(torch.from_numpy(places))

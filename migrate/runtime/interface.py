@@ -47,8 +47,10 @@ class Input(NamedTuple):
     def own_names(self) -> Tuple[str, ...]:
         """Its names in TensorFlow's graph."""
         first, number = self.tensors[0].rpartition(":")[::2]
+        # tf.sparse_placeholder names its parts NAME/indices, NAME/values and NAME/shape.
         if self.sparse:
             return (first[: -len("/indices")] if first.endswith("/indices") else first,)
+        # An op's name alone is that of its first output.
         return (self.tensors[0], first) if number == "0" else (self.tensors[0],)
 
 

@@ -44,10 +44,13 @@ def sparse_bags(
         kept, bounds, empty = _filled(rows, ids, sizes, shape)
         if default is None:
             return Bags(kept, bounds, None, empty)
+        # `_filled` puts one placeholder at the start of each bag without ids.
         kept[bounds[:-1][empty]] = default
         return Bags(kept, bounds)
     if len(weights) != len(ids):
         raise BadInput(f"a sparse tensor of {len(ids)} ids has {len(weights)} weights")
+    # Not `weights <= 0`: TensorFlow keeps those greater than 0, so a NaN goes (embedding_ops.py,
+    # _prune_invalid_weights).
     left_out = (ids < 0) | ~(weights > 0) if positive else ids < 0
     places = torch.arange(len(ids), device=ids.device).masked_fill(left_out, -1)
     kept, bounds, empty = _filled(rows, places, sizes, shape)
@@ -64,7 +67,7 @@ def present_bags(
     positive: bool = False,
     default: Optional[int] = None,
 ) -> Bags:
-    """The same for a dense feature.
+    """`sparse_bags` for a dense feature.
 
     Args:
         ids: of the present values, one row after the other.

@@ -64,6 +64,7 @@ def _single(strings: Strings, numbers: numpy.ndarray) -> numpy.ndarray:
     A float64 halfway between two float32 may itself be rounded from a number slightly to one side,
     which decides the float32.
     """
+    # The 29 bits of a float64's fraction that a float32 lacks, at exactly one half.
     middle = numbers.view(numpy.uint64) & numpy.uint64(0x1FFFFFFF) == 0x10000000
     for place in numpy.flatnonzero(middle & numpy.isfinite(numbers)).tolist():
         text = strings.arrow()[place].as_py().decode("ascii").strip()

@@ -142,7 +142,7 @@ class Strings:
         return Strings(self.data, self.offsets, wanted)
 
     def split(self, rows: int) -> List[Strings]:
-        """By blocks of `rows` along the first axis, the last one shorter; they share the memory."""
+        """Blocks of `rows` along the first axis, the last one shorter, that share the memory."""
         width = math.prod(self.shape[1:])
         found = []
         for first in range(0, len(self), rows):
@@ -152,14 +152,14 @@ class Strings:
         return found
 
     def expand_dims(self, axis: int) -> Strings:
-        """With a new axis of length 1."""
+        """The strings with a new axis of length 1."""
         if not -self.ndim - 1 <= axis <= self.ndim:
             raise BadInput(f"axis {axis} does not fit strings of shape {list(self.shape)}")
         place = axis + self.ndim + 1 if axis < 0 else axis
         return Strings(self.data, self.offsets, (*self.shape[:place], 1, *self.shape[place:]))
 
     def squeeze(self, axes: Sequence[int] = ()) -> Strings:
-        """Without these axes, all of length 1; without all such axes if none is named."""
+        """The strings without these axes of length 1; without all such axes if none is named."""
         places = {axis % self.ndim for axis in axes} if axes else None
         if places and any(self.shape[axis] != 1 for axis in places):
             raise BadInput(f"axes {list(axes)} of shape {list(self.shape)} are not all of length 1")
@@ -171,15 +171,15 @@ class Strings:
         return Strings(self.data, self.offsets, kept)
 
     def tile(self, multiples: Sequence[int]) -> Strings:
-        """Repeated `multiples` times along each axis."""
+        """The strings, repeated `multiples` times along each axis."""
         return self._take(numpy.tile(self._positions(), [int(times) for times in multiples]))
 
     def permute(self, axes: Sequence[int]) -> Strings:
-        """With its axes in another order."""
+        """The strings with their axes in another order."""
         return self._take(self._positions().transpose([int(axis) for axis in axes]))
 
     def broadcast_to(self, shape: Sequence[int]) -> Strings:
-        """Repeated to this shape, by the rules of broadcasting."""
+        """The strings, repeated to this shape by the rules of broadcasting."""
         return self._take(numpy.broadcast_to(self._positions(), [int(n) for n in shape]))
 
     def take(self, positions: torch.Tensor) -> Strings:
@@ -191,7 +191,7 @@ class Strings:
         return self._take(_in_bounds(numpy.take, self._positions(), _array(indices), axis))
 
     def __getitem__(self, key: Any) -> Strings:
-        """Indexing as of a tensor: numbers, slices, `...`, None, tensors of numbers or of bools."""
+        """Indexes as a tensor does: numbers, slices, `...`, None, tensors of numbers or bools."""
         if isinstance(key, torch.Tensor) and key.dtype == torch.bool and key.shape == self.shape:
             return self._take(numpy.flatnonzero(_array(key)))
         key = tuple(map(_array, key)) if isinstance(key, tuple) else _array(key)
@@ -210,6 +210,7 @@ class Strings:
             shape = numpy.broadcast_shapes(one.shape, other.shape)
             one = one if one.shape == shape else one.broadcast_to(shape)
             other = other if other.shape == shape else other.broadcast_to(shape)
+        # A single string is compared with all, without being repeated.
         step = 0 if other.numel() == 1 else 1
         equal = spans.equal(one.data, one.offsets, other.data, other.offsets, step)
         return torch.from_numpy(equal).reshape(one.shape)
@@ -224,10 +225,11 @@ class Strings:
 
     def _take(self, positions: Array) -> Strings:
         flat = numpy.ascontiguousarray(positions, numpy.int64).reshape(-1)
+        # All strings in their order: a view, without a copy of the text.
         if len(flat) == self.numel() and len(flat) and not flat[0] and _ascending(flat):
             return Strings(self.data, self.offsets, positions.shape)
         data, offsets = spans.take(self.data, self.offsets, flat)
-        if offsets[-1] < 0:
+        if offsets[-1] < 0:  # `spans.take` met an index out of range
             raise BadInput(f"there are {self.numel()} strings; an index is outside 0 and that")
         return Strings(data, offsets, positions.shape)
 
@@ -262,6 +264,7 @@ def _ascending(positions: Array) -> bool:
 def _flat_concat(parts: Sequence[Strings]) -> Strings:
     offsets, total = [numpy.zeros(1, numpy.int64)], 0
     for part in parts:
+        # A part may be a slice of a larger text, whose offsets do not begin with 0.
         offsets.append(part.offsets[1:] - part.offsets[0] + total)
         total += int(part.offsets[-1] - part.offsets[0])
     data = [part.data[part.offsets[0] : part.offsets[-1]] for part in parts]

@@ -53,6 +53,7 @@ def substr(
         strings = strings.broadcast_to(shape)
     starts, ends = strings.offsets[:-1], strings.offsets[1:]
     first = numpy.broadcast_to(begin.numpy(), shape).reshape(-1).astype(numpy.int64)
+    # Positions in `data`, as the bounds are.
     first = first + numpy.where(first < 0, ends, starts)
     if ((first < starts) | (first > ends)).any():
         raise BadInput(f"a piece of a string begins at {pos}, beyond the string's end")
@@ -81,6 +82,7 @@ def _with_case(strings: Strings, encoding: str, change: object) -> Strings:
     if encoding:
         raise UsageError(f"letter case in {encoding} is not supported, only that of ASCII")
     data = strings.data[strings.offsets[0] : strings.offsets[-1]]
+    # One long text: the case of ASCII changes no length, so the offsets stay valid.
     changed = change(_one_text(data))  # type: ignore[operator]
     buffer = changed.buffers()[2]
     moved = numpy.frombuffer(buffer, numpy.uint8) if buffer is not None else data
@@ -94,6 +96,7 @@ def _one_text(data: numpy.ndarray) -> pyarrow.Array:
 
 def regex_full_match(strings: Strings, pattern: str) -> torch.Tensor:
     """TensorFlow's RegexFullMatch: whether the whole string matches; bool."""
+    # Arrow searches anywhere; the group keeps the anchors outside of the pattern's alternatives.
     whole = rf"\A(?:{pattern})\z"
     matched = _searched(pyarrow.compute.match_substring_regex, strings, whole)
     return torch.from_numpy(matched.to_numpy(zero_copy_only=False)).reshape(strings.shape)

@@ -79,6 +79,7 @@ def _of_arrow(array: Union[pyarrow.Array, pyarrow.ChunkedArray]) -> Tuple[Array,
     if not len(array):
         return numpy.empty(0, numpy.uint8), numpy.zeros(1, numpy.int64)
     _, offsets, data = array.buffers()
+    # A slice shares its parent's buffers and begins at `offset`.
     bounds = numpy.frombuffer(offsets, numpy.int64)[array.offset : array.offset + len(array) + 1]
     if data is None or not data.size:
         return numpy.empty(0, numpy.uint8), bounds

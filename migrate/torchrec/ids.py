@@ -50,6 +50,7 @@ class IdMap(torch.nn.Module):
         if not len(self.ids):
             return torch.zeros_like(ids)
         rows = torch.searchsorted(self.ids, ids)
+        # searchsorted gives n for an id above all.
         known = self.ids[rows.clamp(max=len(self.ids) - 1)] == ids
         return torch.where(known, rows, len(self.ids))
 

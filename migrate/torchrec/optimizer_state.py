@@ -2,12 +2,13 @@
 `migrate.torchrec.optimizers`. Those that TorchRec fuses are filled by `load`.
 
 TensorFlow keeps the kernel of a dense layer as [in, out], nn.Linear as [out, in]. The shape of a
-parameter tells which it is, unless it is square; so the caller says it, and nothing is guessed.
+parameter decides which it is, unless it is square; so the caller states it, and nothing is
+guessed.
 
 A parameter of a DistributedModelParallel is what this process has of a table: some rows, some
-columns, or several blocks of columns one below the other. The module's state dict tells which: its
-shards are views of the parameter. A state has the parameter's sizes, and its shards the same
-places.
+columns, or several blocks of columns one below the other. The module's state dict shows which: its
+shards are views of the parameter. A state has the parameter's sizes, and its shards lie at the same
+offsets.
 """
 
 from __future__ import annotations
@@ -98,6 +99,7 @@ def load_optimizer(
     read(directory, wanted)
     for parameter, state, own in states:
         if parameter.numel():  # else this process has no part of the table
+            # torch.optim takes a state that is not empty for one that has a count of steps.
             optimizer.state[parameter].setdefault("step", torch.zeros(()))
             optimizer.state[parameter][state] = own
     return sorted(wanted)

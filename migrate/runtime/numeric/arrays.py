@@ -47,11 +47,12 @@ def unbind(x: Any, axis: int) -> List[Any]:
 
 
 def arange(start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
-    """start, start + step, ... below limit; floats, each the one before it plus step."""
+    """start, start + step, ... below limit; of floats each is the one before it plus step."""
     count = int(((limit - start) / step).abs().ceil())
     if (limit - start) * step < 0:
         raise BadInput(f"a range from {start} to {limit} by steps of {step}")
     values = torch.cat([start.reshape(1), step.expand(max(count - 1, 0))])[:count]
+    # As TensorFlow's Range adds (sequence_ops.cc). torch's cumsum adds up float32 in double.
     summed = values.detach().cpu().numpy()
     return torch.from_numpy(summed.cumsum(dtype=summed.dtype)).to(values.device)
 
@@ -90,6 +91,7 @@ def band_part(x: Tensor, below: int, above: int) -> Tensor:
 def pad(x: Tensor, paddings: Any, value: Any = 0) -> Tensor:
     """x with `value` around it, by paddings [rank, 2] before and after each axis."""
     pairs = paddings.tolist() if isinstance(paddings, Tensor) else paddings
+    # torch takes a negative width as a crop.
     if any(width < 0 for pair in pairs for width in pair):
         raise BadInput(f"a padding by {pairs}; widths are at least 0")
     widths = [width for pair in reversed(pairs) for width in pair]

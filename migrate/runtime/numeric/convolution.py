@@ -82,6 +82,7 @@ def conv2d_transpose(
     sizes = list(size[2:] if channels == 1 else size[1:-1])
     widths = _widths(sizes, kernel.shape[:-2], strides, padding, dilation)
     convolve = _TRANSPOSED[len(strides)]
+    # Over the padded image, which is filled up where no window reached and then cropped.
     whole = convolve(image, _weight(kernel), None, strides, dilation=dilation)
     ends = [first + one + last for one, (first, last) in zip(sizes, widths)]
     more = [(0, max(end - have, 0)) for end, have in zip(ends, whole.shape[2:])]
@@ -99,6 +100,7 @@ def max_pool2d(
 ) -> Tensor:
     """The largest value of each window."""
     image = _channels_first(x, channels)
+    # The padding must not win; torch's own padding is at most half a window.
     lowest = -float("inf") if x.dtype.is_floating_point else torch.iinfo(x.dtype).min
     padded = _padded(image, window, strides, padding, (1,) * len(window), lowest)
     return _as_given(_LARGEST[len(window)](padded, window, strides), channels)
@@ -117,6 +119,7 @@ def avg_pool2d(
     padded = _padded(image, window, strides, padding, dilation)
     if padded.shape == image.shape:
         return _as_given(mean(image, window, strides), channels)
+    # The number of pixels in a window is the same for all images and channels.
     inside = torch.ones_like(image[:1, :1])
     inside = _padded(inside, window, strides, padding, dilation)
     sums, counts = (mean(one, window, strides, divisor_override=1) for one in (padded, inside))

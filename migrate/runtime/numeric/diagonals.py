@@ -93,6 +93,7 @@ def _places(
     above, below = align.split("_")
     lengths = torch.minimum(rows + which.clamp(max=0), columns - which.clamp(min=0))
     right = ((which > 0) & (above == "RIGHT")) | ((which < 0) & (below == "RIGHT"))
+    # The main diagonal belongs to both sides, and is on the left if either is.
     right |= (which == 0) & (align == "RIGHT_RIGHT")
     offset = torch.where(right, longest - lengths, 0)
     places = (high - which) * longest + torch.minimum(row, column) + offset

@@ -20,16 +20,19 @@ def add_n(values: Sequence[Any]) -> Any:
 def maximum(x: Any, y: Tensor) -> Tensor:
     """The larger one of x, which may be a number, and y; if equal, x gets the gradient, which
     torch.maximum splits."""
+    # x != x: a NaN of either is the result.
     return torch.where((x >= y) | (x != x), x, y)
 
 
 def minimum(x: Any, y: Tensor) -> Tensor:
-    """The smaller one, as `maximum`."""
+    """The smaller one of x and y, with the gradient as of `maximum`."""
     return torch.where((x <= y) | (x != x), x, y)
 
 
 def div_no_nan(x: Tensor, y: Tensor) -> Tensor:
     """x / y; 0 where y is 0, whatever x is."""
+    # Here and below the inner `where` keeps infinity out of the branch that is not chosen: the
+    # gradient would be 0 * inf, a NaN.
     zero = y == 0
     return torch.where(zero, 0, x / torch.where(zero, 1, y))
 
@@ -60,6 +63,7 @@ def xlog1py(x: Tensor, y: Tensor) -> Tensor:
 def selu(x: Tensor) -> Tensor:
     """F.selu(x), with the gradient of the positive side at 0."""
     scale, alpha = 1.0507009873554805, 1.6732632423543772
+    # The clamp keeps expm1 finite where x is large: its gradient there is 0 * inf otherwise.
     return scale * torch.where(x < 0, alpha * torch.expm1(x.clamp(max=0)), x)
 
 

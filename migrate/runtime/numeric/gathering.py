@@ -105,7 +105,8 @@ def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
 
 
 def places_of(indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """Indices, [..., axes], as positions in the flattened tensor; too large if one is outside."""
+    """Indices, [..., axes], as positions in the flattened tensor; its size for an index outside
+    of it."""
     places = indices.new_zeros(indices.shape[:-1], dtype=torch.int64)
     for axis, size in enumerate(shape):
         place = indices[..., axis]

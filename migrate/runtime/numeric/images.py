@@ -36,6 +36,7 @@ def resize_nearest(
         place = (place + 0.5 if half_pixels else place) * _scale(
             x.shape[axis], length, align_corners
         )
+        # TensorFlow rounds with align_corners, half up, and else cuts off.
         nearest = torch.floor(place + 0.5 if align_corners else place).long()
         x = x.index_select(axis, nearest.clamp(0, x.shape[axis] - 1).to(x.device))
     return x

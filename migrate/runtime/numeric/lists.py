@@ -26,7 +26,7 @@ def read_list(items: Items, index: int) -> Any:
 
 
 def write_list(items: Items, index: int, value: Any) -> Items:
-    """With a value at an index; longer, if the index is behind the end."""
+    """`items` with a value at an index; longer if the index is beyond the end."""
     if index < 0:
         raise BadInput(f"a value was to be written to place {index} of a list")
     items = resize_list(items, max(len(items), index + 1))
@@ -35,7 +35,7 @@ def write_list(items: Items, index: int, value: Any) -> Items:
 
 
 def resize_list(items: Items, count: int) -> Items:
-    """With `count` elements."""
+    """`items` cut off or filled up to `count` elements."""
     return [*items[:count], *[None] * (count - len(items))]
 
 
@@ -62,7 +62,7 @@ def stack_list(
 
 
 def scatter_list(items: Items, indices: Sequence[int], values: Any) -> Items:
-    """With the rows of `values` at some indices."""
+    """`items` with the rows of `values` at some indices."""
     items = list(items)
     for index, value in zip(indices, unbind(values, 0)):
         items = write_list(items, index, value)

@@ -19,6 +19,7 @@ def bias_add_channels_first(x: Tensor, bias: Tensor) -> Tensor:
 def clip_by_norm(x: Tensor, limit: float, axes: List[int]) -> Tensor:
     """x, scaled down to the limit if its norm along the axes exceeds it."""
     squares = torch.square(x).sum(axes, keepdim=True)
+    # Two `where`, as clip_ops.py: the gradient of the root at 0 is a NaN.
     above_0 = squares > 0
     norm = torch.where(above_0, torch.where(above_0, squares, 1.0).sqrt(), squares)
     return x * limit / norm.clamp(min=limit)
@@ -45,6 +46,7 @@ def fused_batch_norm(
             mean, the variance that was used, and nothing.
     """
     axis = channels % x.ndim
+    # TensorFlow's op has no gradient of its statistics (nn_grad.py, _BaseFusedBatchNormGrad).
     mean, used = mean.detach(), variance.detach()
     if training:
         others = [other for other in range(x.ndim) if other != axis]
@@ -82,6 +84,7 @@ def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tuple[Tensor, Tenso
     gradient = (logs.exp() - labels).detach()
     losses = -(labels * logs.detach()).sum(-1)
     through = (gradient * logits).sum(-1)
+    # A term of value 0, whose gradient is the one that TensorFlow's kernel returns.
     return losses + (through - through.detach()), logs.exp() - labels
 
 

@@ -82,6 +82,7 @@ def _sampled(
 
     def expected(of: Tensor) -> Tensor:
         each = probability(of)
+        # 1 - (1 - p)^draws, without losing the digits of a small p.
         several = each * count if draws == count else -torch.expm1(draws * torch.log1p(-each))
         return several.float()
 

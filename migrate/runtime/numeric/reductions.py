@@ -14,6 +14,7 @@ from semisync.common.errors import BadInput
 def reduce_sum(x: Tensor, axes: Any, keepdim: bool = False) -> Tensor:
     """The sum along axes, in the type of x."""
     places = listed(axes, x.ndim)
+    # torch would sum integers as int64, and without axes over all of them.
     return x.sum(places, keepdim=keepdim, dtype=x.dtype) if places else x
 
 
@@ -119,6 +120,7 @@ def bincount(x: Tensor, size: int, weights: Tensor) -> Tensor:
         raise BadInput("a negative number was to be counted")
     values = weights.reshape(-1) if weights.numel() else torch.ones(x.numel(), dtype=weights.dtype)
     flat = x.reshape(-1).long()
+    # The last place takes the numbers of `size` or more, which are left out.
     counts = torch.zeros(size + 1, dtype=weights.dtype, device=x.device)
     return counts.index_add(0, flat.clamp(max=size), values.to(x.device))[:size]
 
@@ -144,6 +146,7 @@ def _extreme(
     if not places:
         return x
     if any(x.shape[axis] == 0 for axis in places):
+        # The shape is the sum's, which torch has of no values too; amax refuses them.
         return x.sum(places, keepdim=keepdim, dtype=x.dtype) * 0 + empty
     return reduce(x, places, keepdim=keepdim)
 

@@ -120,7 +120,11 @@ def _or_zero(result: Tensor, segments: Tensor) -> Tensor:
 
 
 def _flat(x: Tensor, segments: Tensor, count: int) -> tuple:
-    """The values as [numbers, values]; a negative number becomes `count`, a large one stays."""
+    """The values as [numbers, values], and their places in count + 1 rows.
+
+    A negative number has the last place, which the caller drops; one of `count` or more a place
+    out of range, at which the reduction fails.
+    """
     rows = segments.numel()
     flat = x.reshape(rows, math.prod(x.shape[segments.ndim :]))
     places = segments.reshape(-1).long()

@@ -54,6 +54,7 @@ def non_max_suppression(
         sides = torch.minimum(high[best], high[order]) - torch.maximum(low[best], low[order])
         shared = sides.clamp(min=0).prod(1)
         part = shared / (areas[best] + areas[order] - shared)
+        # TensorFlow takes the overlap with a box without area as 0.
         of_nothing = (areas[best] <= 0) | (areas[order] <= 0)
         order = order[of_nothing | (part <= overlap)]
     return torch.stack(chosen).int() if chosen else torch.empty(0, dtype=torch.int32)

@@ -22,7 +22,7 @@ def strided_slice(
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> Any:
-    """TensorFlow's StridedSlice with computed bounds; bit k of a mask belongs to their number k."""
+    """TensorFlow's StridedSlice with computed bounds; bit k of a mask is for the k-th of them."""
     key: List[Any] = []
     bounds = zip(integers(begin), integers(end), integers(strides))
     for axis, (first, last, step) in enumerate(bounds):
@@ -51,6 +51,7 @@ def sliced(x: Any, key: Sequence[Any]) -> Any:
         if one is ...:
             axis += x.ndim - given
         elif one is not None:
+            # torch refuses a negative step.
             if isinstance(one, slice) and (one.step or 1) < 0:
                 places = range(*one.indices(x.shape[axis]))
                 x = x.index_select(axis, torch.tensor(places, dtype=torch.int64, device=x.device))

@@ -40,6 +40,7 @@ def sparse_to_dense(
     if not values.shape:
         values = values.broadcast_to((len(rows),))
     pool = joined([like(values, default), values])
+    # Position 0 of the pool is the default; of a repeated index the last value counts.
     numbers = torch.arange(1, len(rows) + 1, device=places.device)
     found = torch.zeros(total, dtype=torch.int64, device=places.device)
     return taken(pool, found.scatter_reduce(0, places, numbers, "amax")).reshape(sizes)
@@ -57,6 +58,7 @@ def sparse_fill_empty_rows(
     empty = empty.index_fill(0, row, False)
     missing = empty.nonzero()
     sorted_rows = bool((row[1:] >= row[:-1]).all())
+    # Values in another order are sorted by row even if no row is empty.
     if sorted_rows and not len(missing):
         return indices, values, empty, torch.arange(len(row), device=indices.device)
     new = torch.cat([missing, missing.new_zeros(len(missing), indices.shape[1] - 1)], 1)
@@ -83,7 +85,7 @@ def sparse_reshape(indices: Tensor, shape: Any, new_shape: Any) -> Tuple[Tensor,
 
 
 def sparse_slice(indices: Tensor, values: Any, shape: Any, start: Any, size: Any) -> Sparse:
-    """The part of `size` from `start` on, smaller if the tensor ends before."""
+    """The part of `size` from `start` on, smaller if the tensor ends earlier."""
     shape, start, size = map(torch.as_tensor, (shape, start, size))
     last = torch.minimum(start + size, shape)
     kept = ((indices >= start) & (indices < last)).all(1).nonzero().reshape(-1)

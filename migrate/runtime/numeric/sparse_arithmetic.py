@@ -55,6 +55,7 @@ def sparse_softmax(indices: Tensor, values: Tensor, shape: Any) -> Tensor:
     """The softmax of the present values along the last axis; values of the result."""
     outer = integers(shape)[:-1]
     groups, count = places_of(indices[:, :-1], outer), math.prod(outer)
+    # Only for the range of exp: it cancels, in the gradient too.
     largest = unsorted_segment_max(values.detach(), groups, count)
     powers = torch.exp(values - largest[groups])
     return powers / unsorted_segment_sum(powers, groups, count)[groups]

@@ -32,6 +32,7 @@ def score_by_onednn(module: nn.Module) -> nn.Module:
     """`module`, whose Linear layers now score by oneDNN, if torch has it."""
     if torch.backends.mkldnn.is_available():
         for layer in module.modules():
+            # A subclass may have a forward of its own.
             if type(layer) is nn.Linear and layer.weight.dtype == torch.float32:
                 layer.__class__ = Linear
     return module

@@ -24,4 +24,5 @@ def keep_freed_memory() -> None:
         if mallopt is not None:
             if not mallopt(_MMAP_THRESHOLD, _LARGEST):
                 mallopt(_MMAP_THRESHOLD, _LARGEST_OF_ALL)
+            # The largest int: the heap's end is never given back.
             mallopt(_TRIM_THRESHOLD, 2**31 - 1)

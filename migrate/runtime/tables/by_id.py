@@ -28,7 +28,7 @@ from semisync.common.compiled.table import add_integers, find_integers, unique_i
 
 
 class Room:
-    """Capacity of tensors, by name: each is the first rows of a larger one that is not shared."""
+    """Spare capacity: each named tensor is the first rows of a larger one of its own."""
 
     def __init__(self) -> None:
         self._larger: Dict[Any, Tensor] = {}
@@ -44,7 +44,7 @@ class Room:
         return larger[:rows]
 
     def without(self, name: Any, tensor: Tensor) -> Tensor:
-        """The tensor outside of the larger one, for saving: torch would save all of that."""
+        """A tensor without its spare capacity, for saving: torch would save the larger one."""
         larger = self._larger.pop(name, None)
         return tensor if larger is None or len(larger) == len(tensor) else tensor.clone()
 
@@ -67,9 +67,10 @@ class IdIndex:
 
     def __init__(self, ids: numpy.ndarray, room: int = 0) -> None:
         self.room = 1 << (max(len(ids), room, 1) - 1).bit_length()
-        self._slots = numpy.full((2 * self.room, 2), -1, numpy.int64)
+        self._slots = numpy.full((2 * self.room, 2), -1, numpy.int64)  # (id, row); -1: free
         at = 0
         while at < len(ids):
+            # `add` stops at an id that occurs again: it is passed over, and the first row stays.
             at += self.add(ids[at:], at) + 1
 
     def find(self, ids: numpy.ndarray) -> numpy.ndarray:
@@ -78,12 +79,16 @@ class IdIndex:
         return found
 
     def add(self, ids: numpy.ndarray, first: int) -> int:
-        """Adds `ids` as the rows from `first` on, up to one that has a row; returns how many."""
+        """Adds `ids` as rows from `first` on, up to an id that has a row; returns how many."""
         return int(add_integers(self._slots, ids, first))
 
 
 class TableById(nn.Module):
-    """rows, dim: of the weights."""
+    """The module above.
+
+    Args:
+        rows, dim: the shape of `weight`.
+    """
 
     ids: Tensor
     default: Optional[Tensor]
@@ -133,7 +138,7 @@ class TableById(nn.Module):
         return default.to(self.weight).expand(count, self.weight.shape[1])
 
     def make_room(self, rows: int) -> None:
-        """Makes room for the rows that will be read into `ids` and `weight`."""
+        """Replaces the rows by `rows` of any content, into which a checkpoint is read."""
         self.set_rows(self.ids.new_empty(rows), self.weight.new_empty(rows, self.weight.shape[1]))
 
     def set_rows(self, ids: Tensor, weight: Tensor) -> None:
@@ -144,6 +149,7 @@ class TableById(nn.Module):
         """Adds a row for each id that has none, with its first default."""
         new, numbers, _ = unique_integers(ids[~known].to("cpu", torch.int64).numpy())
         begin = default.detach()[~known]
+        # Where each new id occurs first: the default there is the one that counts.
         _, first = numpy.unique(numbers, return_index=True)
         count = len(self.ids)
         self.ids = self._room.resized("ids", self.ids, count + len(new))

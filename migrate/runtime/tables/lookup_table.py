@@ -52,6 +52,7 @@ class LookupTable:
             row = int(numpy.flatnonzero(differs)[0])
             key = _array(self._keys[row : row + 1])[0]
             raise BadInput(f"{where}: the key {key!r} has two values, {_two(values, first, row)}")
+        # `first` is the row in which each key stands first, so repeated keys are not counted.
         self._size = int((first == numpy.arange(len(first))).sum())
 
     @classmethod
@@ -159,7 +160,7 @@ def _lines(path: str, most: int) -> Strings:
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}") from error
     ends = numpy.flatnonzero(data == 10)
-    if len(data) and data[-1] != 10:
+    if len(data) and data[-1] != 10:  # the last line has no end
         ends = numpy.append(ends, len(data))
     starts = numpy.append(0, ends + 1)[:-1]
     if most >= 0:
@@ -168,6 +169,7 @@ def _lines(path: str, most: int) -> Strings:
         starts, ends = starts[:most], ends[:most]
     if not len(ends):
         raise BadInput(f"{path}: there is no line")
+    # A carriage return before the end of the line, unless the line is empty.
     ends = ends - ((ends > starts) & (data[ends - 1] == 13))
     empty = numpy.flatnonzero(starts == ends)
     if len(empty):

@@ -41,11 +41,13 @@ def refuse_strays(ids: Tensor, rows: int, table: str = "") -> None:
 
 
 def rows_that_grow(table: Tensor, indices: Tensor) -> Tensor:
-    """The same for a parameter that may grow before its gradients arrive: torch itself requires
-    that a gradient has the parameter's size at the look-up, and that all look-ups agree in it."""
+    """`rows` of a parameter that may grow before its gradients arrive: torch itself requires that a
+    gradient has the parameter's size at the look-up, and that all look-ups agree in it."""
     flat = indices.reshape(-1)
     found = table.detach().index_select(0, flat) if len(flat) else table.detach()[:0]
     if table.requires_grad and torch.is_grad_enabled():
+        # The empty tensor has autograd call `backward`; the list hides the table, whose gradient's
+        # size autograd would check.
         found = _GrowingRows.apply(torch.empty(0, requires_grad=True), found, [table], indices)
     return _reported(table, indices, found)
 
@@ -75,7 +77,7 @@ class _Rows(torch.autograd.Function):
 
 
 class _GrowingRows(torch.autograd.Function):
-    """Accumulates the gradient itself."""
+    """The look-up of `rows_that_grow`; adds to the table's `grad` itself, at its current size."""
 
     @staticmethod
     def forward(
@@ -92,6 +94,7 @@ class _GrowingRows(torch.autograd.Function):
         if not getattr(table, "sparse_gradient", False):
             grad = torch.zeros_like(table).index_add_(0, where[0], values)
             if table.grad is not None:
+                # An earlier gradient may be from before the table grew.
                 grad[: len(table.grad)] += table.grad
         else:
             if table.grad is not None:

@@ -42,6 +42,8 @@ class Adam(RowOptimizer):
         m, v = _moments(state, grad, beta1, beta2)
         power1, power2 = _powers(group, beta1, beta2, step)
         alpha = group["lr"] * (1 - power2) ** 0.5 / (1 - power1)
+        # TensorFlow adds eps to the root before the correction of the bias: "epsilon hat" of Kingma
+        # and Ba, which torch.optim's is not.
         weight.addcdiv_(m, root(v).add_(group["eps"]), value=-alpha)
 
 

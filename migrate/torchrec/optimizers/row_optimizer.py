@@ -73,6 +73,7 @@ class RowOptimizer(torch.optim.Optimizer):
             slots = _slots(parameter, state, fills)
             step = steps.next(state)
             one = _Stepped(parameter, slots, grad)
+            # A scalar has no rows.
             if group["rows"] == "all" or not grad.dim():
                 self.update(
                     parameter, grad.to_dense() if grad.is_sparse else grad, slots, group, step
@@ -127,12 +128,13 @@ class _Steps:
         self._counts: Dict[int, torch.Tensor] = {}
 
     def next(self, state: State) -> int:
-        """The number of the step of a parameter that begins."""
+        """The number of a parameter's step that begins now, also counted in its state."""
         before = state.get("step")
         found = self._begun.get(id(before))
         if found is None:
             step = 1 if before is None else int(before.item()) + 1
             count = self._counts.setdefault(step, torch.tensor(float(step)))
+            # `before` is kept alive, so that no other tensor gets its id.
             found = self._begun[id(before)] = before, step, count
         _, step, state["step"] = found
         return step
@@ -154,7 +156,7 @@ class _Stepped(NamedTuple):
 
 
 def single(value: float) -> float:
-    """As TensorFlow keeps it: 1 - beta2 of float32(0.999) is 5e-5 more than 0.001."""
+    """A value as TensorFlow keeps it: 1 - float32(0.999) is less than 0.001 by 1.3e-5 of it."""
     return float(numpy.float32(value))
 
 

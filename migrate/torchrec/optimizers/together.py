@@ -56,6 +56,7 @@ class Together:
         first, most = 0, most // max(1, self._width)
         while first < len(self._sizes):
             end = numpy.searchsorted(self._bounds, self._bounds[first] + most, side="right")
+            # At least one table, even if it has more than `most`.
             last = max(int(end) - 1, first + 1)
             bounds = self._bounds[first : last + 1]
             own, places = slice(first, last), (self._sizes[first:last], self._ids, bounds)
