@@ -143,8 +143,13 @@ def convert(
 
 
 class _Work(NamedTuple):
-    """The source of a conversion, its job's folder, its target, its number of threads and its
-    rank; and whether both sides are compared."""
+    """What the steps of a conversion share.
+
+    Attributes:
+        directory: the job's folder.
+        out: where the result goes.
+        verify: whether both sides are read again and compared.
+    """
 
     checkpoint: Checkpoint
     directory: str
@@ -163,7 +168,7 @@ def _write(
     hashed: Mapping[str, Hashed],
     model: Optional[Written],
 ) -> Tuple[Manifest, Place]:
-    """Writes everything that the plan names, and the manifest; returns that, and where they are."""
+    """Writes all that the plan names, and the manifest; returns it and the place of the files."""
     todo = _todo(plan, work.checkpoint, hashed)
     layout = lay_out(target, todo, work.checkpoint, work.out)
     job = Job(
@@ -175,6 +180,7 @@ def _write(
         parts=parts_of(layout, todo, work.out),
         model=None if model is None else model.digest,
     )
+    # First of all: a resumed run of another job is refused before it touches anything.
     jobs.begin(work.directory, job)
     ranks.take_in(work.directory)
     place = place_of(work.out, work.directory, layout)
@@ -188,7 +194,7 @@ def _write(
 
 
 def _add_model(model: Written, place: Place) -> Manifest:
-    """Writes the model beside the data; the manifest with its names."""
+    """Writes the model beside the data; returns the manifest, which has its names now."""
     from migrate.conversion.model_names import add_model_names  # torch, for this alone
     from migrate.model.load import write_model
 
@@ -228,6 +234,7 @@ def _todo(plan: Plan, checkpoint: Checkpoint, hashed: Mapping[str, Hashed]) -> L
     """The items to write; files of their own come behind the format's tensors."""
     todo = items(plan, checkpoint, hashed)
     check_names(todo)
+    # A stable sort: otherwise the order is the plan's. `lay_out` counts on it.
     return sorted(todo, key=lambda item: item.is_file)
 
 
@@ -253,14 +260,16 @@ def _verify(work: _Work, place: Place, manifest: Manifest) -> None:
 
 
 def _carry_out(work: _Work, job: Job, place: Place) -> List[Run]:
-    """Writes the parts missing in journal or place; the runs of all parts, by item and row."""
+    """Writes the parts that journal or place lack; returns the runs of all, by item and row."""
     directory, rank = work.directory, work.rank
     done = jobs.finished(directory)
+    # A store may have lost an uploaded file since; files on disk stay (`Place.has`).
     done = {part: record for part, record in done.items() if place.has(job.parts[part])}
     todo = [number for number in range(len(job.parts)) if number not in done]
 
     to_write = (work.checkpoint, job.items, job.parts, directory, place, work.threads)
     write = partial(write_parts, *to_write)
+    # The comparison is shared by the ranks as well.
     last = not work.verify
     records = write(todo) if rank.size == 1 else ranks.written(directory, rank, last, todo, write)
     total = sum(item.nbytes for item in job.items)

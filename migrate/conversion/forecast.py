@@ -1,5 +1,8 @@
-"""The cost of a conversion, from the index alone; hash tables are as large as their sources
-at most, about: their rows are counted when they are sorted."""
+"""Forecasts the cost of a conversion from the index alone.
+
+A hash table counts as about its source's size, an upper bound: its rows are not counted before they
+are sorted.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,17 @@ _COMPARING, _READING = 100 << 20, 40 << 20
 
 
 class Forecast(NamedTuple):
-    """Bytes that are read of `shards` files, and written to about `files`, in `parts`, of which the
-    rank with most has `share`, `share_bytes`; threads and memory of each rank; bytes of disk of all
-    ranks in `place`, and the free space there.
+    """The cost of a conversion; sizes are in bytes.
 
     Attributes:
-        hashed: bytes of that for sorted hash tables.
+        read, shards: size to read, and the number of files that it is read from.
+        written, files: size to write, and about how many files it makes.
+        parts: the units in which it is written.
+        share, share_bytes: parts and size of the rank that has most.
+        threads, memory: of each rank.
+        hashed: the part of `disk` that sorted hash tables take.
+        disk: size on disk, of all ranks together.
+        place, free: the folder that `disk` is taken in, and the free space there.
     """
 
     read: int
@@ -65,6 +73,8 @@ def forecast(
     sources = open_hash_tables(checkpoint, plan.meta) if plan.hash_tables else {}
     hashed = sorted_tables.room(plan.hash_tables, sources)
     place = os.path.dirname(partial_path(out, scratch))
+    # A conversion makes the folders above its output; their disk is that of the nearest one there
+    # is.
     while not os.path.isdir(place):
         place = os.path.dirname(place)
     return Forecast(
@@ -73,6 +83,7 @@ def forecast(
         written=written,
         files=len(numbered) if uploading else -(-written // FILE_BYTES),
         parts=len(numbered),
+        # Rank 0's, as `Announcement.of` deals them out: none has more.
         share=len(numbered[::ranks]),
         share_bytes=sum(
             region.rows * todo[region.item].row_bytes

@@ -5,7 +5,7 @@ For a table T at module path M and a dense variable V:
     M.embedding_bags.T.weight
     optim.state.M.embedding_bags.T.weight.T.momentum1     Adagrad, FBGEMM's fused optimizer
     optim.state.M.embedding_bags.T.weight.exp_avg         Adam and others, torch.optim's names
-    optim.state.M.embedding_bags.T.weight.step            Adam, where the checkpoint tells it
+    optim.state.M.embedding_bags.T.weight.step            Adam, where the checkpoint has it
     dense.V, dense_optim.V.<slot>, dense_optim.V.step     the last for Adam, as above
 
 and for a hash table by its mode (`migrate.manifest.id_modes`), in
@@ -90,7 +90,7 @@ def check_names(every: Sequence[Item]) -> None:
 
 
 class _ByRows:
-    """A table that is a variable: its rows as the checkpoint has them."""
+    """The items of a table that is a variable, its rows as the checkpoint stores them."""
 
     def __init__(self, table: Table, checkpoint: Checkpoint) -> None:
         self._table, self._checkpoint = table, checkpoint
@@ -107,7 +107,7 @@ class _ByRows:
 
 
 class _ByIds:
-    """A table that is a hash table: its rows as they were sorted."""
+    """The items of a table that is a hash table, its rows as they were sorted."""
 
     def __init__(self, table: Table, hashed: Hashed) -> None:
         assert table.ids is not None
@@ -131,16 +131,16 @@ class _ByIds:
         return self.item(path, "hashed slot", stored.dtype, shape, self.slot_column(name))
 
     def column(self, name: str, fill: float = 0) -> Origin:
-        """A column of the table, `fill` where a row is free."""
+        """A column of the table; a free row has `fill`."""
         return Origin(f"{self.sorted.stem}-map.rows", f"{self.sorted.stem}.{name}", fill)
 
     def slot_column(self, name: str) -> Origin:
-        """The rows of a slot, its initial value where a row is free."""
+        """The rows of a slot; a free row has the slot's initial value."""
         stem = self.sorted.slots[name]
         return Origin(f"{stem}-map.rows", f"{stem}.values", self.ids.fill[name])
 
     def ids_column(self) -> Origin:
-        """The ids in the order of the target, with its mark where a row is free."""
+        """The ids in the order of the target; a free row has the target's mark."""
         return Origin("", f"{self.sorted.stem}-map.ids")
 
 
@@ -200,6 +200,7 @@ def _mpzch(plan: Plan, rows: _ByIds) -> Iterator[Item]:
     yield ids._replace(role="hashed ids")
     yield _state(plan, rows, "_hash_zch_bucket", (1, 1))._replace(value=rows.ids.buckets)
     if "versions" in rows.sorted.columns and rows.ids.kind == "Monolith":
+        # HOURS keeps -1, which no time is.
         times = rows.column("versions", -1)
         yield _state(plan, rows, "_hash_zch_metadata", shape, times).transformed(HOURS)
 
@@ -226,6 +227,7 @@ def _dynamicemb(plan: Plan, rows: _ByIds, checkpoint: Checkpoint) -> Iterator[It
     values = file("values", "file", table.dtype, (table.dim,), rows.column("values"))
     yield values if table.dtype == "float32" else values.transformed(CAST, "float32")
     known = [name for name in ("freqs", "versions") if name in rows.sorted.columns]
+    # dynamicemb has one score per row: how often an id was seen, or else when last.
     origins = [rows.column(name) for name in known[:1]]
     scores = file("scores", "file state", "int64", (), *origins)
     yield scores if known else scores._replace(value=0)
@@ -248,7 +250,7 @@ def _copied(
 def _step(
     path: Path, role: str, plan: Plan, owner: Trained, checkpoint: Checkpoint
 ) -> Iterator[Item]:
-    """Adam's step, where `owner` was trained with it and the checkpoint tells it."""
+    """Adam's step, where `owner` was trained with Adam and the checkpoint has the step."""
     step = optimizer_step(plan, owner, checkpoint)
     if step is not None:
         item = _copied(path, step.source, role, checkpoint)

@@ -44,7 +44,7 @@ class Job(NamedTuple):
 
     Attributes:
         source: prefix of the checkpoint.
-        newer: of the increment over it, or None.
+        newer: prefix of the increment laid over it, or None.
         files: path, size and version of each of their files.
         model: digest of the model that is written with it, or None.
     """
@@ -65,7 +65,11 @@ class Job(NamedTuple):
 
 
 def source_files(checkpoint: Checkpoint, others: Sequence[str] = ()) -> List[List[Any]]:
-    """The evidence that the checkpoint, and the other files beside it, are unchanged."""
+    """Path, size and version of the source's files: the evidence that a resumed job reads the same.
+
+    Args:
+        others: paths of files besides the checkpoint's.
+    """
     files = []
     for path in [checkpoint.prefix + ".index", *checkpoint.shard_paths(), *others]:
         version = version_of(path)
@@ -128,10 +132,10 @@ def append(
     journal: str = _JOURNAL,
     line: Callable[[Any], str] = record_line,
 ) -> Iterator[T]:
-    """Enters each of `records` in the journal and hands it on.
+    """Enters each of `records` in the journal, syncs it to the disk and yields the record.
 
     Args:
-        line: makes its line.
+        line: formats a record as a line with its newline.
     """
     path = os.path.join(directory, journal)
     _end_last_line(path)
@@ -144,7 +148,7 @@ def append(
 
 
 def fail(directory: str, journal: str, reason: str, passing: bool) -> None:
-    """Enters in the `journal` of a rank why it writes no more, and whether it may later."""
+    """Enters in a rank's `journal` why it stopped, and whether the reason may pass."""
     path = os.path.join(directory, journal)
     _end_last_line(path)
     with open(path, "a", encoding="utf-8") as file:

@@ -83,6 +83,7 @@ def needed_on_disk(todo: List[Item], target: str, out: str, threads: int) -> int
     total = sum(item.nbytes for item in todo)
     if not is_remote(out):
         return total
+    # There a tensor, however large, is in one file.
     whole = [item.nbytes for item in todo] if target == "safetensors" else []
     files = heapq.nlargest(threads, [*whole, *[regions.UPLOAD_BYTES] * threads])
     return min(total, sum(files))
@@ -108,6 +109,8 @@ def _prepare(directory: str, layout: Layout) -> None:
     """Makes the files in their full sizes, with all bytes between the values."""
     for name, size in layout.files.items():
         os.makedirs(os.path.dirname(os.path.join(directory, name)), exist_ok=True)
+        # Neither emptied nor truncated to less: a resumed run keeps the finished parts. See 3. for
+        # "ab".
         with open(os.path.join(directory, name), "ab") as file:
             reserve(file, size)
             file.truncate(size)
@@ -149,9 +152,11 @@ def begin(place: Place, layout: Layout) -> None:
             os.path.join(glob.escape(os.path.dirname(place.folder)), FILES + "*")
         ):
             if left != place.folder:
+                # Of a killed run: an orphan of it finds its folder gone, and uploads nothing.
                 shutil.rmtree(left)
         with_values = {region.file for region in layout.regions}
         empty = {name: size for name, size in layout.files.items() if name not in with_values}
+        # A file without values belongs to no part, so that no part would make it.
         frames = [frame for frame in layout.frames if frame.file in empty]
         layout = layout._replace(files=empty, frames=frames, regions=[])
     _prepare(place.folder, layout)

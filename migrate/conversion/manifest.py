@@ -1,4 +1,4 @@
-"""A conversion's record of its result: the manifest."""
+"""Makes and writes the manifest, a conversion's record of its result."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def manifest_of(
 
 
 def write_manifest(manifest: Manifest, folder: str) -> None:
-    """Writes it, with the hash of the target's index in `folder`, and the files made of it."""
+    """Writes the manifest, with the hash of the target's index in `folder`, and the files made from
+    it."""
     index = read_whole(os.path.join(folder, INDEXES[manifest.target]))
     manifest.index_sha256 = hashlib.sha256(index).hexdigest()
     texts = {FILE: manifest.to_json(), model_json.FILE: model_json.to_json(manifest)}
@@ -112,7 +113,7 @@ def _written(items: List[Item], runs: List[Run], checkpoint: Checkpoint) -> List
 
 
 def _slices(item: Item, checkpoint: Checkpoint) -> Dict[str, List[List[List[int]]]]:
-    """How a tensor of the checkpoint is cut, of which `item` has the values."""
+    """[start, sizes] of each slice of the tensor that `item` copies, by stored name (Written)."""
     if item.value is not None or item.origins:
         return {}
     names = [name for name, whole in checkpoint.parts.items() if whole == item.source]
@@ -189,7 +190,7 @@ def _columns(hashed: Hashed, items: List[Item]) -> Dict[str, List[str]]:
 
 
 def _written_part(table: Table, source: HashTable) -> HashTable:
-    """`source` without the slots that are not written as the table is static."""
+    """`source` without its slots, which are not written, if the table is static."""
     return dataclasses.replace(source, slots={}) if table.static else source
 
 
@@ -234,7 +235,7 @@ def _id_notes(plan: Plan, hashed: Mapping[str, Hashed]) -> Iterator[str]:
 
 
 def _module_notes(table: Table, ids: IdMapping, rows: int, max_probe: int) -> Iterator[str]:
-    """How to build by hand the module that finds the rows."""
+    """A note on building by hand the module that finds the rows."""
     if ids.mode == "mpzch":
         yield (
             f"{table.name}: migrate.torchrec.build makes its HashZchManagedCollisionModule; by "

@@ -5,9 +5,9 @@
 1. A table takes the name that it has in the module for its own, and its slots follow it.
 2. A dense variable has its name in the module beside TensorFlow's, and each slot of either is
    `optim.state.NAME.SLOT` too, in torch.optim's words. Where the module keeps a tensor as it was
-   written, or its first rows, the name leads to the same bytes. What it keeps otherwise, such as a
-   kernel that is turned for nn.Linear or the rows of a later part, is written once more, in a file
-   of its own.
+   written, or its first rows, the name refers to the same bytes. Other tensors, such as a kernel
+   that is transposed for nn.Linear or the rows of a later part, are written once more, in a file
+   of their own.
 3. The manifest has the names; `verify` compares the tensors behind them.
 """
 
@@ -94,8 +94,10 @@ def _refuse_twice(manifest: Manifest) -> None:
 
 
 def _rename_tables(manifest: Manifest, parameters: Sequence[Parameter]) -> Dict[str, str]:
-    """Calls tables and their slots, in the manifest, as the module does; returns {old: new}."""
+    """Renames tables and their slots, in the manifest, as the module does; returns {old: new}."""
+    # Only a parameter that has the whole variable can give the table its name.
     attributes = {one.variable: one.attribute for one in parameters if one.rows is None}
+    # Before any name changes: `owner` finds a state's table by the table's name.
     owners = [(one, owner(manifest, one)[0] or one.fqn) for one in manifest.tensors]
     renamed: Dict[str, str] = {}
     for table in manifest.tables:
@@ -112,7 +114,7 @@ def _rename_tables(manifest: Manifest, parameters: Sequence[Parameter]) -> Dict[
 
 
 def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Renamed]:
-    """Tensors with a name of the module's own; without those that cannot fill it."""
+    """The tensors that the module calls otherwise, without those that cannot fill it."""
     states: Dict[str, List[Tuple[str, str]]] = {}
     for written in manifest.tensors:
         weight, _, state = owner(manifest, written)
@@ -129,6 +131,7 @@ def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Re
             counts[row.written.fqn] = [row.ids]
     for parameter in parameters:
         one = of_source.get(parameter.variable)
+        # Rows dealt out by "mod" stand in the order of the ids: a part of them is no range.
         if one is None or (parameter.rows is not None and one.partition_strategy == "mod"):
             continue
         rows = None if parameter.rows is None else list(parameter.rows)
@@ -140,6 +143,7 @@ def _renamed(manifest: Manifest, parameters: Sequence[Parameter]) -> Iterator[Re
         for state, fqn in states.get(one.fqn, []):
             name = ".".join(table_state(parameter.attribute, "", state))
             if name != fqn:
+                # A step is one number: it has neither rows nor axes.
                 whole = state == STEP
                 yield Renamed(name, fqn) if whole else Renamed(name, fqn, rows, axes)
 

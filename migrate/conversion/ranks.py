@@ -84,7 +84,7 @@ def take_in(directory: str) -> None:
 
 @contextmanager
 def led(directory: str) -> Iterator[None]:
-    """Rank 0: where the block ends with an error, the others hear that it has given up."""
+    """Rank 0: if the block raises, announces to the other ranks that it has given up."""
     try:
         yield
     except Exception:
@@ -102,10 +102,10 @@ def written(
     todo: List[int],
     write: Callable[[List[int]], Iterator[Record]],
 ) -> Iterator[Record]:
-    """Rank 0: the records of the parts `todo`, those of all ranks.
+    """Rank 0: writes its share of the parts `todo`, and yields the records of all ranks.
 
     Args:
-        last: nothing is shared after it.
+        last: whether this is the last work that the ranks share.
         write: writes some of the parts.
 
     Raises:
@@ -122,11 +122,13 @@ def compared(
     todo: List[int],
     compare: Callable[[List[int]], Iterator[Found]],
 ) -> Iterator[Found]:
-    """Rank 0: the findings of all ranks in the shares `todo`; nothing is shared after it.
+    """Rank 0: compares its part of the shares `todo`, and yields the findings of all ranks.
+
+    This is the last work that the ranks share.
 
     Args:
-        folder: of the manifest.
-        compare: compares some of them.
+        folder: the manifest's.
+        compare: compares some of the shares.
 
     Raises:
         SemisyncError: as `written`.

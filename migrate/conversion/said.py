@@ -28,7 +28,7 @@ class Announcement(NamedTuple):
     """`ranks.json`.
 
     Attributes:
-        run: its name.
+        run: the name of this round of work.
         size: how many ranks there are.
         todo: numbers of the parts that all share; the rank r has every size-th from the r-th on.
         compares: the folder of the manifest, below that of the journal, where they compare; else
@@ -55,12 +55,12 @@ class Reader(Generic[T]):
     """The records in a journal that another process writes.
 
     Args:
-        of_line: makes one of a line.
+        of_line: parses a record's line.
 
     Attributes:
-        begun: whether it is there.
-        failed: the task that its writer could not do.
-        passing: whether it may be able to later.
+        begun: whether the journal is there.
+        failed: the reason why its writer stopped, None if it did not.
+        passing: whether that reason may pass.
     """
 
     def __init__(self, path: str, of_line: Callable[[str], T]) -> None:
@@ -72,13 +72,14 @@ class Reader(Generic[T]):
         self.passing = False
 
     def records(self) -> Iterator[T]:
-        """The new ones."""
+        """Yields the records that were added since the last call."""
         if not os.path.exists(self._path):
             return
         self.begun = True
         with open(self._path, "rb") as file:
             file.seek(self._position)
             for line in file:
+                # Still being written: the next call reads it from its beginning.
                 if not line.endswith(b"\n"):
                     return
                 self._position += len(line)
@@ -90,7 +91,7 @@ class Reader(Generic[T]):
 
 
 class Watch:
-    """Whether any rank still writes."""
+    """Notices when no rank writes any more."""
 
     def __init__(self, directory: str, deadline: float) -> None:
         self._directory = directory
@@ -99,7 +100,7 @@ class Watch:
         self._since = time.monotonic()
 
     def timed_out(self) -> bool:
-        """Waits a moment; whether no journal and no staged table has grown for too long."""
+        """Waits a moment; returns whether no journal and no table in sorting grew for too long."""
         time.sleep(_PAUSE)
         of = glob.escape(self._directory)
         patterns = ("journal", *JOURNALS, os.path.join(FOLDER, "*"))
@@ -127,5 +128,5 @@ def read(directory: str) -> Optional[Announcement]:
 
 
 def write(directory: str, announced: Announcement) -> None:
-    """Writes the message."""
+    """Writes rank 0's message, which replaces an earlier one in one step."""
     write_whole(os.path.join(directory, FILE), json.dumps(announced._asdict()))

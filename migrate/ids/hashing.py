@@ -57,6 +57,7 @@ def murmur(ids: numpy.ndarray) -> numpy.ndarray:
     with numpy.errstate(over="ignore"):
         one = _rotated(ids.view(numpy.uint64) * _u(0x87C37B91114253D5), 31)
         one = _rotated(one * _u(0x4CF5AD432745937F), 27) * _u(5) + _u(0x52DCE729)
+        # The second eight bytes are the zero, which leaves the second half 0 before `one` is added.
         two = one * _u(5) + _u(0x38495AB5)
         one ^= _u(16)  # the length of the input in bytes
         two ^= _u(16)

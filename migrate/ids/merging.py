@@ -65,9 +65,10 @@ def merge(
     """Writes TABLE-map.rows, SLOT-map.rows and TABLE-map.ids, and returns its result.
 
     Args:
-        newest: whether the newest version of an id wins; else BadInput where one comes twice.
+        newest: whether the newest version of an id wins; otherwise an id that comes twice is
+            BadInput.
         where: names the table in messages.
-        partitions: each of its partitions.
+        partitions: names of the table's partitions, for messages.
     """
     merged = Merged(without=dict.fromkeys(slots, 0), ownerless=dict.fromkeys(slots, 0))
     everyone = [table, *slots.values()]
@@ -103,7 +104,7 @@ def _blocks(
     where: str,
     partitions: Sequence[str],
 ) -> Generator[Tuple[Batch, List[numpy.ndarray]], None, None]:
-    """The ids in the order of their places, and the rows [n] of each slot; counted in `merged`."""
+    """Yields the ids in the order of their places, and each slot's rows [n]; counts in `merged`."""
     everyone = [table, *slots.values()]
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(contextlib.closing(Reader(runs))) for runs in everyone]
@@ -211,6 +212,7 @@ def _joined(
         table, runs: the table and its sorted runs.
         contested: which ids of `own` several partitions of the table had.
     """
+    # The usual case: every id has its slot, and both tables were sorted alike.
     if numpy.array_equal(own.ids, slot.ids) and not contested.any():
         return slot.rows, 0
     of_slot = numpy.full(len(own.ids), FREE)
@@ -221,6 +223,8 @@ def _joined(
     at = by_id[at.clip(max=len(own.ids) - 1)]
     known = own.ids[at] == slot.ids
     ownerless = int((~known).sum())
+    # Of an id that several partitions hold, in the table or in the slot: only the slot's row in the
+    # partition of the table's row counts.
     again = numpy.zeros(len(slot.ids), bool)
     again[1:] |= slot.ids[1:] == slot.ids[:-1]
     again[:-1] |= slot.ids[1:] == slot.ids[:-1]

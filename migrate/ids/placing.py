@@ -26,8 +26,9 @@ class Target:
     """The assignment of rows to ids.
 
     Attributes:
-        rows: None for as many as ids and spare ones.
-        buckets: that share them by hash, 0 if rows are assigned in order.
+        rows: how many; None for those of the ids and the spare ones.
+        spare: rows that no id gets.
+        buckets: number of buckets that hold the ids by hash; 0 if rows are assigned in order.
         reserved, owner: see `migrate.manifest.id_modes.Mode`.
     """
 
@@ -64,7 +65,7 @@ class Map(NamedTuple):
 
 
 class InTurn:
-    """The rows of the target are given to the ids in turn."""
+    """Gives the ids the rows of the target one after the other."""
 
     max_probe = 1
 
@@ -171,6 +172,7 @@ class ByHash:
             for value, map_ in zip(values, self._maps):
                 map_.file.seek(8 * row)
                 map_.write(numpy.array([value]))
+            # Up to the bucket's end, and from its beginning on.
             self.max_probe = max(self.max_probe, self._size - home + row + 1)
         self._over = []
         for map_ in self._maps:
@@ -178,7 +180,7 @@ class ByHash:
 
 
 def _free_rows(map_: Map, begin: int, end: int) -> Iterator[int]:
-    """The free ones of the rows begin..end; later changes to rows given do not matter."""
+    """Yields the free rows of begin..end; the caller may fill those it was given meanwhile."""
     for first in range(begin, end, _BLOCK_ROWS):
         map_.file.seek(8 * first)
         block = numpy.fromfile(map_.file, numpy.int64, min(_BLOCK_ROWS, end - first))

@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Some rows of all runs: their places, ids, and numbers in the columns, [n] int64 each."""
+    """Rows from any of the runs: their places, ids, and row numbers in the columns, [n] int64."""
 
     places: numpy.ndarray
     ids: numpy.ndarray
@@ -117,6 +117,7 @@ class Reader:
         for number, run in enumerate(self._runs.runs):
             begin, end = self._next[number], run.end
             if place is not None:
+                # Up to the first marked row that is not due: fewer than STEP rows come too early.
                 marks = int(numpy.searchsorted(run.marks, place))
                 end = min(run.first + marks * STEP, end)
             if end > begin:

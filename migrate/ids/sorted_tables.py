@@ -36,12 +36,19 @@ from semisync.common.errors import BadInput
 
 _PLAN = "plan.json"
 _LAYOUT = 3  # of the files: another version of the program does not take them for its own
-_MORE = 1.25  # rows of a table by hash, times its ids, unless the plan says otherwise
+_MORE = 1.25  # rows per id of a table by hash, unless the plan gives the number of rows
 
 
 class SortedTable(NamedTuple):
-    """A table of the plan: stem of its columns, stems of its slots' by torch's name, what became
-    of it, the columns that it has, and its largest version."""
+    """A table of the plan as it lies on disk.
+
+    Attributes:
+        stem: of the names of its columns.
+        slots: the same for each slot, by torch's name.
+        merged: the result of the merge.
+        columns: names of the columns that it has.
+        newest: its largest version, 0 where there are none.
+    """
 
     stem: str
     slots: Dict[str, str]
@@ -93,7 +100,7 @@ def room(tables: List[Table], sources: Mapping[str, HashTable]) -> int:
 
 
 def remove(directory: str) -> None:
-    """Takes the sorted tables away."""
+    """Removes the sorted tables."""
     shutil.rmtree(os.path.join(directory, FOLDER), ignore_errors=True)
 
 
@@ -133,6 +140,7 @@ def _sort(folder: str, stem: str, table: Table, source: HashTable, workers: int)
     if table.ids.mode == "mch":
         _write_segments(folder, stem, merged.rows)
     described = {"boot": _boot(), "columns": runs.columns, "newest": runs.newest}
+    # Last: a table without this file is sorted again.
     write_whole(done, json.dumps({**dataclasses.asdict(merged), **described}))
     return SortedTable(stem, stems, merged, runs.columns, runs.newest)
 

@@ -1,4 +1,4 @@
-"""NVIDIA's dynamicemb's file beside a table's rows: its optimizer's settings.
+"""The file of its optimizer's settings that NVIDIA's dynamicemb wants beside a table's rows.
 
 It reads `T_opt_args.json` of every table T that it loads, and asks for all settings of the
 optimizer where it loads its state. `opt_type` and the names are its own.
@@ -33,7 +33,7 @@ def settings_files(manifest: Manifest) -> Iterator[Tuple[str, Dict[str, Any]]]:
 
 
 def missing_settings(manifest: Manifest) -> Iterator[str]:
-    """For each table whose optimizer's state is there, but not all of its settings, a sentence."""
+    """A sentence for each table that has its optimizer's state, but not all of its settings."""
     for table, (path, settings) in zip(_tables(manifest), settings_files(manifest)):
         needed = _NEEDED.get(settings.get("opt_type", ""), ())
         lacking = [one for one in needed if one not in settings]

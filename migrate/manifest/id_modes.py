@@ -31,6 +31,7 @@ class Mode(NamedTuple):
     owner: str
 
 
+# The first is greater than the last: no id lies between them.
 _NONE = (1, 0)
 
 MODES: Dict[str, Mode] = {

@@ -85,8 +85,8 @@ class Renamed:
     Attributes:
         name: in its state dict, or a slot's, below `optim.state.`.
         fqn: of the tensor that it is.
-        rows: first and after the last; None: all.
-        axes: in their order in the module; None: the same.
+        rows: the first and the one after the last; None: all.
+        axes: the target's axes in the module's order; None: unchanged.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Renamed:
         return self.axes is None and (self.rows is None or self.rows[0] == 0)
 
     def of(self, value: Any) -> Any:
-        """The tensor as the module keeps it, of its whole value in the target."""
+        """The tensor as the module keeps it, made from its whole `value` in the target."""
         if self.rows is not None:
             value = value[slice(*self.rows)]
         return value if self.axes is None else value.permute(self.axes)
@@ -119,7 +119,7 @@ class Ids:
         duplicates: rows that lost against a newer one of the same id.
         buckets: mpzch: total_num_buckets.
         max_probe: the least max_probe for the module.
-        without: slot in torch -> ids that the source has no such state of.
+        without: slot in torch -> number of ids without such a state in the source.
         columns: fqn -> its content of the source: "ids", "values", "freqs", "versions", or
             "slot " and its name in torch; several stand side by side.
         tensors: names of the checkpoint's tensors that the table is made from.
@@ -155,7 +155,7 @@ class RowsById(NamedTuple):
 
     @property
     def variable(self) -> Optional[str]:
-        """The variable of a model that it is; None of a slot."""
+        """The model's variable that has this tensor; None for a slot."""
         return {"ids": ids_of(self.table), "values": self.table}.get(self.of)
 
 
@@ -165,7 +165,7 @@ class TableSummary:
 
     Attributes:
         dtype: torch's name of it, "int8" for quantized rows.
-        optimizer: the TensorFlow one whose slots came along.
+        optimizer: TensorFlow's name of the one whose slots are carried over.
         hyperparameters, row_wise, features, pooling, weighted, static, placement: as in
             migrate.planning.plan.Table.
         trained_bytes: size of the weights and slots of a static table where it is trained, in

@@ -51,7 +51,7 @@ class IdsConfig(_Mode, total=False):
 
     mode               one of migrate.manifest.id_modes.MODES
     eviction_interval  mch: batches after which new ids are taken in, None for never
-    buckets            mpzch, as max_probe: as HashZchManagedCollisionModule takes them
+    buckets, max_probe mpzch: as HashZchManagedCollisionModule takes them
     """
 
     eviction_interval: Optional[int]
@@ -188,7 +188,7 @@ def _check_ids(ids: IdsConfig, rows: int, where: str) -> None:
 
 
 def contradicts(config: ModelConfig, manifest: Manifest) -> bool:
-    """Whether `config` has a table that the data has otherwise; the rest is free to be edited."""
+    """Whether a table of `config` disagrees with the data; all else may be edited."""
     known = [_of_data(table) for table in model_config(manifest)["tables"]]
     return not all(_of_data(table) in known for table in config["tables"])
 
@@ -215,7 +215,7 @@ def ids_config(ids: Optional[Ids]) -> Optional[IdsConfig]:
 
 
 def _optimizer(table: TableSummary, names: Set[str]) -> Optional[OptimizerConfig]:
-    """None for a table without slots: plain SGD has none, nor has a table that is not trained."""
+    """The entry `optimizer`; None for a table without slots, as under plain SGD, or untrained."""
     if table.optimizer is None:
         return None
     record = OPTIMIZERS.get(table.optimizer)

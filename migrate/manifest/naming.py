@@ -1,5 +1,5 @@
-"""Names of a table in TorchRec, which keeps its tables in a torch.nn.ModuleDict, and those
-the ids of a table by raw id are called."""
+"""The name of a table in TorchRec, which keeps its tables in a torch.nn.ModuleDict, and the name
+that stands for the ids of a table by raw id."""
 
 # The names that a ModuleDict has for itself; a test compares them with torch's, which planning does
 # not import.

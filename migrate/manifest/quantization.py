@@ -37,6 +37,7 @@ def quantized(values: numpy.ndarray) -> numpy.ndarray:
         scale = numpy.where(numpy.isinf(inverse), one, scale)
         inverse = numpy.where(numpy.isinf(inverse), numpy.float32(1), inverse)
         exact = numpy.rint((values - start[:, None]) * inverse[:, None])
+        # A NaN cast to an integer is undefined; its row is refused anyhow.
         numbers = numpy.nan_to_num(exact).clip(0, _LARGEST).astype(numpy.uint8)
     head = numpy.stack([scale, bias], axis=1).astype("<f2").view(numpy.uint8)
     return numpy.concatenate([head, numbers], axis=1)

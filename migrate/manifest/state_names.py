@@ -1,9 +1,9 @@
-"""A conversion's names of optimizer states, and the owner by the name.
+"""A conversion's names of optimizer states, and the owner of a state by its name.
 
 optim.state.WEIGHT.T.momentum1   of table T: FBGEMM's fused state, which has the table's name
 optim.state.WEIGHT.exp_avg       of a table: torch.optim's
 dense_optim.V.exp_avg            of the dense variable dense.V
-... .step                        of either, the updates so far
+... .step                        of either: the number of updates so far
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def table_state(weight: str, table: str, slot: str) -> Path:
 
 
 def owner(manifest: Manifest, written: Written) -> Tuple[str, str, str]:
-    """(target's variable, state's name there, torch.optim's name) of a slot or step, or ()."""
+    """(target's variable, state's name there, torch.optim's name) of a slot or step; else empty."""
     if written.role == "dense slot":
         variable, _, state = written.fqn[len(_OF_DENSE) + 1 :].rpartition(".")
         return f"{DENSE}.{variable}", state, state

@@ -6,7 +6,7 @@
               counted, too
     row_mean  the mean over the columns, in float64: exact Adagrad's accumulator [rows, dim] becomes
               that of row-wise Adagrad, [rows], which is an approximation
-    hours     seconds as whole hours; -1 stays
+    hours     seconds as whole hours; -1, a free row's mark, stays
 
 bfloat16 is its bits here (`BFLOAT16`): numpy has no arithmetic for it. A cast to it rounds to the
 nearest, ties to even, as torch and TensorFlow do.
@@ -114,6 +114,7 @@ class _Int8(Transform):
         wide = cast(values, "float32")
         rows = quantized(wide)
         loss.add(_loss(wide, dequantized(rows)))
+        # An infinity or NaN has no 8-bit form either; `_loss` leaves them out.
         loss.overflowed += int((~numpy.isfinite(wide)).sum())
         return rows
 
@@ -146,6 +147,7 @@ class _Hours(Transform):
     dtype = "int32"
 
     def apply(self, values: numpy.ndarray, dtype: str, loss: Loss) -> numpy.ndarray:
+        # numpy's // rounds down, so that -1 stays -1.
         return (values // 3600).astype(number_type(dtype))
 
 
@@ -174,6 +176,7 @@ def cast(values: numpy.ndarray, dtype: str) -> numpy.ndarray:
         with numpy.errstate(over="ignore"):  # counted by the caller
             return wide.astype(number_type(dtype))
     bits = wide.astype(numpy.float32).view(numpy.uint32)
+    # Half a unit of the last bit that stays, less one where that bit is 0: ties go to even.
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(numpy.uint16)
     rounded[numpy.isnan(wide)] = 0x7FC0  # adding to a NaN's bits could make it an infinity
     return rounded.view(BFLOAT16)

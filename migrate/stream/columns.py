@@ -76,6 +76,7 @@ class Column:
         ordered, order = sort(wanted)
         free = int(numpy.searchsorted(ordered, 0))  # FREE is -1
         ordered, order = ordered[free:], order[free:]
+        # A read begins at each row behind a wide gap, and at the first, whose gap is made up.
         (firsts,) = numpy.nonzero(numpy.diff(ordered, prepend=ordered[:1] - gap - 1) > gap)
         counts = numpy.diff(firsts, append=len(ordered))  # wanted ones of each read
         lows, ends = ordered[firsts], ordered[firsts + counts - 1] + 1
@@ -84,6 +85,7 @@ class Column:
         buffer[0] = filler(fill, self.dtype)
         for low, end, begin in zip(lows.tolist(), ends.tolist(), begins.tolist()):
             self._read(buffer[begin : begin + end - low], low)
+        # Zero, the filler's row, stays for FREE.
         places = numpy.zeros(len(wanted), numpy.int64)
         places[order] = ordered + numpy.repeat(begins - lows, counts)
         return buffer, places
@@ -142,7 +144,7 @@ class Columns:
     def _fetched(
         self, origin: Origin, first: int, count: int
     ) -> Tuple[numpy.ndarray, Optional[numpy.ndarray]]:
-        """Rows, and the places in them of rows first..first+count; None where they are those."""
+        """Rows, and the places in them of rows first..first+count; None if these are the rows."""
         if not origin.column:
             return numpy.arange(first, first + count), None
         column = self._column(origin.column)

@@ -21,7 +21,7 @@ class Item(NamedTuple):
         dtype: torch's name of its data type (TensorFlow's is the same where both have it).
         shape: its sizes.
         interleave: rows are dealt out from the partitions in turn.
-        transform: of its values.
+        transform: applied to its values.
         value: a number that is written instead of the source's own.
         origins: of a hash table: the columns that stand side by side in a row.
     """

@@ -73,7 +73,7 @@ def cuts(item: Item, source_row_bytes: int) -> Iterator[Tuple[int, int]]:
 
 
 def parts(regions: Sequence[Region], items: Sequence[Item]) -> List[Part]:
-    """`regions` grouped, in their order."""
+    """Groups `regions`, in their order, into parts of PART_BYTES."""
     grouped: List[Part] = []
     room = 0
     for region in regions:

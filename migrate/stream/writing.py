@@ -75,17 +75,17 @@ class Place:
         return True
 
     def begin(self, part: Part) -> None:
-        """Before a part is written."""
+        """Called before a part is written."""
 
     def end(self, part: Part) -> Set[str]:
-        """When it has been written; the files that are to be synced."""
+        """Called when a part has been written; returns the files that are to be synced."""
         return {region.file for region in part}
 
     def finish(self, last: str) -> None:
-        """When the folder has all files, but not before `last` may be seen."""
+        """Called when the folder has all files; all but `last` may be seen from now on."""
 
     def publish(self, last: str) -> None:
-        """Lets the file `last` be seen, and with it everything."""
+        """Makes the file `last` visible, which says that everything is there."""
 
 
 def write_parts(
@@ -118,6 +118,7 @@ def _sync(directory: str, names: Set[str]) -> None:
     for name in names:
         descriptor = os.open(os.path.join(directory, name), os.O_WRONLY)
         try:
+            # A new descriptor will do: the kernel syncs the file's pages, whoever wrote them.
             os.fdatasync(descriptor)
         finally:
             os.close(descriptor)
@@ -131,9 +132,10 @@ def _write_part(
     place.begin(part)
     runs = [
         _write_run(files.get(), items, list(run))
+        # A part's regions of one item are consecutive rows: one reader goes through them.
         for _, run in groupby(part, key=lambda region: region.item)
     ]
-    # Written data must have left the buffers before the part's files are synced.
+    # The place may upload and remove the files, and the next part has others.
     files.get().close_written()
     return Record(number, runs), place.end(part)
 
@@ -201,7 +203,7 @@ def _block(info: TensorInfo, item: Item, remote: bool) -> Tuple[int, numpy.ndarr
 
 
 def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[Run]) -> None:
-    """That every stored piece of every tensor had the crc32c that the index says; else BadInput.
+    """Raises BadInput unless every stored piece of every tensor had the index's crc32c.
 
     Args:
         runs: those of all parts.
@@ -216,7 +218,7 @@ def check_source(checkpoint: Checkpoint, items: Sequence[Item], runs: Sequence[R
 
 
 class _Files:
-    """A thread's open files: the checkpoint, the sorted hash tables, and the target's once used."""
+    """A thread's open files: the checkpoint, the sorted hash tables, the target's as used."""
 
     def __init__(self, checkpoint: Checkpoint, directory: str, folder: str) -> None:
         self.checkpoint = checkpoint.reopened()

@@ -54,6 +54,7 @@ def lay_out(items: Sequence[Item], cuts: Sequence[Sequence[Tuple[int, int]]], ro
             shape = (rows, *item.shape[1:]) if item.shape else ()
             head, tail = _frame(item.dtype, shape)
             size = rows * item.row_bytes
+            # Without its own frame, by which a file may pass `room`.
             if position and position + size > room:
                 file, position = f"__{len(layout.files)}_0.distcp", 0
             start = position + len(head)
@@ -95,6 +96,7 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
         pickle.dump(metadata, file)
 
 
+# The chunks of a table have one shape, but for its last.
 @lru_cache(maxsize=1024)
 def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
     """The bytes that `torch.save` writes before and after a tensor's values, always the same."""

@@ -5,7 +5,7 @@
 
 1. Each process reads back its files, and writes its part.
 2. One joins the parts, before it writes the file that makes the folder whole.
-3. Who reads the folder compares first; several processes share out the files.
+3. A reader compares first; several processes divide the files among them.
 4. A folder without digests is an earlier version's, and read as it is.
 """
 
@@ -37,7 +37,7 @@ def join_parts(folder: str, processes: int, more: Dict[str, str]) -> None:
     """Joins the parts of all processes.
 
     Args:
-        more: digests by name of files that are still to be renamed.
+        more: digests, by their final names, of files that are not renamed yet.
     """
     parts = [_part(folder, process) for process in range(processes)]
     found = {name: value for part in parts for name, value in json_text.read(part).items()}
@@ -47,10 +47,10 @@ def join_parts(folder: str, processes: int, more: Dict[str, str]) -> None:
 
 
 def damage(folder: str, process: int = 0, processes: int = 1) -> Optional[str]:
-    """The damage since the writing, in a sentence; None: there is none.
+    """The first damage since the folder was written, in a sentence; None if there is none.
 
     Args:
-        process, processes: which share of the files is looked at.
+        process, processes: which share of the files is compared.
     """
     path = os.path.join(folder, FILE)
     if not os.path.exists(path):

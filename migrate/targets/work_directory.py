@@ -45,7 +45,7 @@ def is_passing(error: BaseException) -> bool:
 
 
 def cannot_write(out: str, error: OSError) -> str:
-    """The sentence of an `error` of the system's while `out` was written."""
+    """The sentence for an error of the system in writing `out`."""
     return f"cannot write {out}: {error.strerror or error}"
 
 
@@ -53,6 +53,7 @@ def partial_path(out: str, scratch: Optional[str] = None) -> str:
     """The hidden directory that becomes `out`; of a URL, in `scratch` or the current directory."""
     if is_remote(out):
         out = out.rstrip("/")
+        # Two URLs may end alike; their work must not meet in one scratch folder.
         name, number = os.path.basename(out), hashlib.sha256(out.encode()).hexdigest()[:12]
         return os.path.join(os.path.realpath(scratch or os.curdir), f".{name}-{number}.partial")
     parent, name = os.path.split(os.path.realpath(out))
@@ -115,6 +116,7 @@ def work_directory(
         except Exception as error:
             # Wrong options of a resumed run are no fault of the finished parts: these are kept.
             if not (resumed and isinstance(error, UsageError)):
+                # Only `Uploads` makes such a folder: something may be in the store already.
                 begun = any(name.startswith(FILES) for name in os.listdir(work))
                 if begun and isinstance(error, SemisyncError):
                     error.args = (f"{error}; delete what was uploaded to {out}",)
@@ -204,11 +206,13 @@ def check_room(parent: str, needed: int, what: str = "conversion") -> None:
 def _written(work: str) -> int:
     """Bytes that the directory's files take on the disk."""
     paths = (os.path.join(at, name) for at, _, names in os.walk(work) for name in names)
+    # Blocks, not sizes: a file has its full size from the start, and may be sparse. stat(2) counts
+    # in 512 bytes on every file system.
     return sum(os.stat(path).st_blocks * 512 for path in paths)
 
 
 def write_whole(path: str, text: str) -> None:
-    """A file that is there with all of `text`, even after a power cut, or not at all."""
+    """Writes a file in one step: even after a power cut it is whole, or as it was before."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()

@@ -53,6 +53,7 @@ class DcpReader:
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
         """Rows first..first+count of a tensor."""
         pieces = []
+        # A scalar's box has no dimensions; it is one row.
         chunks = [(*one.start[:1], *one.shape[:1]) or (0, 1) for one in self._saved[fqn].chunks]
         at = max(bisect([start for start, _ in chunks], first) - 1, 0)
         for number, (start, rows) in enumerate(chunks[at:], at):
@@ -66,7 +67,7 @@ class DcpReader:
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def reopened(self) -> DcpReader:
-        """The same with a chunk of its own."""
+        """A reader of the same tensors that keeps a chunk of its own."""
         return copy.copy(self)
 
     def _chunk(self, fqn: str, number: int) -> torch.Tensor:
@@ -80,6 +81,8 @@ class DcpReader:
                 raise
             except Exception as error:  # torch raises what its unpickler raises
                 raise BadInput(f"{path}, chunk at byte {offset}: {words_of(error)}") from error
+            # Columns as in the whole tensor: a chunk of some columns, which no `convert` writes, is
+            # refused.
             expected = Stored((*shape[:1], *whole[1:]), dtype)
             loaded = _stored(tensor) if isinstance(tensor, torch.Tensor) else None
             if loaded is not None and loaded.shape and shape:  # a name may have fewer rows
@@ -161,7 +164,7 @@ class _PartOfFile(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: Any) -> int:
-        """Straight into `buffer`, which may be a tensor's."""
+        """Reads straight into `buffer`, which may be a tensor's."""
         left = memoryview(buffer).cast("B")[: max(self._length - self._position, 0)]
         count = os.preadv(self._file.fileno(), [left], self._start + self._position)
         self._position += count

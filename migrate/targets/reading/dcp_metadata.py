@@ -97,6 +97,7 @@ class _Unpickler(_Pythons):
     def load_reduce(self) -> None:
         """Calls one of `_CALLED`, with numbers and text."""
         called, given = self.stack[-2:]
+        # torch.Size is called with one tuple, the sizes.
         plain = given[0] if called is torch.Size else given
         _check(any(called is one for one in _CALLED) and type(plain) is tuple)
         _check(all(type(one) in (int, str) for one in plain))
@@ -113,6 +114,7 @@ class _Unpickler(_Pythons):
         record = self.stack[-2]
         _check(type(record) in _RECORDS)
         super().load_build()
+        # Afterwards, since the state may set any attribute.
         for name, kind in _RECORDS[type(record)].items():
             _check(isinstance(getattr(record, name, None), kind))
 

@@ -31,16 +31,20 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 
 class Reader(Protocol):
-    """tensors: by name. rows: a range of a tensor's rows; a scalar is one row."""
+    """Reads the tensors of a target.
+
+    Attributes:
+        tensors: shape and type of each tensor, by name.
+    """
 
     tensors: Dict[str, Stored]
 
     def rows(self, fqn: str, first: int, count: int) -> torch.Tensor:
-        """Rows first..first+count; raises BadInput if they cannot be read."""
+        """Rows first..first+count, a scalar being one; raises BadInput if they cannot be read."""
         ...
 
     def reopened(self) -> Reader:
-        """The same for another thread."""
+        """A reader of the same tensors for another thread."""
         ...
 
 
@@ -68,5 +72,5 @@ class FileReader:
         return torch.frombuffer(data, dtype=dtype).reshape(shape)
 
     def reopened(self) -> FileReader:
-        """The same: it keeps nothing."""
+        """This reader: it has no state."""
         return self

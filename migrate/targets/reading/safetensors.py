@@ -70,7 +70,7 @@ class SafetensorsReader:
             return values.clone()
 
     def reopened(self) -> SafetensorsReader:
-        """This one: every call opens its file."""
+        """This reader: every call opens its file."""
         return self
 
     def _opened(self, path: str) -> Union[safe_open, _RemoteSafetensors]:
@@ -105,8 +105,8 @@ def _weight_map(path: str) -> Any:
 
 class _RemoteSafetensors:
     """The file at the URL `path`, by the calls of `safetensors.safe_open`, which reads from disk
-    alone: the header is read once, of a tensor the rows that are asked for. Raises BadInput if it
-    is damaged or no safetensors file."""
+    alone: it reads the header once, and of a tensor only the rows that are asked for. Raises
+    BadInput if the file is damaged or no safetensors file."""
 
     def __init__(self, path: str) -> None:
         with open_file(path) as file:
@@ -151,7 +151,7 @@ class _RemoteSafetensors:
 
 
 class _RemoteSlice:
-    """A tensor of the file at `path`, whose values begin at byte `base`; start, end: its own."""
+    """A tensor of the file at `path`: bytes start..end of its values, which begin at `base`."""
 
     def __init__(
         self, path: str, dtype: str, shape: List[int], base: int, start: int, end: int

@@ -32,8 +32,8 @@ from semisync.storage.remote import is_remote
 
 
 def read(directory: str, state_dict: Dict[str, Any], advice: str = "convert it again") -> None:
-    """Reads the tensors of `state_dict` in place; BadInput in one sentence where that fails, which
-    ends with the `advice`."""
+    """Reads the tensors of `state_dict` in place; where that fails, raises BadInput in a sentence
+    that ends with the `advice`."""
     reader = _reader(os.fspath(directory))
     try:
         with warnings.catch_warnings():  # no process group is intended
