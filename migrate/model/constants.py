@@ -1,4 +1,4 @@
-"""The constants of a model: literals in its source, or files beside it where they are larger."""
+"""The constants of a model: literals in its source, or files beside it if they are larger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.model.source.names import Names, local_name
 from semisync.common.budget import Budget
 
 _MOST_SPREAD = 1 << 28  # bytes of the constants that repeat one value in the file
-_WRITTEN = 16  # times the size of the file
+_WRITTEN = 16  # bytes that a byte of a repeated constant may take as a literal in the source
 _LITERAL = 16  # values of a constant that is written into the source
 
 
@@ -22,7 +22,7 @@ class Constants:
     """The constants of one model.
 
     arrays  attribute of the module -> a constant that the source may use
-    large   name in the files -> array, of those that are not literals
+    large   name in the files -> array, for those that are not literals
     assets  name in the files -> path of a text file
     """
 
@@ -46,7 +46,9 @@ class Constants:
         if is_spread(array):
             written = array.dtype.kind != "f"  # such numbers and text may be literals in the source
             self._spread.take(array.nbytes * (_WRITTEN if written else 1))
+        # The bytes of an object array are pointers: text is compared by its repr.
         values = array.tobytes() if kind == TENSOR else repr(array.tolist()).encode()
+        # A digest, so that the key does not hold the bytes a second time.
         key = (dtype, array.shape, hashlib.sha256(values).digest())
         attribute = self._known.get(key)
         if attribute is None:
@@ -67,6 +69,8 @@ class Constants:
         made = self.expression(self.arrays[attribute], attribute)
         if self.arrays[attribute].dtype == object or not moves:
             return f"self.{attribute} = {made}"
+        # Not persistent: the state dict holds variables alone; the source or its files have
+        # constants.
         return f"self.register_buffer({attribute!r}, {made}, persistent=False)"
 
     def expression(self, array: numpy.ndarray, name: str) -> str:

@@ -58,7 +58,7 @@ def unknown_ops(
 
 
 def _filled_by(graph: Graph, variable: Node, held: Collection[str]) -> Iterator[Edge]:
-    """The tensors that the graph assigns to a variable that is missing from the checkpoint."""
+    """The tensors that the graph assigns to `variable`, if the checkpoint lacks it."""
     if variable.op in VARIABLES and variable.name not in held:
         for node in graph.nodes.values():
             if node.op in ASSIGN and changed_variable(graph, node) == variable.name:

@@ -62,7 +62,7 @@ from semisync.common.errors import BadInput, UsageError
 _TRAINS = "self.training"
 _MOST_COMPUTED = 1 << 28  # values that an op computes from constants, each time that the model runs
 _MOST_LETTERS = 1 << 23  # of all expressions together
-_COMPARED = 64  # values of constants that are inspected: shapes, bounds
+_COMPARED = 64  # values of a constant that is compared by them, not by its name: shapes, bounds
 _TO_PYTHON = re.compile(r"\.(item|tolist)\(\)")  # numbers that tensors hold
 
 
@@ -78,13 +78,13 @@ class Emitter:
     """Emits one method.
 
     Args:
-        outputs: the requested values.
+        outputs: the tensors that the method returns.
 
     Attributes:
         block: its statements.
         inputs: the features that it reads, by the edge.
         layers: those that are recognised, by the node that each ends at.
-        modules: theirs.
+        modules: the layers' modules: attribute -> the expression that makes it.
         tables: the lookup tables.
     """
 
@@ -117,6 +117,8 @@ class Emitter:
             name: (edge,) for name, edge in self.subject.unchanged.items()
         }
         replaced.update((name, layer.inputs) for name, layer in self.layers.items())
+        # Layers first: `find_groups` counts the readers that are left once layers are single
+        # expressions.
         self.regions.replace(replaced)
         self.groups = find_groups(self.subject, self.regions, parameters, kernels, self.features)
         self._lookups = ends(self.groups)
@@ -147,6 +149,7 @@ class Emitter:
         self.block = self._blocks[NOWHERE]
         self._refuse_unassigned()
         drop_unread(self.block, [value.tensor for value in self.outputs])
+        # An input that only dropped statements read is not an input of the module.
         read = set().union(*map(assigned, self.block.statements))
         self.inputs = {e: one for e, one in self.inputs.items() if self._values[e].text in read}
 
@@ -314,6 +317,7 @@ class Emitter:
                 value = self._constants.value(array, node.name)
                 self._values[node.name, number] = value
             return
+        # Equal random ops are not merged: each draws its own values.
         if node.op in RANDOM or node.op in tensor_arrays.OPS:
             self._assign(node, write(call))
             return
@@ -337,7 +341,9 @@ class Emitter:
             ) from None
 
     def _key(self, node: Node, values: Tuple[Value, ...]) -> Any:
-        """A key, equal for nodes with the same computation in one block, as in two towers."""
+        """A key, equal for nodes that compute the same in one block, as two towers may."""
+        # Attributes such as _class and _output_shapes annotate a node; they do not change its
+        # values.
         attributes = frozenset(item for item in node.attrs.items() if not item[0].startswith("_"))
         return node.op, attributes, self.regions.of[node.name], tuple(map(_identity, values))
 
@@ -398,7 +404,8 @@ class Emitter:
         cond = self.regions.cond_of[merge.name]
         outer = self.regions.of[merge.name]
         sides = [self.value(edge) for edge in self.regions.branch_inputs(merge)]
-        if sides[0][:-1] == sides[1][:-1]:  # the expression is the constant, too
+        # Without the constants, arrays that == compares by element: equal ones have equal text.
+        if sides[0][:-1] == sides[1][:-1]:
             self._values[merge.name, 0] = sides[0]
             return
         name = self._names.of(merge)
@@ -409,6 +416,7 @@ class Emitter:
             block.statements.append(Assign([name], text, inline=False))
         shape = output_shape(self._graph, merge, 0)
         self._values[merge.name, 0] = Value(name, kind, sides[0].dtype, shape)
+        # Further Merges of this cond add to the same two blocks: its `if` is written once.
         if cond not in self._opened:
             self._opened.add(cond)
             orelse, then = (self._blocks[outer | {(cond, branch)}] for branch in "01")
@@ -416,7 +424,7 @@ class Emitter:
             self._block(merge).append(If(condition, then, orelse))
 
     def _loop(self, node: Node) -> None:
-        """A loop's Merge is a variable of the while loop; an Exit is its value at the end."""
+        """A loop's Merge is a variable of the while loop; its Exit is the value after the loop."""
         frame = self.regions.frame_of[node.name]
         loop = self.regions.loops[frame]
         guard = loop_guard(frame)
@@ -426,6 +434,7 @@ class Emitter:
                 self._values[node.name, 0] = entered
                 return
             name = self._names.of(node)
+            # The initial value is assigned before the loop, in the block around it.
             outside = self.regions.of[node.name] - {guard}
             kind = TENSOR if entered.kind == HOST else entered.kind
             block = self._blocks.setdefault(outside, Block())
@@ -447,25 +456,26 @@ class Emitter:
             }
             targets = [str(self._values[name, 0]) for name in going]
             texts = [_carried(self.value(edge)) for edge in going.values()]
+            # One assignment for all variables: each new value is computed from the old ones.
             if targets:
                 body.statements.append(Assign(targets, ", ".join(texts), inline=False))
             self._blocks[region].statements.append(While(body))
 
 
 def _carried(value: Value) -> str:
-    """The kind of a name that branches, or the iterations of a loop, assign."""
+    """The expression assigned to a name that branches, or the iterations of a loop, share."""
     return str(value) if value.kind == OBJECT else value.tensor
 
 
 def _identity(value: Value) -> Any:
-    """A key that is the same for equal values."""
+    """A key that is equal for equal values: those of a small constant, else the expression."""
     if value.constant is None or value.constant.size > _COMPARED:
         return value.text
     return value.dtype, value.constant.shape, repr(value.constant.tolist())
 
 
 def _conds(regions: Regions) -> Dict[str, Cond]:
-    """Each tf.cond as the finders of layers see it, by its Merges."""
+    """By the Merges of each tf.cond, what the finders of layers need of it."""
     conds: Dict[str, Cond] = {}
     for node in regions.needed:
         if node.name in regions.cond_of:
@@ -475,7 +485,7 @@ def _conds(regions: Regions) -> Dict[str, Cond]:
 
 
 def _kept(graph: Graph, regions: Regions) -> Dict[str, Edge]:
-    """The values of a loop's variables that it does not change, by their Merges."""
+    """By their Merges, the initial values of loop variables that the loop never changes."""
     kept: Dict[str, Edge] = {}
     for loop in regions.loops.values():
         for merge, (entered, following) in loop.merges.items():

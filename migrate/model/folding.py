@@ -18,7 +18,7 @@ from migrate.model.sizes import Room, TooMuch
 from migrate.model.source.guard import checked_expression
 
 RANDOM = frozenset(random.OPS)  # their values are drawn again in every call
-_MAX_VALUES = 1 << 20  # of a result: a larger one is computed where it is used
+_MAX_VALUES = 1 << 20  # of a result; a larger one is computed where the model uses it
 _RESULTS = (STRINGS, TENSOR)
 
 
@@ -31,10 +31,11 @@ def fold(call: Call, room: Room, most: int = _MAX_VALUES) -> Optional[List[numpy
     Raises:
         TooMuch: there is no room for its result.
     """
-    if call.node.op in tensor_arrays.OPS:  # a list is no constant, however long it would be
+    if call.node.op in tensor_arrays.OPS:  # their Python lists are no constants
         return None
     if not call.args or any(arg.constant is None or arg.kind not in _RESULTS for arg in call.args):
         return None
+    # A scalar stays the literal that the model would have; an array is a name in `_evaluate`.
     names = [f"x{number}" for number in range(len(call.args))]
     args = tuple(
         arg._replace(text=name) if arg.constant is not None and arg.constant.ndim else arg
@@ -73,6 +74,7 @@ class Known:
     def _outputs(self, node: Node) -> Optional[List[numpy.ndarray]]:
         if node.op == "Const":
             array = constant_array(self._graph, node)
+            # The file holds one value of a spread constant: to fold it would make all of them.
             return [array] if array.size <= self._most or not is_spread(array) else None
         if not _needed(node):
             return None
@@ -105,6 +107,7 @@ def _evaluate(text: str, args: Sequence[Value]) -> Any:
 
     from migrate import runtime
 
+    # The names that model.py imports; `checked_expression` accepts members of these alone.
     scope: Dict[str, Any] = {"F": functional, "math": math, "runtime": runtime, "torch": torch}
     for number, arg in enumerate(args):
         if arg.constant is not None and arg.constant.ndim:
@@ -116,6 +119,7 @@ def _evaluate(text: str, args: Sequence[Value]) -> Any:
 
 
 def _array(result: Any) -> Optional[numpy.ndarray]:
+    # Host values: TensorFlow's sizes are int32 unless an attribute says otherwise.
     if isinstance(result, (bool, int)):
         return numpy.array(result, numpy.bool_ if isinstance(result, bool) else numpy.int32)
     if isinstance(result, tuple):

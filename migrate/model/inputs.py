@@ -1,8 +1,8 @@
-"""A graph that begins at its inputs: those of `migrate.graph.interface.inputs`, those of a
-SavedModel's signature, and those that the caller names, see `named_inputs`. These may be anywhere
-in the graph, behind an op or a constant.
+"""A graph cut at its inputs: those of `migrate.graph.interface.inputs`, those of a SavedModel's
+signature, and those that the caller names, see `named_inputs`. These may be any tensors of the
+graph, such as the output of an op or a constant.
 
-A bool placeholder whose name means that the model trains is not an input: it is `self.training`.
+A bool placeholder whose name says that the model trains is not an input: it is `self.training`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from semisync.encoding.wire import encode_varint
 _TRAINING = re.compile(
     r"(^|[/_])(is_?)?(train(ing)?|learning_phase|phase)(_?(flag|mode|phase))?(_\d+)?$"
 )
-_COMPUTED = "~computed"  # after the name of a node that is fed in part; no node's name has a ~
+_COMPUTED = "~computed"  # suffix of a node that is fed in part; TensorFlow allows no ~ in names
 
 
 def is_training_flag(graph: Graph, node: Node) -> bool:
-    """Whether a placeholder is the flag for training; by its type and its name."""
+    """Whether a placeholder is the flag for training, judged by its type and its name."""
     if node.op not in PLACEHOLDERS and node.op not in DEFAULTED:
         return False
     is_bool = "bool" in dtypes(graph, node, "dtype")
@@ -34,11 +34,12 @@ def is_training_flag(graph: Graph, node: Node) -> bool:
 
 
 def cut_at(graph: Graph, tensors: Iterable[str]) -> Graph:
-    """The graph with an input in place of each of the tensors that would be computed. Its op
-    remains only where another output is read."""
+    """The graph with an input in place of each of `tensors` that it would compute. The op that
+    computes one remains only if another of its outputs is read."""
     fed: Dict[str, Set[int]] = {}
     for name, output in map(split, tensors):
         node = graph.nodes.get(name)
+        # What is an input already needs no cut; `named_inputs` refuses variables.
         if node is None or node.op in VARIABLES or input_at(graph, (name, output)) is not None:
             continue
         fed.setdefault(name, set()).add(output)
@@ -59,7 +60,7 @@ def cut_at(graph: Graph, tensors: Iterable[str]) -> Graph:
 
 
 def _fed(graph: Graph, node: Node, count: int) -> Node:
-    """The input that replaces `node`: of its types, and its shapes where these are known."""
+    """The input that replaces `node`, with the node's data types, and its shapes if known."""
     types = [output_dtype(graph, node, output) for output in range(count)]
     codes = {known.name: code for code, known in DTYPES.items()}
     attrs = {key: value for key, value in node.attrs.items() if key == "_output_shapes"}
@@ -71,8 +72,8 @@ def _fed(graph: Graph, node: Node, count: int) -> Node:
 
 
 def cut_at_inputs(graph: Graph) -> Graph:
-    """The graph without the nodes before its inputs, but for control inputs of readers, queues and
-    parsers."""
+    """The graph in which readers, queues and parsers read nothing: their inputs become control
+    inputs, so that the nodes before them are not part of the model."""
     nodes = {name: _waiting(node) if brings(node) else node for name, node in graph.nodes.items()}
     return graph.replace(nodes=nodes)
 

@@ -106,7 +106,7 @@ def read_meta_graph(
     """The graph of a checkpoint with these inputs and files, and without function calls.
 
     Raises:
-        BadInput: there is none.
+        BadInput: there is no graph.
     """
     found = find_meta_graph(checkpoint, meta)
     if found is None:
@@ -133,7 +133,7 @@ class Written(NamedTuple):
 
     @property
     def parameters(self) -> List[Parameter]:
-        """Each once: a table has as many nodes as partitions."""
+        """The parameters, each once: a table has as many nodes as partitions."""
         return list(dict.fromkeys(self.by_node.values()))
 
     @property
@@ -152,7 +152,9 @@ class Written(NamedTuple):
         regions = self.emitter.regions.of
         nodes = [name for name, layer in self.emitter.layers.items() if layer.off]
         nodes = [node for node in nodes if not any(branch for _, branch in regions[node])]
-        if not nodes:  # or in a branch alone, as where a placeholder says whether the model trains
+        # A dropout in a branch alone, as under a placeholder that says whether the model trains, is
+        # no caveat.
+        if not nodes:
             return ""
         named = some_of(map(repr, nodes), most=1)
         return (
@@ -212,6 +214,7 @@ def write_source(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs) -> 
         refuse_unknown(graph, edges, found.saved)
         freed = free_rows(graph, edges)
         written = _write(found, checkpoint, outputs, freed)
+        # Only the written source shows which values are computed: layers hide some that mix rows.
         apart = freed.unless_mixed(graph, written.emitter.computed())
         return written if apart is freed else _write(found, checkpoint, outputs, apart)
 
@@ -227,7 +230,8 @@ def _write(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs, freed: Fr
     emitter.inputs = {e: _scalar(one, e in shares) for e, one in emitter.inputs.items()}
     kept = list(dict.fromkeys(parameters.by_node.values()))
     origin = os.path.basename(graph.path)
-    features = describe(emitter, parameters, tables)  # before the statements are rendered
+    # Before the statements are rendered, which inlines the expressions that are described.
+    features = describe(emitter, parameters, tables)
     frozen = not any(node.op in VARIABLES for node in graph.nodes.values())
     only = freed.size if freed.why else None
     text = model_source(
@@ -242,7 +246,7 @@ def _write(found: MetaGraph, checkpoint: Checkpoint, outputs: Outputs, freed: Fr
 
 
 def _scalar(one: Input, known: bool) -> Input:
-    """An input that is `known` to be a scalar, though its placeholder may not say so."""
+    """The input; one that is `known` to be a scalar has the shape () if it states none."""
     return one._replace(shape=()) if known and one.shape is None else one
 
 
@@ -257,7 +261,7 @@ _OF_LAYERS = {"bias", "running_mean", "running_var", "weight"}
 
 
 def _taken_in_files(checkpoint: Checkpoint) -> Set[str]:
-    """The layer name that would clash with a conversion's `dense.VARIABLE`."""
+    """The name of a layer whose tensors would clash with `dense.VARIABLE` of a conversion."""
     return {"dense"} if _OF_LAYERS & set(checkpoint) else set()
 
 
@@ -289,7 +293,7 @@ def write_model(written: Written, directory: str) -> str:
 
 
 def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
-    """Gives every parameter and every buffer of a variable its value."""
+    """Sets every parameter, and every buffer that is a variable, to the checkpoint's value."""
     import torch
 
     checkpoint = with_tables(checkpoint)
@@ -301,8 +305,8 @@ def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
 
 
 def _module(text: str, files: Any) -> Any:
-    """The module of a source, which is imported under a name of its own as long as it lives:
-    torch.compile looks up the globals of the source there."""
+    """The module of a source. The source is in sys.modules under a name of its own while the module
+    lives: torch.compile looks up the globals of the source there."""
     home = ModuleType(f"model_{next(_NUMBERS)}")
     home.__file__ = "model.py"
     exec(compile(text, "model.py", "exec"), home.__dict__)

@@ -65,6 +65,7 @@ class LocalNames:
             return self.fresh(self._ids[node.name])
         scope = self._scopes.get(node.name)
         if scope is None:
+            # Named after its input only if that is a single one and no variable, "", takes part.
             *more, source = self._made_of.get(node.name) or [""]
             own = node.name.rpartition("/")[2]
             return self.fresh(local_name(f"{source}/{own}" if source and not more else node.name))
@@ -76,7 +77,7 @@ class LocalNames:
         return self._names.fresh(wish)
 
     def _source(self, edge: Edge) -> FrozenSet[str]:
-        """The names of the inputs that `edge` is computed from; "" for a variable."""
+        """The names of the inputs that `edge` is computed from, and "" for variables."""
         node = self._subject.graph.nodes[edge[0]]
         found = self._inputs.of(edge) if is_input(node) else None
         return self._made_of.get(edge[0], frozenset()) if found is None else frozenset([found.name])
@@ -87,7 +88,7 @@ class LocalNames:
         return not handed_on and not known
 
     def _left(self, node: Node) -> Optional[str]:
-        """The scope of which only the value of `node` is read from outside."""
+        """The outermost scope that the value of `node` leaves; the innermost if it is not read."""
         scopes = node.name.split("/")[:-1]
         readers = self._readers_of(node)
         if not readers:
@@ -123,5 +124,6 @@ def only_input(graph: Graph, inputs: Inputs, edge: Edge) -> Optional[str]:
 
     read = [one for one in reachable([edge], before) if is_input(graph.nodes[one[0]])]
     names = {found.name for found in map(inputs.of, read) if found is not None}
+    # A colon stands in a tensor's own name, "NODE:0", which says nothing of the feature.
     name = names.pop() if len(names) == 1 else ":"
     return local_name(name) if ":" not in name else None

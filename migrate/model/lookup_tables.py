@@ -34,8 +34,8 @@ class Tables:
     """The lookup tables of one model.
 
     Attributes:
-        sources: the expression that makes each, by its attribute.
-        files: those that they are filled from.
+        sources: attribute of the module -> the expression that makes the table.
+        files: the files that fill them.
     """
 
     def __init__(self, graph: Graph, names: Names, constants: Constants) -> None:
@@ -90,6 +90,8 @@ class Tables:
                     name: integer(self._graph, user, name) for name in ("key_index", "value_index")
                 }
                 more: Dict[str, Any] = {"size": _vocabulary_size(self._graph, user)}
+                # -1 is the line's number and -2 the whole line (tf.lookup.TextFileIndex): neither
+                # needs a delimiter.
                 if max(columns.values()) >= 0:
                     more["delimiter"] = (string(self._graph, user, "delimiter") or b"\t").decode()
                 if integer(self._graph, user, "offset"):
@@ -117,7 +119,7 @@ class Tables:
         return f"runtime.LookupTable.from_text_file({self._constants.asset(path)}, {more})"
 
     def _named(self, initialiser: Node) -> Node:
-        """The node of the file's name; TensorFlow 2 assigns it to a variable."""
+        """The node that holds the file's name; TensorFlow 2 assigns it to a variable first."""
         graph = self._graph
 
         def handed(name: str) -> Optional[str]:
@@ -140,7 +142,7 @@ class Tables:
         return self.files.of(table.name, self._named(initialiser))
 
     def _default(self, table: Node) -> str:
-        """The result of the look-ups for a missing key."""
+        """The value that the look-ups return for a missing key; "None" if no look-up states it."""
         for user in self._users(table):
             if user.op in _FINDS:
                 default = self._known.value(user.inputs[2])
@@ -150,7 +152,7 @@ class Tables:
 
 
 def _vocabulary_size(graph: Graph, node: Node) -> int:
-    """The number of lines to read; a SavedModel may omit the default, -1: the whole file."""
+    """The number of lines to read; -1, the default, which a SavedModel may omit: the whole file."""
     return integer(graph, node, "vocab_size") if "vocab_size" in node.attrs else -1
 
 

@@ -90,6 +90,7 @@ def model_source(
     on_the_cpu, moving = _attributes(transform), _attributes(numeric)
     for name in [name for name in constants.arrays if name not in on_the_cpu | moving]:
         del constants.arrays[name]
+    # `transform` runs on the CPU; a constant that `numeric` reads too moves with the module.
     for name in constants.tensors() & on_the_cpu & moving:
         transform = put(transform, f"self.{name}", f"self.{name}.cpu()")
     lines = [
@@ -136,10 +137,11 @@ def _attributes(methods: str) -> Set[str]:
 
 
 def _methods(parts: Parts, results: Sequence[str], reads: bool) -> Tuple[str, str]:
-    """`forward` with `transform`, of a model that has two parts, and its other part.
+    """For a model of two parts the source of `forward` and `transform`, and that of `numeric`; for
+    a model of one part "" and the source of `forward`.
 
     Args:
-        reads: whether it has inputs.
+        reads: whether the model has inputs.
     """
     first = ["        inputs = runtime.by_name(inputs, INPUTS)"] if reads else []
     returned = f"        return {', '.join(results)}"
@@ -170,6 +172,7 @@ def _mapping(entries: Sequence[str]) -> str:
 def _modules(modules: Mapping[str, str], parameters: Sequence[Parameter]) -> List[str]:
     lines = [f"self.{name} = {made}" for name, made in modules.items()]
     for parameter in parameters:
+        # A module makes its own parameters.
         if parameter.attribute.partition(".")[0] in modules:
             continue
         empty = f"torch.empty({list(parameter.size)}, dtype={torch_type(parameter.dtype)})"
@@ -183,6 +186,7 @@ def _modules(modules: Mapping[str, str], parameters: Sequence[Parameter]) -> Lis
 
 
 def _variable(parameter: Parameter) -> str:
+    # Only what differs from the defaults of runtime.Variable is written.
     more = "" if parameter.axes is None else f", axes={parameter.axes}"
     more += "" if parameter.rows is None else f", rows={parameter.rows}"
     return f"{parameter.attribute!r}: runtime.Variable({parameter.variable!r}{more})"
@@ -200,10 +204,11 @@ def _inputs(features: Sequence[Input], rows: Optional[int]) -> List[str]:
 
 
 def _input(parts: Sequence[Input], rows: Optional[int]) -> str:
-    """The entry of one feature that the graph reads."""
+    """The arguments of the runtime.Input of one feature, whose `parts` the graph reads."""
     first, optional = parts[0], all(part.optional for part in parts)
     shape, dtype = first.shape, first.dtype
     if first.part is not None:
+        # Part 0 of a sparse feature is its indices [n, rank], part 1 its values.
         told = {part.part: part for part in parts}
         indices = told[0].shape if 0 in told else None
         rank = 2 if indices is None or len(indices) != 2 else indices[1]

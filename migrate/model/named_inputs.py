@@ -1,7 +1,8 @@
 """The inputs of a graph as the caller names them: {name: tensor}.
 
-1. The tensor is an input of the graph itself, or any other: TensorFlow can feed each. A sparse one
-   is that of a tf.sparse_placeholder, or its indices, values and dense shape, with commas.
+1. The tensor is an input of the graph itself, or any other: TensorFlow can feed every tensor. A
+   sparse input is named by its tf.sparse_placeholder, or by its indices, values and dense shape,
+   separated by commas.
 2. The graph before it is cut off, see `migrate.model.inputs.cut_at`.
 3. There are no other inputs. A placeholder that has a default and is not named is its default; any
    other that the outputs still depend on is refused, by name. A flag for training is no input,
@@ -24,7 +25,7 @@ Named = Union[Mapping[str, str], Sequence[str], None]  # a sequence: named as th
 
 
 def begin_at(graph: Graph, named: Named) -> Graph:
-    """The lowered graph with these inputs and no others; with its own where none is named.
+    """The lowered graph with these inputs and no others; with its own inputs if none is named.
 
     Raises:
         UsageError: a tensor is missing from the graph, or named twice.
@@ -49,11 +50,12 @@ def begin_at(graph: Graph, named: Named) -> Graph:
 
 
 def as_converted(graph: Graph, inputs: Mapping[str, Sequence[str]]) -> Graph:
-    """The lowered graph with the inputs of a model.py, {name: tensors}, and its other feeds."""
+    """The lowered graph with the inputs of a model.py, {name: tensors}, besides its own inputs."""
     features = Inputs(graph)
     keys: Dict[str, Tuple[str, ...]] = {}
     for name, taken in inputs.items():
         if all(split(one)[0] in graph.nodes for one in taken):
+            # An input that the graph already has, under the same name and tensors, needs no cut.
             found = features.of(split(taken[0]))
             if found is None or (found.name, found.tensors) != (name, tuple(taken)):
                 keys[name] = tuple(taken)

@@ -34,7 +34,7 @@ class Parameter(NamedTuple):
         variable: TensorFlow's name in the checkpoint.
         rows: its rows of the checkpoint's tensor, for a part of a partitioned variable.
         shape: in TensorFlow.
-        axes: in the order of the module: (1, 0), as nn.Linear keeps it; None: as in TensorFlow.
+        axes: TensorFlow's axes in the module's order, (1, 0) for nn.Linear; None: as in TensorFlow.
         trainable: whether it is a parameter rather than a buffer.
         dealt: the number of partitions, to which ids go by id % dealt; 1 if rows are in id order.
         grows: whether it belongs to a table by raw id, which adds new ids while it trains.
@@ -57,11 +57,11 @@ class Parameter(NamedTuple):
 
     @property
     def expression(self) -> str:
-        """Its value in TensorFlow's layout, in the module's source, for all but its own layer."""
+        """Its value in TensorFlow's layout, as source outside of its own layer."""
         return f"self.{self.attribute}" + ("" if self.axes is None else ".T")
 
     def read(self, checkpoint: Checkpoint, slot: Optional[str] = None) -> numpy.ndarray:
-        """Its value, of shape `size`; or that of a slot, in the variable's layout.
+        """Its value, of shape `size`; or the value of a slot, in the variable's layout.
 
         Args:
             slot: the slot's name in the checkpoint.
@@ -116,6 +116,7 @@ class Parameters:
         info = self._checkpoint[saved.name]
         shape = _shape(self._graph, node, info.shape)
         rows = None if shape == tuple(info.shape) else (saved.row, saved.row + shape[0])
+        # An nn.Parameter of integers cannot require a gradient.
         trainable = self._trains(node) and info.dtype in ("float32", "float64", "float16")
         if attribute is None:
             attribute = self._names.fresh(scope_name(node.name))
@@ -182,6 +183,7 @@ class Parameters:
             return node.name in self._graph.trainable
         if self._trained:
             return node.name in self._trained
+        # Neither a collection nor a training op, as in a graph for evaluation: only names tell.
         return not node.name.endswith(_NEVER_TRAINED)
 
 
@@ -204,8 +206,8 @@ def _filled_anew(graph: Graph, variable: str) -> bool:
 
 
 def _shape(graph: Graph, node: Node, stored: Tuple[int, ...]) -> Tuple[int, ...]:
-    """The shape in the variable node's own attribute, since it may be a part of the stored
-    tensor."""
+    """The shape of a variable node by its own attribute, since it may be a part of the stored
+    tensor; without that attribute the stored shape."""
     told = attributes.shapes(graph, node, "shape")
     if not told or told[0] is None or None in told[0] or node.op not in VARIABLES:
         return tuple(stored)

@@ -4,8 +4,9 @@
                that have sizes and no values. An op whose result's size depends on values has no
                "meta" kernel: `_BY_VALUES` has its size. Other ops without such a kernel return no
                more than their inputs
-    text, and  ops of `registry.DYNAMIC_OPS`: at most the product of their arguments, their integers
-               and their attributes. That overestimates most ops by far, and underestimates none
+    text, and ops of `registry.DYNAMIC_OPS`
+               at most the product of their arguments, their integers and their attributes. That
+               overestimates most ops by far, and underestimates none
 
 All estimates are taken from one budget, since a small op may occur a million times.
 """
@@ -92,7 +93,7 @@ def _count(number: numpy.integer) -> int:
 
 @functools.lru_cache(maxsize=None)
 def _estimating() -> Callable[[Callable[[int], None]], Any]:
-    """The class of such contexts; made late, since it imports torch."""
+    """The class of the contexts of `Room.of`; made on the first call, since it imports torch."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Estimating(TorchDispatchMode):
@@ -135,6 +136,7 @@ def _estimate(func: Any, args: Any, kwargs: Mapping[str, Any]) -> int:
     from torch.utils._pytree import tree_leaves, tree_map_only
 
     schema = func._schema
+    # Views and in-place ops allocate nothing.
     if all(one.alias_info is not None for one in schema.returns):
         return 0
     by_values = _BY_VALUES.get(schema.name)
@@ -145,6 +147,7 @@ def _estimate(func: Any, args: Any, kwargs: Mapping[str, Any]) -> int:
         return sum(given)
     meta = torch.device("meta")
     sized = tree_map_only(torch.Tensor, lambda one: one.to(meta), (args, dict(kwargs)))
+    # An op that makes a tensor from numbers, such as arange, has no argument on "meta".
     if any(one.name == "device" for one in schema.arguments):
         sized[1]["device"] = meta
     try:

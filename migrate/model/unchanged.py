@@ -1,6 +1,6 @@
 """Ops that return their input because of their other arguments: no statement is written.
 
-    x + 0, x - 0, x * 1, x / 1      beside a constant of no axes
+    x + 0, x - 0, x * 1, x / 1      where the 0 or 1 is a scalar constant
     uniform + 0.0                   of random values, none of which is -0.0
     Reshape                         to the shape that the tensor already has in the graph
     Tile, Transpose                 once along each axis, axes in their order
@@ -60,6 +60,7 @@ class _Finder:
         return self._first(node, 1) or (node.inputs[1] if self._is(node.inputs[0], 1) else None)
 
     def _sum(self, node: Node) -> Optional[Edge]:
+        # -0.0 + 0.0 is 0.0: floats are unchanged only if none of them can be -0.0.
         exact = any(dtype in _INTEGERS for dtype in dtypes(self._graph, node, "T"))
         for one, other in (node.inputs, node.inputs[::-1]):
             if self._is(other, 0) and (exact or self._is_uniform(one)):
@@ -68,6 +69,7 @@ class _Finder:
 
     def _is(self, edge: Edge, number: int) -> bool:
         value = self._known.value(edge)
+        # A constant with axes would broadcast x to another shape.
         return value is not None and not value.ndim and value.dtype != object and value == number
 
     def _is_uniform(self, edge: Edge) -> bool:

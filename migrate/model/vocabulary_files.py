@@ -53,7 +53,7 @@ class VocabularyFiles:
 
     @property
     def notes(self) -> List[str]:
-        """See the class."""
+        """A sentence on each guess."""
         return [
             f"a vocabulary is a guess: the graph names {path}, and {place} has the same name; "
             f"--asset {shlex.quote(path)} takes the file that is named"
@@ -87,14 +87,15 @@ class VocabularyFiles:
         return os.fsdecode(path)
 
     def _named(self, path: str, folder: str, name: str) -> Optional[str]:
-        """The file itself, by its `name` from `folder`."""
+        """The path of the file itself, `name` below `folder`; None if it is absent or forbidden."""
         if "\0" not in path and os.path.abspath(path) in self._graph.admitted:
             return os.path.abspath(path)
         place = within(folder, name)
+        # lexists: a dangling link is this file, which `_check` refuses; it is not an absent one.
         return place if place is not None and os.path.lexists(place) else None
 
     def _guess(self, path: str) -> Optional[str]:
-        """A file of the same base name."""
+        """The path of a file with the same base name; None if there is none."""
         base = os.path.basename(path)
         places = (within(self._home, name) for name in (f"assets/{base}", base) if base)
         place = next((one for one in places if one is not None and os.path.lexists(one)), None)
@@ -106,7 +107,7 @@ class VocabularyFiles:
         return place
 
     def _elsewhere(self, path: str) -> str:
-        """The error text for a path that the graph may not read, with what to do."""
+        """The end of the error for a path that the graph may not read: why, and what to do."""
         copy = os.path.join(self._home, os.path.basename(path))
         if is_remote(self._home):
             copy = f"{os.path.basename(path)} beside a copy of the graph on disk"

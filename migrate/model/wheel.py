@@ -133,6 +133,7 @@ def _imported(path: pathlib.Path) -> Iterator[str]:
     pending: List[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
     while pending:
         node = pending.pop()
+        # What a function or method imports is not imported with its module.
         if not isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             pending += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
@@ -189,6 +190,7 @@ def _required(modules: List[str], source: str) -> List[str]:
         one.split(".")[0] for one in re.findall(r"^(?:import|from) ([\w.]+)", source, re.M)
     }
     found = sorted(imported.intersection(_PACKAGES))
+    # PEP 440 permits no local version, such as torch's +cpu, after >=.
     versions = (importlib.metadata.version(one).partition("+")[0] for one in found)
     return [f"{one}>={version}" for one, version in zip(found, versions)]
 
@@ -201,6 +203,7 @@ def _zip(files: Dict[str, bytes], out: str, name: str, version: str, required: L
     told: Dict[str, Any] = {"METADATA": "\n".join([*metadata, ""]), "WHEEL": wheel}
     files = {**files, **{f"{info}/{one}": text.encode() for one, text in told.items()}}
     record = [f"{place},{_digest(content)},{len(content)}" for place, content in files.items()]
+    # RECORD lists itself without a digest and a size, see the wheel format (PEP 427).
     files[f"{info}/RECORD"] = "\n".join([*record, f"{info}/RECORD,,", ""]).encode()
     path = os.path.join(out, f"{name}-{version}-py3-none-any.whl")
     with replacing(path) as beside, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -1,15 +1,15 @@
-"""The graph of a batch of a fixed size, made one of any number of rows.
+"""The graph for batches of a fixed size, changed to take any number of rows.
 
 1. The size of the batch is the first dimension of the inputs, or the number that `fixed_rows` finds
    in the reshapes of a graph whose inputs have any number.
-2. From the inputs on, op by op, `sizes` finds which dimensions are rows. Where one that looks like
-   a number must be rows (the zeros that are added to a batch), its origin is changed: a constant
-   whose rows are all alike becomes one row, or is tiled; in the sizes that tf.fill, tf.tile and a
-   reshape take, the input's rows replace the number. They also replace the divisor of a sum over
-   the rows, as in the losses of tf.losses.
-3. Nothing is changed where the rows are not independent: where a constant has a different value for
-   each row of the batch, where rows are taken by position, where an op is not known and its numbers
-   are ambiguous. `Freed.why` says so.
+2. From the inputs on, op by op, `rules` finds which dimensions are rows. Where a dimension that is
+   a number must be the rows (as of zeros that are added to a batch), its origin is changed: a
+   constant whose rows are all alike becomes one row, or is tiled; in the sizes that tf.fill,
+   tf.tile and a reshape take, the number of the input's rows replaces the constant. It also
+   replaces the divisor of a sum over the rows, as in the losses of tf.losses.
+3. Nothing is changed if the rows are not independent: a constant has a different value for each row
+   of the batch, rows are taken by position, or an op is not known and its numbers are ambiguous.
+   `Freed.why` says so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from semisync.common.errors import BadInput
 
 _SIZES = {"Fill": 0, "Reshape": 1, "Slice": 2, "Tile": 1, "BroadcastTo": 1}  # where sizes are
 _SIZES.update(dict.fromkeys(("RandomUniform", "RandomStandardNormal", "TruncatedNormal"), 0))
-_DECLARED = {"TensorArrayReadV3", "TensorArrayGatherV3"}  # as large as the written value
+_DECLARED = {"TensorArrayReadV3", "TensorArrayGatherV3"}  # declared as large as what was written
 _SIZED = {"Rank", "Shape", "ShapeN", "Size"}  # depend on a batch's size, not its values
 _DIVIDING = {"Div", "DivNoNan", "RealDiv"}
 _ROUNDING = 1e-6  # of one over a number of rows
@@ -41,11 +41,11 @@ _MOST = 2_000_000  # visits of nodes, restarted after each dimension that turns 
 
 
 class Freed(NamedTuple):
-    """The result for a graph.
+    """The result of freeing the rows of a graph.
 
     Attributes:
-        graph: of any number of rows, or as it was.
-        size: of the batch that it was made for; None: it had none.
+        graph: for any number of rows, or as it was.
+        size: of the batches that it was built for; None: it took any number.
         why: the reason why it is still fixed to that size; "": it is not.
         mixing: nodes that compute one value from all rows, if each output has a value per row.
     """
@@ -98,11 +98,12 @@ def free_rows(graph: Graph, outputs: Sequence[Edge]) -> Freed:
         freeing = _Freeing(graph, needed, entering, size, outputs)
         return Freed(freeing.graph(), size, mixing=freeing.mixing(outputs))
     except (BadInput, Fixed) as error:
+        # The reason is a caveat, not an error: the graph as it was takes batches of its own size.
         return Freed(graph, size, str(error))
 
 
 def _entering(graph: Graph, needed: Set[str]) -> Dict[Edge, Sequence[Optional[int]]]:
-    """The shapes of the dense inputs that are read, those of text last."""
+    """The shapes of the dense inputs that are read; text comes last."""
     inputs = Inputs(graph)
     found: Dict[Edge, Sequence[Optional[int]]] = {}
     text: Dict[Edge, Sequence[Optional[int]]] = {}
@@ -155,6 +156,8 @@ class _Freeing:
                 found = dims_of(at)
             except Demand as demand:
                 waiting = [(node.inputs[demand.place], demand.axis)]
+                # To make one dimension the rows may require the same of the inputs that it comes
+                # from.
                 while waiting:
                     waiting += self._make_rows(*waiting.pop())
                 return False
@@ -173,6 +176,8 @@ class _Freeing:
             self._summed.add(node.name)
             if rows:
                 self._mixing.add(node.name)
+        # A sum over the rows may be divided by their number, which the graph then has as a
+        # constant.
         for place, value in enumerate(at.values):
             if summed and not rows and value is not None and value.ndim == 0:
                 if node.op in _DIVIDING and place == 1 and value == self._size:
@@ -195,6 +200,7 @@ class _Freeing:
             )
         value = self._known.value(edge)
         axis = self._spread[edge]
+        # An elementwise op broadcasts one row; other ops get as many as there are.
         row: Dim = 1 if self._broadcasts(node, edge) else Rows(1)
         shape = () if value is None else value.shape
         return tuple(row if k == axis else one for k, one in enumerate(shape))
@@ -212,8 +218,8 @@ class _Freeing:
         )
 
     def _make_rows(self, edge: Edge, axis: int) -> List[Tuple[Edge, int]]:
-        """Changes the origin of a dimension of `edge`; returns the dimensions to change for
-        that."""
+        """Makes a dimension of `edge` the rows, at its origin; returns the (edge, axis) pairs for
+        which the same must be done."""
         node = self._graph.nodes[edge[0]]
         value = self._known.value(edge)
         if value is not None:
@@ -235,6 +241,7 @@ class _Freeing:
         rank = len(self._dims.get(edge) or ())
         if place is None or not rank:
             raise Fixed(f"the size of {node.name!r} ({node.op}) is the batch's")
+        # An axis behind the inserted one is one further back than in the input.
         return [(node.inputs[0], axis - (int(place) % rank < axis))]
 
     def _takes_sizes(self, node: Node) -> bool:
@@ -258,6 +265,7 @@ class _Freeing:
         return made
 
     def _checked(self, edge: Edge, value: np.ndarray, axis: int) -> int:
+        # A constant is spread along one axis only, and `Made.constant` writes no text.
         if edge in self._spread or value.shape[axis] != self._size or value.dtype == object:
             raise Fixed(f"the constant {edge[0]!r} has the size of the batch")
         same = np.array_equal(value, np.repeat(value.take([0], axis), self._size, axis))
@@ -268,7 +276,7 @@ class _Freeing:
         return axis
 
     def mixing(self, outputs: Sequence[Edge]) -> FrozenSet[str]:
-        """See `Freed`."""
+        """The nodes of `Freed.mixing`."""
         if not all(has_rows(self._dims.get(edge)) for edge in outputs):
             return frozenset()
         return frozenset(self._mixing)
@@ -287,6 +295,7 @@ class _Freeing:
             if node.name in self._means:
                 value = self._known.value(node.inputs[1])
                 assert value is not None
+                # The divisor was the batch's size; now it is the number of rows.
                 inputs[1] = made.count(value.dtype.name)
             nodes[node.name] = self._shaped(node._replace(inputs=tuple(inputs)))
         for name in {edge[0] for edge in self._entering}:
@@ -366,7 +375,7 @@ def _sorted(graph: Graph, outputs: Sequence[Edge], needed: Set[str]) -> List[Nod
 
 
 def _is_range(value: Optional[np.ndarray], size: int) -> bool:
-    """Whether a constant is 0, 1, 2, ... one for each row."""
+    """Whether a constant is 0, 1, 2, ..., a number for each row."""
     if value is None or value.ndim != 1 or value.dtype.kind not in "iu":
         return False
     return np.array_equal(value, np.arange(size))

@@ -1,4 +1,10 @@
-"""Nodes that are added to a graph: constants, the number of its rows, and sizes made from it."""
+"""Nodes that are added to a graph: constants, the number of its rows, and sizes made from it.
+
+    AttrValue          {1 list, 3 i, 6 type, 7 shape, 8 tensor}       list is {7 shape}
+    TensorProto        {1 dtype, 2 tensor_shape, 4 tensor_content}
+    TensorShapeProto   {2 dim, 3 unknown_rank}                        dim is {1 size}
+Source: tensorflow/core/framework/attr_value.proto, tensor.proto and tensor_shape.proto
+"""
 
 from __future__ import annotations
 
@@ -31,7 +37,7 @@ class Made:
         self.nodes: Dict[str, Node] = {}
 
     def constant(self, value: np.ndarray, name: str = "") -> Edge:
-        """A constant."""
+        """A Const node with this value."""
         code = _CODES[value.dtype.name]
         sizes = b"".join(message(2, varint_field(1, size)) for size in value.shape)
         content = np.ascontiguousarray(value).tobytes()
@@ -59,18 +65,19 @@ class Made:
             else self.constant(np.array(dim, np.int32))
             for dim in dims
         ]
+        # An attribute is a oneof: a 0 must be written too, or it is not set.
         attrs = {"T": _type("int32"), "N": present_varint(3, len(parts))}
         attrs["axis"] = present_varint(3, 0)
         return self._add(f"{PREFIX}/sizes", "Pack", tuple(parts), attrs)
 
     def tiled(self, one: Edge, rank: int, axis: int, dtype: str) -> Edge:
-        """`one`, of size 1 in `axis`, as often as there are rows."""
+        """`one`, whose size in `axis` is 1, tiled to the number of rows."""
         counts = self.vector([Rows(1) if k == axis else 1 for k in range(rank)])
         attrs = {"T": _type(dtype), "Tmultiples": _type("int32")}
         return self._add(f"{PREFIX}/tile", "Tile", (one, counts), attrs)
 
     def numbers(self, dtype: str) -> Edge:
-        """0, 1, 2, ... as many as there are rows."""
+        """0, 1, 2, ..., a vector with a number for each row."""
         first, step = (self.constant(np.array(one, np.int32)) for one in (0, 1))
         inputs, attrs = (first, self.size(), step), {"Tidx": _type("int32")}
         return self._cast(self._add(f"{PREFIX}/range", "Range", inputs, attrs), dtype)
@@ -100,12 +107,12 @@ class Made:
 
 
 def shapes_attribute(shapes: Sequence[Shape]) -> bytes:
-    """AttrValue of a list of shapes."""
+    """An AttrValue that is a list of shapes."""
     return message(1, b"".join(message(7, _shape(shape)) for shape in shapes))
 
 
 def shape_attribute(shape: Shape) -> bytes:
-    """AttrValue of one."""
+    """An AttrValue that is one shape."""
     return message(7, _shape(shape))
 
 

@@ -1,4 +1,4 @@
-"""Which dimensions of an op's outputs are rows, one rule per kind of op."""
+"""Which dimensions of an op's outputs are the batch's rows: one rule per kind of op."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def dims_of(at: At) -> List[Dims]:
 
 def _outputs(at: At) -> int:
     count = 0
+    # The graph states a shape per output, so the outputs end where the shapes do.
     while at.static(count) is not None and count < 64:
         count += 1
     return max(count, 1)
@@ -50,6 +51,7 @@ def _unambiguous(at: At, output: int) -> Dims:
                 others.add(dim)
     for value in at.values:
         if value is not None and value.dtype.kind in "iu" and value.size <= 64:
+            # Small integer arguments may be sizes: 128 among them need not be the rows.
             others.update(value.reshape(-1).tolist())
     if any(one in rows and one in others for one in shape):
         raise at.fixed("it is not known which dimensions are the rows")
@@ -66,6 +68,7 @@ def broadcast(at: At, places: Sequence[int], drop: int = 0) -> List[Dim]:
     rank = max(map(len, given))
     found: List[Dim] = []
     for axis in range(-rank, 0):
+        # Axes count from the right; an input with fewer axes has none here.
         here = [(place, dims[axis]) for place, dims in zip(places, given) if len(dims) >= -axis]
         rows = next((dim for _, dim in here if isinstance(dim, Rows)), None)
         numbers = [dim for _, dim in here if dim != 1]
@@ -91,7 +94,7 @@ def _switch(at: At) -> List[Dims]:
 
 
 def _merge(at: At) -> List[Dims]:
-    """For a loop as it begins; for a cond if both branches agree."""
+    """For a loop the dimensions that enter it; for a cond those on which both branches agree."""
     inputs = at.node.inputs
     places = [k for k, (name, _) in enumerate(inputs) if at.graph.nodes[name].op not in NEXT]
     known = [place for place in places if at.given[place] is not None]
@@ -105,13 +108,14 @@ def _second(at: At) -> List[Dims]:
 def _select(at: At) -> List[Dims]:
     dims = tuple(broadcast(at, (1, 2)))
     condition = at.dims(0)
+    # Select, unlike SelectV2, takes a condition of one axis to choose whole rows.
     if len(condition) == 1 and len(dims) > 1 and has_rows(dims[:1]) != has_rows(condition):
         raise Demand(0, 0) if has_rows(dims[:1]) else at.fixed("rows and others are combined")
     return [dims]
 
 
 def _first_alone(at: At) -> List[Dims]:
-    """For a convolution or a pool: the batch is the first dimension, and no other."""
+    """A convolution or a pool has the batch as its first dimension, and in no other."""
     shape, dims = at.static(), at.dims(0)
     if shape is None or has_rows(dims[1:]):
         raise at.fixed("it is not known which dimensions are the rows")
@@ -138,6 +142,7 @@ def _product(
 ) -> Dims:
     rows, inner = (-1, -2) if turned[0] else (-2, -1)
     columns, second = (-2, -1) if turned[1] else (-1, -2)
+    # The inner dimensions are summed over: if one is the rows, so is the other.
     if isinstance(one[inner], Rows) != isinstance(other[second], Rows):
         number = isinstance(one[inner], Rows)
         raise Demand(int(number), (second + len(other)) if number else (inner + len(one)))
@@ -146,12 +151,14 @@ def _product(
 
 def _reshape(at: At) -> List[Dims]:
     dims, shape = at.dims(0), at.static()
+    # Without a static shape the constant that gives the sizes serves; -1 is unknown.
     value = at.values[1]
     if shape is None and value is not None:
         shape = tuple(None if one < 0 else int(one) for one in value.reshape(-1))
     rows = [dim for dim in dims if isinstance(dim, Rows)]
     if shape is None or len(rows) != 1:
         raise at.fixed("it is not known which dimensions are the rows")
+    # One unknown size of the new shape follows from the others, in a batch of the graph's size.
     numbers = [at.number(dim) for dim in dims]
     if None in shape and None not in numbers and shape.count(None) == 1:
         rest = math.prod(one for one in shape if one is not None)
@@ -187,12 +194,13 @@ def _squeeze(at: At) -> List[Dims]:
     dims = at.dims(0)
     told = integers(at.graph, at.node, "squeeze_dims")
     axes = [_signed(axis) % len(dims) for axis in told]
+    # Without axes every dimension of size 1 goes.
     axes = axes or [axis for axis, dim in enumerate(dims) if dim == 1]
     return [tuple(dim for axis, dim in enumerate(dims) if axis not in axes)]
 
 
 def _together(at: At, places: Sequence[int], without: Optional[int]) -> List[Dim]:
-    """The dimensions of inputs that agree, but for the axis along which they are joined."""
+    """The dimensions that inputs have in common, except the axis along which they are joined."""
     dims = list(at.dims(places[0]))
     if any(len(at.dims(place)) != len(dims) for place in places):
         raise at.fixed("what it joins has different numbers of dimensions")
@@ -213,6 +221,7 @@ def _concat(at: At) -> List[Dims]:
     places, told = (range(last), last) if at.node.op == "ConcatV2" else (range(1, last + 1), 0)
     (axis,) = at.integers(told)
     axis %= len(at.dims(places[0]))
+    # Joined along the rows, one row of the input is several of the output.
     if any(isinstance(at.dims(place)[axis], Rows) for place in places):
         raise at.fixed("batches are joined, one after the other")
     dims = _together(at, places, axis)
@@ -265,6 +274,8 @@ def _strided_slice(at: At) -> List[Dims]:
     shape = at.static()
     for place in range(len(begin)):
         if has("ellipsis", place):
+            # The ellipsis stands for the axes that the items after it leave over; new axes take
+            # none.
             after = sum(not has("new_axis", one) for one in range(place + 1, len(begin)))
             found += dims[axis : len(dims) - after]
             axis = len(dims) - after

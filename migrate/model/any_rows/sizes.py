@@ -45,9 +45,9 @@ class At(NamedTuple):
     """A node whose outputs' dimensions are to be found.
 
     Attributes:
-        given: of its inputs.
-        values: of its inputs that depend on constants alone; None for others.
-        size: of the batch.
+        given: the dimensions of each input.
+        values: the value of each input that depends on constants alone; None for others.
+        size: the number of rows in a batch.
     """
 
     graph: Graph
@@ -57,7 +57,7 @@ class At(NamedTuple):
     size: int
 
     def static(self, output: int = 0) -> Shape:
-        """The shape in the graph."""
+        """The shape of an output that the graph states."""
         return output_shape(self.graph, self.node, output)
 
     def number(self, dim: Dim) -> Optional[int]:
@@ -76,10 +76,10 @@ class At(NamedTuple):
         return found
 
     def integers(self, place: int) -> List[int]:
-        """The values of an input.
+        """The values of an input, as integers.
 
         Raises:
-            Fixed: they are computed.
+            Fixed: they are computed, not constants.
         """
         value = self.values[place] if place < len(self.values) else None
         if value is None:

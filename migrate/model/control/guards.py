@@ -46,7 +46,7 @@ NOWHERE: Region = frozenset()
 
 
 class Guards:
-    """The regions of the nodes that `add` has been given, and of those that these wait for.
+    """The regions of the nodes passed to `add`, and of all nodes that these wait for.
 
     of          the region of each
     predicates  cond -> its predicate
@@ -92,6 +92,7 @@ class Guards:
         """The frame of the loop whose variable the Merge is; None for a branch's Merge."""
         sources = [node_of(self._graph, edge[0]) for edge in merge.inputs]
         enters = [node for node in sources if node.op in ENTER]
+        # A loop's Merge joins an Enter and a NextIteration; a cond's has neither.
         if len(sources) != 2 or not enters or not any(node.op in NEXT for node in sources):
             return None
         return _frame_name(self._graph, enters[0])
@@ -115,6 +116,7 @@ class Guards:
         own = [
             cond
             for cond, branches in by_cond.items()
+            # The inputs lie in different branches of it, or one of them outside of it.
             if len(branches) > 1 or not all((cond, *branches) in guards for guards in along)
         ]
         return own[0] if len(own) == 1 and len(along) == 2 else None
@@ -141,6 +143,8 @@ class Guards:
     def _region(self, node: Node) -> Region:
         if node.op in ENTER:
             frame = _frame_name(self._graph, node)
+            # Needed Enters are joined at once; of a loop that is only waited for, each adds its
+            # guards.
             if frame not in self._standing or frame not in self._needed:
                 around = NOWHERE.union(*map(self._guards, self._entering(node)))
                 self._standing[frame] = self._standing.get(frame, NOWHERE) | around
@@ -159,8 +163,8 @@ class Guards:
         return NOWHERE.union(*along, *(self.of[name] for name in self._controls(node)))
 
     def _cond(self, switch: Node) -> str:
-        """The node that identifies the cond of a Switch: its `pred_id`; for a pivot the one
-        beside."""
+        """The name of a Switch's cond, after its `pred_id`; a pivot reads the predicate itself, and
+        `pred_id` stands beside the pivot."""
         predicate = switch.inputs[1]
         beside = (switch.name.rpartition("/")[0] + "/pred_id", 0)
         if switch.inputs[0] == predicate and beside[0] in self._graph.nodes:
@@ -178,7 +182,7 @@ def _frame_name(graph: Graph, enter: Node) -> str:
 
 
 def left_from(graph: Graph, leaving: Node) -> Node:
-    """The Switch from which an Exit takes its value; in a gradient's loop through an Identity."""
+    """The Switch whose value an Exit takes, through an Identity in the loop of a gradient."""
     return node_of(graph, graph.beyond(leaving.inputs[0], {"Identity", "RefIdentity"})[0])
 
 

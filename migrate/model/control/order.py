@@ -1,4 +1,4 @@
-"""Nodes in an order in which each comes after those that it needs."""
+"""Sorting nodes so that each comes after those that it needs."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def sort(
     before: Callable[[Node], List[str]],
     known: Container[str] = (),
 ) -> List[Node]:
-    """`roots` and all that comes before them by `before`, sorted; without those in `known`."""
+    """`roots` and all nodes before them, each after its `before`; without those in `known`."""
     names = in_order(roots, lambda name: before(node_of(graph, name)), known, graph.path)
     return [graph.nodes[name] for name in names]

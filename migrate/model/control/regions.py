@@ -1,7 +1,7 @@
 """Which nodes a model needs, in an order, with the loops and the branches among them.
 
-`guards` finds where each of them runs. Regions nest: a graph in which they don't has control flow
-that is not tf.cond's or tf.while_loop's, and is refused.
+`guards` finds where each of them runs. Regions nest. A graph in which they do not has control flow
+of neither tf.cond nor tf.while_loop, and is refused.
 """
 
 from __future__ import annotations
@@ -101,6 +101,8 @@ class Regions:
         if node.name in self._replaced:
             return [edge[0] for edge in self._replaced[node.name]]
         if node.name in self.cond_of:
+            # All Merges of a cond share its `if`, so that what any of them reads must come before
+            # it.
             cond = self.cond_of[node.name]
             inputs = [
                 edge for name in self._merges[cond] for edge in node_of(self._graph, name).inputs
@@ -153,6 +155,7 @@ class Regions:
         first, second = (
             {b for c, b in self._guards.along(edge) if c == cond} for edge in merge.inputs
         )
+        # One input may be outside of both branches: the other one tells which is which.
         if first == {"1"} or second == {"0"}:
             return merge.inputs[1], merge.inputs[0]
         return merge.inputs[0], merge.inputs[1]

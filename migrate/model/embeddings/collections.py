@@ -91,7 +91,7 @@ def find_groups(
 
 
 def _layer_of(table: str) -> str:
-    """The innermost of a variable's scopes that is no general word, for ids of several inputs."""
+    """A feature name for ids made of several inputs: the variable's innermost specific scope."""
     parts = table.split("/")
     telling = [part for part in parts if not _WORDS.fullmatch(part)] or parts
     return telling[-1]
@@ -115,6 +115,7 @@ def _chosen(
         bag = find_bags(subject, node, known)
         if bag is not None:
             bags[node.name] = bag
+    # TensorFlow 2.x pools a plain variable directly: such bags read the table without a gather.
     of_tables = {
         name: bag
         for name, bag in bags.items()
@@ -123,6 +124,7 @@ def _chosen(
     looked_up = _only_looked_up(subject, regions, {**known, **of_tables}, parameters)
     fit = {table for table in looked_up if not any(name in kernels for name in table)}
     chosen = {name: bag for name, bag in bags.items() if _table(bag) in fit}
+    # Tables with rows that are read one by one, or clipped before they are pooled.
     by_rows = {_table(known[name]) for name in _read_without_bags(regions, known, chosen)}
     by_rows |= {_table(bag) for bag in chosen.values() if bag.max_norm is not None}
     chosen = {name: bag._replace(by_rows=_table(bag) in by_rows) for name, bag in chosen.items()}
@@ -167,6 +169,7 @@ def _only_looked_up(
         top = all(regions.of[lookup.node] == NOWHERE for lookup in lookups)
         is_float = output_dtype(subject.graph, nodes[0]) == "float32"
         is_table = shape is not None and len(shape) == 2 and is_float
+        # A collection has the rows of a table in one order.
         one_rule = len({lookup.dealt for lookup in lookups}) == 1
         # Any other reader needs the table as a plain parameter.
         if top and is_table and one_rule and uses <= ends and parameters.whole(nodes):
@@ -177,7 +180,7 @@ def _only_looked_up(
 def _read_without_bags(
     regions: Regions, rows: Mapping[str, Lookup], bags: Mapping[str, Lookup]
 ) -> List[str]:
-    """The look-ups of rows that are needed even where `bags` are done at once."""
+    """The look-ups of rows that are still needed once `bags` are pooled by collections."""
     replaced = {name: bag.inputs for name, bag in bags.items()}
     return [node.name for node in regions.without(replaced) if node.name in rows]
 
@@ -206,7 +209,7 @@ class Collection:
 
     Attributes:
         attribute: of the module.
-        results: the expression of each look-up, by its node.
+        group: the look-ups.
     """
 
     def __init__(self, group: Group, parameters: Parameters, modules: Modules) -> None:

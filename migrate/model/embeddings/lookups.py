@@ -1,4 +1,4 @@
-"""The look-ups of a graph that a TorchRec collection can do.
+"""The look-ups of a graph that a TorchRec collection can compute.
 
     rows   Gather(table, ids); of a table in parts, the DynamicStitch of a Gather from each part
     bags   SparseSegmentSum, -Mean or -SqrtN of a table, as of 2.x, or of rows that were looked up
@@ -154,6 +154,7 @@ def _of_unique(
     node = subject.node(data)
     max_norm = clip(subject, node)
     if max_norm is not None:
+        # A norm over another axis than the last is not that of a row.
         if max_norm.axes != [1]:
             return None
         node = subject.node(max_norm.x)
@@ -199,6 +200,7 @@ def _stitched(subject: Subject, stitch: Node) -> Optional[Lookup]:
     if strategy not in ("mod", "div") or ids is None:
         return None
     names = tuple(gather.name for gather in gathers if gather is not None)
+    # "div" deals ranges of ids: joined in order, the parts have the rows in the order of ids.
     dealt_to = len(parts) if strategy == "mod" else 1
     return Lookup(stitch.name, tuple(parts), dealt_to, ids, gathers=names)
 
@@ -211,6 +213,7 @@ def _gather(subject: Subject, node: Node) -> Optional[Node]:
 def _ids(subject: Subject, deal: Node) -> Optional[Edge]:
     """The ids that a DynamicPartition deals: the dividend in the computation of their parts."""
     node = _arithmetic(subject, deal.inputs[1])
+    # "div": max(ids // (n + 1), (ids - extras) // n), whose first term divides the ids themselves.
     if node.op == "Maximum":
         node = _arithmetic(subject, node.inputs[0])
     return node.inputs[0] if node.op in ("FloorDiv", "FloorMod") else None

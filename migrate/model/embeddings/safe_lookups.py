@@ -147,6 +147,7 @@ def find_end(
 
 def _is_zero_where_empty(subject: Subject, end: Node, bags: Node, sparse: SparseIds) -> bool:
     tile, zeros = subject.node(end.inputs[0]), subject.node(end.inputs[1])
+    # Without a default id TensorFlow fills empty rows with the id 0, and discards its row here.
     if sparse.default != 0 or end.inputs[2] != (bags.name, 0):
         return False
     if tile.op != "Tile" or zeros.op != "ZerosLike" or zeros.inputs[0] != (bags.name, 0):
@@ -185,6 +186,7 @@ def _is_row(subject: Subject, segments: Edge, filled: Node) -> bool:
     bounds = [
         _is(subject, edge, given) for edge, given in zip(column.inputs[1:4:2], ([0, 0], [1, 1]))
     ]
+    # The masks of x[:, 0]; with them the slice's end has no effect.
     return all(bounds) and masks == [1, 1, 0, 0, 2]
 
 
@@ -249,6 +251,7 @@ def _before_reshapes(subject: Subject, found: SparseIds) -> SparseIds:
             subject, node.inputs[2], before
         ):
             return found
+        # The result is reshaped back by one of these, see `_is_rows`.
         shapes = (*found.shapes, _uncast(subject, before))
         found = found._replace(indices=node.inputs[0], shape=before, shapes=shapes)
 
@@ -294,6 +297,7 @@ def _is_matrix(subject: Subject, shape: Edge) -> bool:
     """Whether a SparseTensor of this shape has two axes according to the graph."""
     name, output = _uncast(subject, shape)
     node = subject.graph.nodes[name]
+    # Crossed columns are a matrix by definition; the graph may not state the shape.
     if node.op == "SparseCross":
         return True
     told = output_shape(subject.graph, node, output)

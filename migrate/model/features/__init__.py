@@ -1,1 +1,1 @@
-"""The transformation of raw features as data, features.json beside model.py."""
+"""The transformations of raw features as data: features.json, beside model.py."""

@@ -1,4 +1,4 @@
-"""The steps from a raw feature to ids, read off a graph.
+"""The steps from a raw feature to ids, read from a graph.
 
 A feature is a list of values per row: for a dense one all of the row's, for a sparse one those that
 are present. Steps change each value, or leave some out; the positions of the values in their
@@ -37,7 +37,7 @@ _FINDS = {"LookupTableFind", "LookupTableFindV2"}
 _SELECTS = {"Select", "SelectV2"}
 _VALUES = {"SparseFillEmptyRows", "SparseReorder"}  # input 1, the values, becomes output 1
 _INTEGERS = ("int32", "int64")
-_DEEPEST = 64  # ops between a feature and its ids
+_DEEPEST = 64  # ops between a feature and its ids; `steps` recurs once per op
 _MOST_STEPS = 4096  # including those of crossed and joined columns
 
 
@@ -123,6 +123,7 @@ class Chains:
     def _cast(self, node: Node) -> Steps:
         before = self.steps(node.inputs[0])
         source, target = (dtypes(self._graph, node, name)[0] for name in ("SrcT", "DstT"))
+        # No value changes, and the steps count with int64.
         if source in _INTEGERS and target == "int64":
             return before
         return [*before, {"op": "cast", "dtype": target}]
@@ -177,7 +178,8 @@ class Chains:
 
     def _kept(self, node: Node) -> Steps:
         """The steps of a Gather that leaves values out as safe_embedding_lookup_sparse does. `of`
-        is the operand of the condition, which the look-up compares with its ids and weights."""
+        in the step is the operand of the condition: `description` checks that it is the
+        look-up's own ids or weights."""
         where, condition = self._where(node.inputs[1])
         names = {where.name, condition.name}
         if condition.op == "LogicalAnd":  # with weights: ANDed with a True per weight
@@ -262,8 +264,8 @@ class Chains:
 
 
 def _count(steps: Steps) -> int:
-    """How many steps there are, including those of columns and conditions; counted only up to a
-    limit, since columns may be joined over and over."""
+    """The number of steps, including those of columns and conditions. The count stops beyond
+    _MOST_STEPS, since columns may be joined over and over."""
     count, pending = 0, [steps]
     while pending and count <= _MOST_STEPS:
         for step in pending.pop():

@@ -27,8 +27,9 @@ from semisync.common.walks import reachable
 
 SCHEMA = "semisync.features/1"
 _SIZES = {"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"}  # read no values
-_MOST_LETTERS = 1 << 16  # of all expressions: each says all that it is computed from
-_MAX_EXPANDED, _MAX_LENGTH = 50, 300  # names that are put in, and characters before one more is
+_MOST_LETTERS = 1 << 16  # of all expressions, each of which repeats those that it is computed from
+# Names that are replaced by their expressions at most, and the length from which on none is.
+_MAX_EXPANDED, _MAX_LENGTH = 50, 300
 
 
 def describe(emitter: Emitter, parameters: Parameters, tables: Tables) -> Dict[str, Any]:
@@ -135,6 +136,7 @@ class _Description:
             if not self._alone(readers[0], found) or self._text(edge) is None:
                 break
             found = edge
+        # Past the limit only the tensor is named.
         if self._left < 0:
             return {"tensor": of_edge(found)}
         text = self._text(found) or self._emitter.value(found).text
@@ -147,6 +149,7 @@ class _Description:
     def _names(self, expression: str) -> Dict[str, str]:
         """The definitions of the names in an expression other than inputs, in order of use."""
         wanted = names_in(expression)
+        # Backwards: a definition reads only names that are assigned before it.
         for name, text in reversed(self._texts.items()):
             if name in wanted:
                 wanted |= names_in(text)
@@ -193,7 +196,7 @@ def _without_keeps(steps: Steps) -> Steps:
 
 
 def _expanded(text: str, texts: Mapping[str, str]) -> str:
-    """An expression, with the names that it reads replaced by theirs."""
+    """An expression, with the names that it reads replaced by their own expressions."""
     tree: ast.AST = ast.parse(text, mode="eval")
     for _ in range(_MAX_EXPANDED):
         names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

@@ -1,4 +1,4 @@
-"""Which features are row numbers of a table, unchanged by the graph, and how many rows it has."""
+"""The features whose values are row numbers of a table, unchanged, and the table's size."""
 
 from __future__ import annotations
 
@@ -42,12 +42,14 @@ def table_rows(
     sizes: Dict[str, int] = {}
     for one in parameters:
         if not one.grows:
+            # The largest end of a row range over all partitions is the size of the whole table.
             size = one.rows[1] if one.rows else one.size[0] if one.size else 0
             sizes[one.variable] = max(size, sizes.get(one.variable, 0))
     found: Dict[str, List[TableRows]] = {}
     for lookup in features["lookups"]:
         rows, ids = sizes.get(lookup["table"]), lookup["ids"]
         if rows and [step["op"] for step in ids] == ["input"]:
+            # A look-up that leaves negative ids out takes every negative number.
             least = -(1 << 63) if "ids >= 0" in lookup.get("keep", []) else 0
             found.setdefault(ids[0]["name"], []).append(TableRows(lookup["table"], rows, least))
     return found
