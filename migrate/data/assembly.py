@@ -69,6 +69,7 @@ def _windows(
     with ThreadPoolExecutor(readers) as pool:
         try:
             while True:
+                # The first is due now, so only the blocks of those after it are ahead.
                 while len(ahead) < 2 or sum(len(one) for _, one in ahead[1:]) < readers:
                     number = next(needed, -1)
                     if number < 0:
@@ -79,12 +80,14 @@ def _windows(
                     return
                 number, reading = ahead.pop(0)
                 read = [block.result() for block in reading]
+                # What is deleted here would otherwise keep a window in memory beyond the two.
                 del reading
                 window = _OrderedWindow(order, number, read)
                 del read
                 yield number, window
                 del window
         finally:
+            # Waits, so that no thread reads on once the iteration has ended.
             pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -138,6 +141,7 @@ class _OrderedWindow:
             return self._table.slice(start, stop - start)
         places = self._places[start:stop]
         if self.lost:
+            # -1 stands for a row of a lost block.
             places = places[places >= 0]
         chosen = pa.array(places)
         columns = [
@@ -197,7 +201,7 @@ def _numbers_of_kept(blocks: Sequence[_Block]) -> numpy.ndarray:
 def taken(offsets, places):
     """The lists at these places, one after the other; Arrow's `take` needs several times as long.
 
-    Their offsets, int32 [n + 1], and which values they hold, int64 [values].
+    Gives their offsets, int32 [n + 1], and the positions of their values, int64 [values].
 
     Args:
         offsets: int32 [lists + 1].

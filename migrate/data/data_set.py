@@ -201,6 +201,7 @@ class DataSet(Generic[B]):
 
         def make() -> Generator[Tuple[Position, B], None, None]:
             split = self._split
+            # How many batches are converted together.
             most = 1 if split is None else max(1, _AT_ONCE // size)
             runs = functools.partial(division.runs, self.rank, taken, most)
             with contextlib.closing(tables(order, runs, self._loader, self._readers)) as source:
@@ -209,11 +210,14 @@ class DataSet(Generic[B]):
                     positions = [position_after(number + 1) for number in numbers]
                     share = division.share(self.rank, numbers[0])
                     made = self._convert(Rows(table, size, positions[-1], share))
+                    # The last, partial batch always comes alone, so the others are of `size` rows.
                     batches = [made] if split is None or len(numbers) == 1 else split(made, size)
                     yield from zip(positions, batches)
 
         made = Ahead(make(), self._prefetch)
         try:
+            # The position moves before the caller has the batch: its state is then the one after
+            # it.
             for position, batch in made:
                 self._position = position
                 yield batch

@@ -121,6 +121,7 @@ def inputs_from(
             changed = feature(values, Column(column, "a batch"), taking(column, name, wanted))
             found[name] = tensor(name, wanted, changed)
         elif isinstance(plain, numpy.ndarray) and plain.ndim == 1:
+            # Those of one type and shape are stacked; a list is no key.
             sizes = wanted.shape and tuple(wanted.shape)
             alike.setdefault((wanted.dtype, sizes), {})[name] = plain
         else:

@@ -59,7 +59,7 @@ class Loader:
         return self._checked(found, block.file.path, block.first, block.rows)
 
     def empty(self) -> Any:
-        """The same without rows; keys are of type null."""
+        """A record batch as of `load`, without rows; keys are of type null."""
         arrays = []
         for column in self._schema:
             untyped = column._replace(dtype=None) if column.kind == "key" else column

@@ -103,6 +103,7 @@ def open_data(
         listing = survey(paths, columns, written, skip)
     except SemisyncError:
         if together:
+            # The other ranks wait in theirs.
             _check_alike(None)
         raise
     if together:
@@ -116,6 +117,7 @@ def open_data(
         last=last,
         loader=Loader(listing, columns, written, skip),
         convert=convert,
+        # Batches with lost rows are shorter, and cannot be told apart by their size.
         split=None if skip else split,
         readers=readers or default_count(listing.files[0].path),
         prefetch=prefetch,

@@ -49,7 +49,7 @@ class Column(NamedTuple):
         width: values per row of a dense column.
         type: to which the values are first converted: bool, int32, int64, float32, float64 or
             string.
-        tables: those whose row numbers the integers are; other integers are refused.
+        tables: the embedding tables in which the integers are row numbers; others are refused.
         among: the only numbers that it may hold.
 
     Examples:

@@ -126,6 +126,7 @@ def _weighted(array: Any, column: Column, place: Place) -> Any:
     ids, weights = (plain(pc.struct_field(flat, name)) for name in names)
     at.refuse_null(ids)
     numbers = in_dtype(weights, "float32", at)
+    # from_pandas: a NaN is a missing weight too.
     at.refuse_null(pa.array(numbers, from_pandas=True))
     return lists_of_pairs(lengths, in_dtype(ids, column.dtype or "int64", at), numbers)
 
@@ -155,7 +156,9 @@ def _moments(array: Any, at: At) -> Any:
             "expected"
         )
     words = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
-    for unit, zone in itertools.product(("us", "ns"), ("UTC", None)):  # as all of them are written
+    # All values must be of one form. Arrow casts text with a zone only to a type with one; "us"
+    # refuses a seventh digit of a second, "ns" years before 1678 or after 2261.
+    for unit, zone in itertools.product(("us", "ns"), ("UTC", None)):
         try:
             return _in_microseconds(words.cast(pa.timestamp(unit, zone)))
         except pa.ArrowInvalid:

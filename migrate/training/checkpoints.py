@@ -128,6 +128,7 @@ class Checkpoints:
                 os.makedirs(path)
                 write_text(os.path.join(path, _STATE), json.dumps(state))
             if self._group is not None:
+                # The others write into the folder once rank 0 has made it.
                 dist.barrier()
             for name, one in (tables or {}).items():
                 id_tables.save(one, self._tables(step, name))
@@ -167,8 +168,10 @@ class Checkpoints:
         """
         source, to = self.path(step), os.path.join(folder, os.path.basename(self.path(step)))
         if step not in whole_steps(folder):
+            # What an interrupted copy left.
             shutil.rmtree(to, ignore_errors=True)
             shutil.copytree(source, to, copy_function=_linked, ignore=_whole_alone)
+            # Last, as when a checkpoint is written: a copy that was interrupted is not whole.
             _linked(os.path.join(source, _WHOLE), os.path.join(to, _WHOLE))
         for other in os.listdir(folder):
             if other != os.path.basename(to):
@@ -185,6 +188,8 @@ class Checkpoints:
         Raises:
             BadInput: all are damaged.
         """
+        # Rank 0's, since all compare the same checkpoints, together: `_damage` is a collective
+        # call.
         steps: Any = from_first(self.steps)
         damaged: List[Tuple[int, str]] = []
         for step in reversed(steps):

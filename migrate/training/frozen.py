@@ -1,7 +1,8 @@
 """Tables that the graph does not train, kept in 16 or 8 bits: as float16, or in FBGEMM's rowwise
 layout (migrate.manifest.quantization), a row as dim + 4 bytes.
 
-Rows of fewer than 8 numbers, or of an odd number, stay in 16 bits, in which they are smaller.
+Rows of fewer than 8 numbers, of which 8 bits save little or nothing, and rows of an odd number, for
+which FBGEMM has no such layout, stay in 16 bits.
 A table's values are rounded; nothing else changes, and look-ups give float32.
 """
 

@@ -84,6 +84,7 @@ class Counts:
         if self._waiting:
             positive, logits = map(numpy.concatenate, zip(*self._waiting))
             self._waiting, self._count = [], 0
+            # A key of bin and label, so that one sort brings both together.
             self._merge(*_counted(numpy.sort(2 * bins_of(logits) + positive)))
             wide = logits.astype(numpy.float64)
             losses = numpy.logaddexp(0.0, numpy.where(positive, -wide, wide))

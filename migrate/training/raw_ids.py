@@ -49,7 +49,7 @@ def renew_evicted(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> 
 
 
 def _renew(managed: Any, weights: Dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
-    """Comes between the ids' rows and their look-up."""
+    """Resets the rows of evicted ids, after the new ids got them and before they are looked up."""
     for name, rows in managed.evict().items():
         if rows is None or not len(rows):
             continue

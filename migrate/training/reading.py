@@ -28,7 +28,7 @@ _FILLS = {"dense": float, "ids": int, "label": float}  # other kinds take text
 
 
 class Reading(NamedTuple):
-    """The columns to read of the files.
+    """The columns that are read from the files.
 
     inputs    the module's inputs, by name
     column    the column of each input that has one

@@ -41,8 +41,12 @@ class Reporter:
         self._since, self._rows = time.monotonic(), 0
 
     def report(self, step: int, figures: Mapping[str, Any], rows: Optional[int] = None) -> None:
-        """figures: of this step; None for unknown ones. rows: trained on since the start;
-        None: no training took place since the last report."""
+        """Writes a report to the terminal, the log and TensorBoard.
+
+        Args:
+            figures: of this step; None for unknown ones.
+            rows: trained on since the start; None: no training took place since the last report.
+        """
         now = time.monotonic()
         speeds = {}
         if rows is not None:
@@ -83,7 +87,7 @@ def _step(line: str) -> int:
 
 
 def measured(figures: Figures, prefix: str = "") -> Dict[str, Any]:
-    """Figures as a report has them."""
+    """Figures in the form of a report, their names after `prefix`."""
     values = {
         "rows": figures.rows,
         "auc": figures.auc,
@@ -102,14 +106,15 @@ class _Board:
     of their names. They are TFRecords of Event messages:
 
         record   uint64 length, masked crc32c of it, data, masked crc32c of that
-        Event    1 wall_time double, 2 step int64, 3 file_version string, 5 summary
+        Event    1 wall_time double, 2 step int64, 3 file_version string, 5 summary,
+                 7 session_log: 1 status, 1 of a start
         Summary  1 value: 1 tag string, 2 simple_value float
 
     torch.utils.tensorboard writes the same, but imports TensorFlow where it is installed.
     Source: tensorflow/core/util/event.proto, core/framework/summary.proto
 
     Args:
-        step: what files before it have from there on is void.
+        step: the last that stands: earlier files' points of later steps are void.
     """
 
     def __init__(self, folder: str, step: int) -> None:
@@ -118,7 +123,7 @@ class _Board:
         name = f"events.out.tfevents.{int(now * 1e6):017d}.{os.getpid()}"
         self._file = open(os.path.join(folder, name), "xb")  # noqa: SIM115
         self._write(0, b"\x1a" + _sized(b"brain.Event:2"))
-        if step:  # a session log of a start, which TensorBoard takes as said above
+        if step:  # a session log of a start, at which TensorBoard drops points of this step and on
             self._write(step + 1, b"\x3a" + _sized(b"\x08\x01"))
         self._file.flush()
 

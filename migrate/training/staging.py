@@ -18,6 +18,7 @@ from torch.distributed.remote_device import _remote_device
 class Copies(AsyncStager):
     """For torch.distributed.checkpoint.async_save, one save at a time."""
 
+    # async_save need not wait: `stage` has copied all when it returns.
     _synchronize_after_execute = False
 
     def __init__(self) -> None:

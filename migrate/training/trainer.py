@@ -155,6 +155,7 @@ class _Run:
         self._task, self._data, self._out, self._settings = task, data, out, settings
         self._scores, self._after_epoch = scores, after_epoch
         self._optimizers = state.optimizers_of(task)
+        # Of its own: a thread writes checkpoints while the training's collective calls go on.
         group = dist.new_group(backend="gloo") if dist.is_initialized() else None
         folder = os.path.join(out, CHECKPOINTS)
         self._checkpoints = Checkpoints(folder, settings.keep, group)
@@ -164,7 +165,7 @@ class _Run:
         self.reporter: Optional[Reporter] = None
 
     def begin(self, resume: bool) -> None:
-        """From the newest sound checkpoint, or from the start."""
+        """Restores the newest sound checkpoint, if there is one, and opens the reports."""
         refuse_existing(self._out, resume)
         newest = self._checkpoints.newest()
         if newest is not None:
@@ -174,6 +175,7 @@ class _Run:
             self._best = found.get("best", 0)
             self._keep_best()
             if rank() == 0:
+                # They are the sums of all processes, and are added up again.
                 self._loss, self._losses = found["loss"]
         if rank() == 0:
             if self._scores is not None:
@@ -183,7 +185,7 @@ class _Run:
             self.reporter = Reporter(self._out, self.step, self._settings.unit)
 
     def to_the_end(self) -> None:
-        """All steps that are left, and their last checkpoint."""
+        """Takes all steps that are left, and writes the last checkpoint."""
         settings = self._settings
         self._task.module.train()
         if settings.steps is None or self.step < settings.steps:
@@ -253,7 +255,7 @@ class _Run:
                 group["lr"] = group.setdefault("initial_lr", group["lr"]) * share
 
     def _end_epoch(self, after_epoch: Callable[[], Epoch]) -> None:
-        """Measures, and writes the checkpoint that knows of it."""
+        """Measures the model, and writes a checkpoint that includes the outcome."""
         if self._sums()[1]:
             self._report()
         self._task.module.eval()

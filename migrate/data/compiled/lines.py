@@ -11,8 +11,8 @@ _LF, _CR = 10, 13
 def count(data, start, stop):
     """How many rows start in data[start:stop].
 
-    A row starts after a line feed, or at 0, unless the line is empty; that is decided by
-    data[stop] and the byte after it where they exist.
+    A row starts after a line feed, or at 0, unless the line is empty; of a line that starts with
+    the last byte, a carriage return, data[stop] decides that, where it exists.
     """
     rows, size, at = 0, len(data), start
     if at == 0 and at < stop:

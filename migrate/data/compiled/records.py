@@ -30,8 +30,8 @@ _LF, _CR, _MINUS = 10, 13, 45
 def fields(data, starts, separator, quote):
     """Fills in where each field of each line begins.
 
-    The number of rows found, at most `rows` and one more; where a line that has another number of
-    fields begins, or -1; how many it has, or -1 for one with a quote that is not closed.
+    Gives the number of rows found, at most `rows` and one more; the start of a line with another
+    number of fields, or -1; and that number, or -1 for a line with a quote that is not closed.
 
     Args:
         starts: int64 [columns + 1, rows]; a field ends one byte before the next one begins, and
@@ -94,6 +94,7 @@ def plain_fields(data, starts, separator):
         eight = load64(first + word)
         ends = bytes_that_are(eight, feeds)
         if word + 8 > end:  # beyond it is the end of the last line
+            # Bytes after the data may be anything; the end of the data counts as a line end.
             kept = (u(1) << u(8 * (end - word))) - u(1)
             ends = (ends & kept) | (u(0x80) << u(8 * (end - word)))
             eight &= kept
@@ -101,6 +102,7 @@ def plain_fields(data, starts, separator):
         while found:
             bit = trailing_zeros(found)
             at = numpy.int64(word) + numpy.int64(bit >> u(3))
+            # Clears the lowest bit.
             found &= found - u(1)
             if not (ends >> bit) & u(1):
                 if field < columns and row < rows:
@@ -129,6 +131,7 @@ def _number(digits, count):
     Source: https://kholdstare.github.io/technical/2020/05/26/faster-integer-parsing.html
     """
     eight = digits << (u(64 - 8 * count) & u(63))
+    # 2561 is 10 * 2^8 + 1: pairs of digits become numbers below 100; then by 100, and by 10,000.
     two = (eight * u(2561)) >> u(8)
     four = ((two & u(0x00FF00FF00FF00FF)) * u(6553601)) >> u(16)
     return ((four & u(0x0000FFFF0000FFFF)) * u(42949672960001)) >> u(32)
@@ -138,6 +141,7 @@ def _number(digits, count):
 def _digits(place):
     """Eight bytes as the values of digits, and the highest bit of each byte that is not a digit."""
     values = load64(place) ^ u(0x3030303030303030)
+    # 0x76 + 9 is 0x7F: the sum sets a byte's highest bit if its value is more than 9.
     others = ((values & u(0x7F7F7F7F7F7F7F7F)) + u(0x7676767676767676)) | values
     return values, others & u(0x8080808080808080)
 
@@ -182,6 +186,7 @@ def columns(data, slots, separator, between, values, offsets, spans):
     ids, rows = len(values), spans.shape[2]
     offsets[:, 0] = 0
     sizes, kinds = numpy.zeros(ids, numpy.uint64), numpy.zeros(256, numpy.uint64)
+    # Bit 0: another id of the column follows; bit 1: another column.
     kinds[between], kinds[separator] = 1, 2
     first, end, row = address(data), len(data), 0
     at: Any = numpy.int64(0)
@@ -223,6 +228,8 @@ def columns(data, slots, separator, between, values, offsets, spans):
                 offsets[slot, row + 1] = size
                 byte = numpy.int64(load8(first + stop)) if stop < end else _LF
                 kind = kinds[byte]
+                # No digits are a missing id if they are the whole field, but not beside a
+                # `between`, nor after a minus.
                 bad = ((kind | inside) & u(1)) + u(negative) > u(0)
                 wrong |= (not fits) | ((count == 0) & bad)
                 inside = kind

@@ -34,10 +34,12 @@ def _digits(word, count):
     """The number that the first 1 to 8 bytes of a word are, and whether all are digits."""
     eight = word << u(64 - 8 * count)
     eight |= u(0x30303030303030) >> u(8 * (count - 1))  # leading zeros
+    # Digits are 0x30 to 0x39, the only bytes of 0x3_ that stay there with 6 added.
     high, carried = eight & u(0xF0F0F0F0F0F0F0F0), eight + u(0x0606060606060606)
     are_digits = high == u(0x3030303030303030) and (
         carried & u(0xF0F0F0F0F0F0F0F0) == u(0x3030303030303030)
     )
+    # 2561 is 10 * 2^8 + 1: pairs of digits become numbers below 100; then by 100, and by 10,000.
     two = ((eight & u(0x0F0F0F0F0F0F0F0F)) * u(2561)) >> u(8)
     four = ((two & u(0x00FF00FF00FF00FF)) * u(6553601)) >> u(16)
     return ((four & u(0x0000FFFF0000FFFF)) * u(42949672960001)) >> u(32), are_digits
@@ -77,6 +79,7 @@ def integers(data, starts, ends, separator):
     most = 0
     for row in range(len(starts)):
         most += ends[row] - starts[row]
+    # An id has a digit and, but for the last one of a field, a separator.
     values = numpy.empty((most + len(starts)) // 2, numpy.int64)
     size, first = 0, address(data)
     for row in range(len(starts)):
@@ -84,6 +87,7 @@ def integers(data, starts, ends, separator):
         if at < end and end - at <= 16:
             short, fits = _short(first + at, end - at)
             if fits:
+                # At most 16 digits, which always fit.
                 values[size] = numpy.int64(short)
                 size += 1
                 offsets[row + 1] = size
@@ -164,6 +168,7 @@ def numbers(data, starts, ends):
                     fraction, at = fraction + 1, at + 1
             fits = at == end and whole > 0 and whole + fraction <= 15
         quotient = number / _POWERS[fraction]
+        # The 29 bits of a float64's fraction that a float32 lacks, at exactly one half.
         between = (numpy.float64(quotient).view(numpy.int64) & 0x1FFFFFFF) == 0x10000000
         others[row] = between or not fits
         values[row] = numpy.float32(-quotient if negative else quotient)
@@ -232,6 +237,7 @@ def unquoted(data, starts, ends, quote):
     most = 0
     for row in range(len(starts)):
         most += ends[row] - starts[row]
+    # 8 more, which the readers of numbers may touch.
     out, offsets = numpy.empty(most + 8, numpy.uint8), numpy.zeros(len(starts) + 1, numpy.int64)
     size = 0
     for row in range(len(starts)):

@@ -129,6 +129,8 @@ class Fields:
             try:
                 numbers[others] = texts.cast(pa.float32()).to_numpy()
             except pa.ArrowInvalid:
+                # `texts` has the hard values alone: how many of them each row has, to name the row
+                # at fault.
                 every = numpy.arange(len(self._starts) + 1) if offsets is None else offsets
                 at = self._at.inside(numpy.diff(numpy.searchsorted(others, every)))
                 numbers[others] = in_dtype(texts, numpy.float32, at)

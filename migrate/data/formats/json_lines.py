@@ -56,6 +56,8 @@ def _table(data: bytes, path: str) -> Any:
 def _parsed(data: bytes, due: Any) -> Any:
     return pyarrow.json.read_json(
         io.BytesIO(data),
+        # One chunk: Arrow refuses a line that is longer than one. Blocks are read in threads
+        # already.
         pyarrow.json.ReadOptions(use_threads=False, block_size=len(data) + 1),
         pyarrow.json.ParseOptions(explicit_schema=due),
     )

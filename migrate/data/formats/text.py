@@ -50,6 +50,8 @@ def surveyed(path: str, size: int) -> Tuple[numpy.ndarray, List[int]]:
         rows = [lines.count(start, 0, min(BLOCK, len(start)))]
         for at in range(BLOCK, size, BLOCK):
             source.seek(at - 1)
+            # The byte before a block tells whether a line starts with it, the one after whether the
+            # last line is empty.
             data = _bytes(source.read_buffer(BLOCK + 2))
             rows.append(lines.count(data, 1, min(BLOCK + 1, len(data))))
     return start, rows
@@ -171,6 +173,7 @@ def _block(source: Any, size: int, block: int) -> numpy.ndarray:
     begin = lines.end_of_line(data, 0) if before else 0
     if (before and not begin) or begin >= own:
         return buffer[:0]
+    # From the block's last byte on: if that ends a line, the next line is not this block's.
     end = lines.end_of_line(data, own - 1)
     while not end:
         more = source.read(_AHEAD)

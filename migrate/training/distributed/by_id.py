@@ -46,6 +46,7 @@ class SharedTable(TableById):
         flat = ids.reshape(-1)
         asked = ask(flat.long().contiguous(), self.weight.shape[1], self.processes)
         first = numpy.empty(len(asked.unique), numpy.int64)
+        # Backwards: of repeated places numpy keeps the last value, here the first occurrence.
         first[asked.places.numpy()[::-1]] = numpy.arange(len(flat))[::-1]
         begin = self.rows_of(default.detach(), len(flat))[torch.from_numpy(first)]
         (question,) = questions([asked], self.processes)

@@ -33,6 +33,7 @@ def device_of(name: str) -> torch.device:
         device = torch.device(name)
         if device.type == "cuda":
             device = _gpu(device)
+        # torch refuses a device only once it is used.
         torch.empty(1, device=device).item()
         if device.type == "cuda":
             torch.cuda.set_device(device)

@@ -45,6 +45,7 @@ def _by_batch(norm: Any, x: torch.Tensor, channels: int) -> torch.Tensor:
     shape = [-1 if axis == channels else 1 for axis in range(x.dim())]
     own = x.numel() // max(x.shape[channels], 1)
     rows, of = _SHARE.get() or (1, dist.get_world_size())
+    # Values per channel: those per row of this share, times the rows of the global batch.
     count, counts = own // max(rows, 1) * of, float(rows > 0)
     mean = all_reduce(x.sum(axes) * counts) / count
     variance = all_reduce(((x - mean.reshape(shape)) ** 2).sum(axes) * counts) / count

@@ -283,6 +283,7 @@ def wrapped(
         world_size=size,
         local_world_size=local,
         compute_device=device.type,
+        # All of the GPU's memory; TorchRec's planner assumes 32 GiB otherwise.
         hbm_cap=torch.cuda.mem_get_info(device)[1] if device.type == "cuda" else None,
     )
     planner = EmbeddingShardingPlanner(topology=topology, constraints=constraints)
@@ -328,6 +329,7 @@ def fill(wanted: Mapping[Any, Any], values: Mapping[Any, torch.Tensor]) -> None:
     """Gives every tensor, whole or sharded, its value; wrapping has drawn them again."""
     for name, tensor in wanted.items():
         for part, value in _parts(tensor, values[name]):
+            # The slots of parameters that stay whole are the same tensors still.
             if part is not value:
                 part.copy_(value)
 

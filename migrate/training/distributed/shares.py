@@ -23,7 +23,7 @@ def check_mean(module: torch.nn.Module, whole: Batch, shares: Sequence[Batch]) -
     training = module.training
     tables = [inner for inner in module.modules() if isinstance(inner, TableById)]
     defaults = [table.default for table in tables]
-    for table in tables:  # which a graph may draw
+    for table in tables:  # a graph may draw its default at random, anew in each call
         table.default = torch.zeros(table.weight.shape[1])
     module.eval()  # no dropout
     losses = [_loss(module, batch) for batch in (whole, *shares)]
