@@ -77,6 +77,7 @@ def write_checkpoint(
     """
     prefix = os.fspath(prefix)
     refuse_taken(prefix, overwrite)
+    # A prefix is no file: only its directory may be a link.
     prefix = os.path.join(os.path.realpath(os.path.dirname(prefix)), os.path.basename(prefix))
     with _opened(original) as checkpoint:
         if checkpoint is not None and _same(checkpoint.prefix, prefix):
@@ -174,7 +175,7 @@ _FIELDS = ("model_checkpoint_path", "all_model_checkpoint_paths")
 
 
 def _escaped(byte: int) -> str:
-    """As protobuf's text format has it."""
+    """A byte of a string in protobuf's text format."""
     character = chr(byte)
     if character in '"\\':
         return "\\" + character

@@ -1,8 +1,8 @@
 """The tensors of a torch Distributed Checkpoint that `semisync train` saved.
 
 Its tensors have the names that the module of `migrate.build_training` gives them, so that the graph
-beside the original says what each is: `model.ATTRIBUTE`, `optim.ATTRIBUTE.SLOT`, `counter.NODE`.
-The module itself is not made. A variable that the module does not have is the original's.
+beside the original identifies each: `model.ATTRIBUTE`, `optim.ATTRIBUTE.SLOT`, `counter.NODE`. The
+module itself is not made. A variable that the module lacks keeps the original's value.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def side_of_training(
 def _trained(
     found: MetaGraph, recipe: Recipe, by_node: Dict[str, Parameter]
 ) -> Dict[str, List[str]]:
-    """By attribute, the variable nodes that are trained, in the order of their rows."""
+    """The nodes of trained variables, in the order of their rows, by the module's attribute."""
     nodes: Dict[str, List[str]] = {}
     for node, parameter in by_node.items():
         if node in recipe.updates:
@@ -87,7 +87,7 @@ def _left_out(found: MetaGraph, recipe: Recipe, held: Dict[str, Held]) -> List[s
 
 
 class _Search:
-    """The tensors of a DCP, as the graph's variables."""
+    """Finds the graph's variables among the tensors of a DCP."""
 
     def __init__(self, directory: str, saved: Dict[str, Saved]) -> None:
         self._directory, self._saved = directory, saved
@@ -100,6 +100,7 @@ class _Search:
         first = 0 if parameter.rows is None else parameter.rows[0]
         place = Place(self._found(key), key, parameter.axes, first)
         self._places.setdefault(variable, []).append(place)
+        # One attribute holds the rows of several partitions: by id, as look-ups by "mod" find them.
         self._by_id[variable] = parameter.dealt > 1
 
     def held(self) -> Dict[str, Held]:

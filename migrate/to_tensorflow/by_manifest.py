@@ -133,10 +133,10 @@ class _Finding:
         return []
 
     def _slot_places(self, written: Written, prefix: Optional[str]) -> List[Place]:
-        """The slot of each part of its variable; empty unless all are there.
+        """The place of the slot for each part of its variable; empty unless all are there.
 
         Args:
-            prefix: the known prefix of their names.
+            prefix: of their keys, where it is known.
         """
         owner, states = self._owner(written)
         own = self._keys.find(written.fqn)
@@ -153,7 +153,7 @@ class _Finding:
         return places
 
     def _slot_prefix(self, slots: Sequence[Written]) -> Optional[str]:
-        """The prefix of the slots of a model's attributes, which may end alike."""
+        """The prefix of the keys of a model's slots: by its end alone, a key may be of several."""
         names = []
         for written in slots:
             owner, states = self._owner(written)
@@ -166,7 +166,7 @@ class _Finding:
         return variable, list(dict.fromkeys([state, in_torch]))
 
     def _take_slots(self, kind: str, slots: Sequence[Written]) -> None:
-        """The slots of tables, or of dense variables: all of them, or none."""
+        """Takes the slots of tables, or of dense variables: all of them, or none."""
         prefix = self._slot_prefix(slots) if self._prefix is not None else None
         found = [(written, self._slot_places(written, prefix)) for written in slots]
         if not any(places for _, places in found):

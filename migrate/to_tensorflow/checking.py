@@ -14,7 +14,7 @@ from semisync.encoding.dtypes import BY_NAME, widened
 
 
 def check(side: Side, template: Template, original: Optional[Checkpoint]) -> List[str]:
-    """The names of the tensors that the original gives.
+    """Checks that all fits; returns the names of the tensors whose values the original gives.
 
     Raises:
         BadInput: a tensor does not fit, or is missing.
@@ -68,7 +68,7 @@ def _fits(dtype: str, stored: Tensor) -> bool:
 
 
 def _check_scalars(side: Side, original: Checkpoint) -> None:
-    """Raises BadInput if the original is another step, or another model, than was converted."""
+    """Raises BadInput if the original is not the step and model that was converted."""
     for name, value in sorted(side.scalars.items()):
         if name not in original or original[name].shape:
             raise BadInput(
@@ -76,6 +76,7 @@ def _check_scalars(side: Side, original: Checkpoint) -> None:
                 f"{side.place}; give that one"
             )
         now = widened(original.read(name)).item()
+        # As text: the manifest has an infinity or NaN as a string, and a NaN equals nothing.
         if str(value) != str(now):
             raise BadInput(
                 f"{original.prefix} has {name!r} {now}, but it was {value} in the checkpoint that "
@@ -104,7 +105,7 @@ def _slot_notes(side: Side, copied: Sequence[str], original: Optional[Checkpoint
 
 
 def _cast_notes(side: Side, template: Template) -> Iterator[str]:
-    """The tensors that torch has in another type."""
+    """Notes on the tensors that torch has in another type."""
     groups = template.groups()
     casts: Dict[str, List[str]] = {}
     for name, held in sorted(side.held.items()):

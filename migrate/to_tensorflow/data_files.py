@@ -34,6 +34,7 @@ class DataFiles:
         self._files: Dict[int, int] = {}
         self._directory = directory
         for number in range(count):
+            # All of them: one without a piece is an empty file.
             os.close(self._opened(number))
 
     def __enter__(self) -> DataFiles:
@@ -55,15 +56,16 @@ class DataFiles:
 
     def _opened(self, shard: int) -> int:
         path = os.path.join(self._directory, self.names[shard])
+        # Without O_TRUNC: a file that was closed in favour of others is opened again.
         return os.open(path, os.O_WRONLY | os.O_CREAT, 0o666)
 
 
 class Box:
-    """A piece on its way.
+    """A piece that is being written.
 
     Attributes:
-        crc32c: of the bytes written so far, masked; to be set where TensorFlow's covers
-            something else.
+        crc32c: masked, of the bytes written so far; the caller sets it where TensorFlow's crc
+            covers something else.
     """
 
     def __init__(self, files: DataFiles, piece: Piece) -> None:

@@ -75,7 +75,7 @@ def _turned(shape: Tuple[int, ...], axes: Optional[Sequence[int]]) -> Tuple[int,
 
 
 class _Open:
-    """A chunk whose rows are read in order."""
+    """A chunk whose rows are read from front to back."""
 
     def __init__(self, fqn: str, chunk: Chunk, dtype: str) -> None:
         self._chunk, self._dtype = chunk, dtype
@@ -97,6 +97,7 @@ class _Open:
         first = begin - self.piece.start[0]
         if self._loaded is not None:
             values = self._loaded[first : first + end - begin]
+            # Its last row: nobody asks again, and a loaded chunk may be large.
             if end == self.piece.start[0] + self.piece.shape[0]:
                 self._loaded = None
             return values
@@ -113,6 +114,7 @@ class _Open:
     def _find(self) -> None:
         """Finds the values in the file, or loads them where they do not stand row by row."""
         try:
+            # On the meta device a tensor has sizes and strides, and no values.
             empty = self._load("meta")
             if empty.is_contiguous() and empty.storage_offset() == 0:
                 self._values = self._contents()
@@ -138,7 +140,7 @@ class _Open:
         return part_of_file(self._chunk.path, self._chunk.offset, self._chunk.length)
 
     def _contents(self) -> Optional[int]:
-        """The offset of the values; None where the file has them in another way."""
+        """The offset of the values in the file; None where they cannot be read in place."""
         with self._opened() as view, zipfile.ZipFile(view) as archive:
             records = {one.filename.partition("/")[2]: one for one in archive.infolist()}
             record = records["data/0"]
@@ -147,6 +149,7 @@ class _Open:
             name, more = struct.unpack_from("<HH", view.read(_LOCAL_HEADER), _LOCAL_HEADER - 4)
         begin = record.header_offset + _LOCAL_HEADER + name + more
         size = math.prod(self.piece.shape) * number_type(self._dtype).itemsize
+        # A view's storage has other values too; TensorFlow's order needs plain little-endian bytes.
         if record.file_size != size or record.compress_type or order not in (b"", b"little"):
             return None
         return self._chunk.offset + begin

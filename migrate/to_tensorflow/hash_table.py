@@ -3,12 +3,12 @@
     X-keys [n]         the ids that have a row, in the order of the rows
     X-values [n, dim]  their rows
 
-1. Which id a row has depends on how ids find their rows (`migrate.manifest.id_modes`): for `rows`
-   the converted directory says it, which no training changes; for `mch` and `mpzch` the buffers of
-   their modules, which take in and evict ids while they train.
+1. The id of a row follows from how ids find their rows (`migrate.manifest.id_modes`): for `rows`
+   from the converted directory, which no training changes; for `mch` and `mpzch` from the buffers
+   of their modules, which take in and evict ids while they train.
 2. Rows without an id, such as the one for unknown ids, have no place in the table.
 
-Other tables have buckets, parts, counts or slots beside their rows, and do not lead back.
+Other tables have buckets, parts, counts or slots beside their rows, and cannot be written back.
 Memory: the ids, 8 bytes each.
 """
 

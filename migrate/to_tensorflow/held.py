@@ -33,7 +33,7 @@ class Held(NamedTuple):
         shape: as TensorFlow has it.
         by_id: whether its rows are in the order of the ids where TensorFlow deals them out to
             partitions in turn ("mod").
-        blocks: gives its rows from front to back, [n, ...] each; of a scalar [1].
+        blocks: yields its rows from front to back, [n, ...] each; of a scalar [1].
         resized: whether it may have another number of rows than the original, as a hash table may.
     """
 
@@ -104,5 +104,6 @@ def as_array(values: torch.Tensor) -> numpy.ndarray:
 
     values = values.cpu()
     if values.dtype == torch.bfloat16:
+        # numpy has no bfloat16, and torch gives none away: the bits pass as int16.
         return values.view(torch.int16).numpy().view(BFLOAT16)
     return values.numpy()

@@ -2,8 +2,8 @@
 
 1. A tensor that was copied has the original's bits. Their SHA-256 is checked as they are read.
 2. One that was cast goes back to the original's type: the cast's loss stays, and a note
-   says so. Rows of static tables that were rounded (fp16, int8) are the original's to give.
-3. Means of a row (row-wise Adagrad) and hash tables are the original's to give, too: nothing has
+   says so. Rows of static tables that were rounded (fp16, int8) are copied from the original.
+3. Means of a row (row-wise Adagrad) and hash tables are copied from the original, too: nothing has
    changed them since.
 """
 

@@ -3,7 +3,7 @@
 The module knows which variable each of its tensors is (`tensorflow_nodes`), the optimizer the names
 of its slots and counters. All of it is in memory already.
 
-Without the optimizer the slots are the original's to give.
+Without the optimizer the slots are copied from the original.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def side_of_module(module: Any, optimizer: Optional[Any] = None) -> Side:
         )
     state = module.state_dict()
     parts: Dict[str, List[Part]] = {}
+    # Several nodes may be one parameter: its rows must come once.
     for parameter in dict.fromkeys(nodes.values()):
         _add(parts, parameter.variable, parameter, state[parameter.attribute])
     notes: List[str] = []
@@ -75,7 +76,7 @@ def _add_state(parts: Dict[str, List[Part]], optimizer: Any) -> List[str]:
 
 
 def _held(name: str, parts: List[Part]) -> Held:
-    """A variable of its parts, which must be all of it."""
+    """A variable, put together from its parts; raises UsageError if one of them is missing."""
     parts = sorted(parts, key=lambda part: part[0])
     arrays = [as_stored(parameter, values.detach().cpu()) for _, values, parameter in parts]
     whole = len(parts) == 1 and parts[0][2].rows is None

@@ -42,7 +42,7 @@ class Place(NamedTuple):
     Attributes:
         key: in the checkpoint.
         name: the end of it that is known.
-        axes: their order there, where it is another.
+        axes: the variable's axes in their order there; None where it is the same.
         first: number of its first row in the variable.
     """
 
@@ -122,6 +122,7 @@ def read_variables(directory: str) -> Dict[str, List[Place]]:
         return {}
     try:
         with open(path, encoding="utf-8") as file:
+            # Parsed, not run: it may be a stranger's program.
             tree = ast.parse(file.read())
         (table,) = [
             node.value

@@ -1,4 +1,4 @@
-"""The places of the checkpoint's files: beside their place until they are whole.
+"""Where the checkpoint's files are written: beside their place until they are whole.
 
 1. The work goes into `.NAME.writing` beside PREFIX, NAME being the last part of PREFIX. One process
    at a time holds its lock; a killed one's leftovers are removed by the next.
@@ -81,6 +81,7 @@ def _move(work: str, prefix: str) -> None:
     kept = {os.path.join(parent, name) for name in names}
     old = _files_of(prefix)
     for path in sorted(old, key=lambda path: not path.endswith(".index")):
+        # Data files of another number of shards would stay beside the new ones.
         if path.endswith(".index") or path not in kept:
             os.remove(path)
     for name in names:

@@ -5,8 +5,8 @@
 
 1. An id goes to the shard that TFRA looks for it in: id % shards, or, where TensorFlow was built
    for GPUs, (id & 0x7fffffff) % shards. The graph beside the original says which, or else the ids
-   of the original do. Where these are dealt otherwise, the job has a partitioner of its own, and
-   where they fit both and a new id differs, neither can be inferred: either is refused.
+   of the original do. If these fit neither rule, the job has a partitioner of its own; if they fit
+   both and a new id has another shard by each, none can be inferred: both cases are refused.
 2. The rows of a shard are written as they are read, in blocks. Memory: the ids, 16 bytes each.
 """
 
@@ -36,7 +36,7 @@ _RULES: Dict[bool, Rule] = {  # by whether the graph has a BitwiseAnd there
 
 
 def with_shards(side: Side, original: Checkpoint, meta: Optional[str] = None) -> Side:
-    """`side` with the shards of its tables by raw id in the place of those.
+    """`side` with its tables by raw id replaced by their shards.
 
     Args:
         meta: the MetaGraph, where it is not beside the original.

@@ -1,7 +1,7 @@
 """The structure of the checkpoint to write: names, types, shapes, and how each tensor is cut.
 
-It is what the original's index says, or without an original what the manifest of the conversion
-kept of that. Pieces keep the number of their data file; where they stand in it follows from what is
+It comes from the original's index, or without an original from the manifest of the conversion.
+Pieces keep the number of their data file; their offsets in it follow from the sizes of what is
 written (`lay_out`).
 """
 
@@ -50,8 +50,8 @@ def of_checkpoint(original: Checkpoint) -> Template:
 
 
 def of_manifest(manifest: Manifest, place: str) -> Template:
-    """The template of the checkpoint that a conversion read, in one data file, by its manifest: not
-    of cast tensors.
+    """The template, in one data file, of the checkpoint that a conversion read, without the tensors
+    that were cast: the manifest does not record their first type.
 
     Args:
         place: names its directory.
@@ -83,7 +83,7 @@ def of_manifest(manifest: Manifest, place: str) -> Template:
 
 
 def lay_out(template: Template) -> Template:
-    """The same with every piece at its place, one after the other in each data file.
+    """The same with every piece at its offset, one after the other in each data file.
 
     Pieces of numbers get the size of their shape, others keep theirs.
     """
@@ -106,6 +106,7 @@ def resized(template: Template, shapes: Mapping[str, Tuple[int, ...]]) -> Templa
     tensors = dict(template.tensors)
     for name, shape in shapes.items():
         tensor = tensors.get(name)
+        # Any other is left as it is: `check` refuses its shape.
         if tensor is not None and tensor.shape[1:] == shape[1:] and not tensor.partitioned:
             (piece,) = tensor.pieces
             piece = piece._replace(shape=shape)

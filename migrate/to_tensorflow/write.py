@@ -152,7 +152,7 @@ def _cast(block: numpy.ndarray, dtype: DType, name: str) -> numpy.ndarray:
 def _copy(
     original: Checkpoint, whole: str, members: Sequence[Stored], boxes: Sequence[Box]
 ) -> None:
-    """Pieces of the original: byte by byte where its files are as those that are written."""
+    """Copies pieces of the original, byte by byte where its files are like the written ones."""
     store, dtype = original.store, original[whole].dtype
     if not isinstance(store, Bundle) or store.big_endian:
         if BY_NAME[dtype].array is None:
@@ -162,6 +162,7 @@ def _copy(
                 "it once"
             )
         row = max(original[whole].nbytes // max(rows_of(original[whole].shape), 1), 1)
+        # V1 or big-endian: read as values, and written as this format has them.
         blocks = (block for _, block in original.chunks(whole, max(BLOCK_BYTES // row, 1)))
         spread(blocks, boxes)
         return
@@ -212,6 +213,7 @@ def write_index(file: BinaryIO, shards: int, tensors: Dict[str, Tensor]) -> None
                 tensor.dtype, piece
             )
     table = TableWriter(file)
+    # A table's keys ascend, as LevelDB demands; "", the header, is the first.
     for key in sorted(entries):
         table.add(key, entries[key])
     table.finish()
@@ -236,6 +238,7 @@ def _shape(shape: Iterable[int]) -> bytes:
 
 
 def _slice(piece: Piece) -> bytes:
+    # The length is written even if it is 0: without the field it is the whole dimension.
     extents = zip(piece.start, piece.shape)
     return b"".join(
         message(1, varint_field(1, start) + present_varint(2, length)) for start, length in extents

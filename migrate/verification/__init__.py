@@ -1,6 +1,6 @@
-"""Does a converted directory hold what the checkpoint holds? Both sides are read again.
+"""Does a converted directory hold the checkpoint's values? Both sides are read again.
 
-1. The manifest has the sources of each tensor of the target, and the transform.
+1. The manifest has the source of each tensor of the target, and the transform.
 2. Source: each id's row is looked up as TensorFlow would, partition by partition, with range reads.
    Target: rows are read by the format's own metadata (`migrate.targets.reading`).
 3. Every value must agree in every bit. A cast is made again, by torch, 8-bit rows by FBGEMM; the

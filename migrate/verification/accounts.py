@@ -1,4 +1,4 @@
-"""Is everything there, and nothing else, as the manifest says? Asked before values are read."""
+"""Is everything there that the manifest lists, and nothing else? Checked before values are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from semisync.storage.within import data_file
 
 
 def check_beside(directory: str, manifest: Manifest, result: Verification) -> None:
-    """The files that stand beside the data."""
+    """Checks the files beside the data."""
     _check_settings(directory, manifest, result)
     if not is_intact(directory):
         result.differs("manifest.json is not as it was written: its SHA-256 differs")
@@ -36,7 +36,7 @@ def check_beside(directory: str, manifest: Manifest, result: Verification) -> No
 
 
 def check_index(directory: str, manifest: Manifest, result: Verification) -> None:
-    """The target's index, which has the places of its values."""
+    """Checks the target's index, which has the places of its values."""
     name = INDEXES[manifest.target]
     if manifest.index_sha256 is None:
         result.unchecked.append(f"{name}, of which a manifest of an earlier version has no SHA-256")
@@ -45,7 +45,7 @@ def check_index(directory: str, manifest: Manifest, result: Verification) -> Non
 
 
 def _check_settings(directory: str, manifest: Manifest, result: Verification) -> None:
-    """The optimizers' settings for dynamicemb, which may be edited."""
+    """Checks the optimizers' settings for dynamicemb, which may be edited."""
     for name, settings in dynamicemb.settings_files(manifest):
         try:
             found = json_text.loads(read_whole(data_file(directory, name, FILE)))
@@ -57,7 +57,7 @@ def _check_settings(directory: str, manifest: Manifest, result: Verification) ->
 
 
 def check_accounts(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
-    """Every tensor of the checkpoint: written, or dropped with a reason."""
+    """Checks that every tensor of the checkpoint was written, or dropped with a reason."""
     written = manifest.sources()
     for name in checkpoint:
         if name not in written and name not in manifest.dropped:

@@ -1,4 +1,4 @@
-"""A checkpoint as a conversion has it: readers of its values get the written ones.
+"""A checkpoint with its conversion's values: readers of the values get the written ones.
 
 Names, shapes and partitions are the checkpoint's; every value is the conversion's, in the places
 and the type that TensorFlow has it in. Tensors that the conversion lacks are refused by name: the
@@ -58,6 +58,7 @@ class Carried(Checkpoint):
         values = values.to(getattr(torch, str(BY_NAME[info.dtype].torch))).contiguous()
         array = as_array(values).reshape(info.shape)
         if written.partition_strategy == "mod":
+            # From the order of the ids to that in which TensorFlow stores the partitions.
             array = array[by_partition(len(array), len(row_blocks(info, name)))]
         return array if rows is None else array[rows]
 

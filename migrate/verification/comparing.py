@@ -106,8 +106,8 @@ def compare(
         manifest: of the directory.
         directory, sample, workers: as in `verify`.
         beside: where `manifest.json` and `model.json` stand, if not in `directory`.
-        spread: has the shares of these numbers compared, by the function given and by others that
-            call `compare_some`; the findings of all.
+        spread: divides the work: called with the numbers of the shares and the function that
+            compares some of them here, while others call `compare_some`; returns all findings.
 
     Returns:
         A `Verification`.
@@ -142,6 +142,7 @@ def compare(
     compare_numbered = partial(compare_shares, checkpoint, reader, result, shares, workers)
     numbers = list(range(len(shares)))
     found = compare_numbered(numbers) if spread is None else spread(numbers, compare_numbered)
+    # Threads and ranks end in any order; only the first differences are named.
     for one in sorted(found, key=attrgetter("part")):
         result.add(one.result)
     if any(table.ids is not None for table in manifest.tables):
@@ -156,7 +157,7 @@ def compare_some(
     numbers: Sequence[int],
     workers: Optional[int] = None,
 ) -> Iterator[Found]:
-    """The findings in the shares of these numbers, of those that `compare` spreads."""
+    """The findings in the shares of these numbers, among those that `compare` divides up."""
     result = Verification(checkpoint.prefix, directory)
     reader = open_target(directory, manifest.target)
     shares, _ = _shares(checkpoint, manifest, reader, result)
@@ -166,8 +167,8 @@ def compare_some(
 def _shares(
     checkpoint: Checkpoint, manifest: Manifest, reader: Reader, result: Verification
 ) -> Tuple[List[Share], Set[str]]:
-    """The shares of all tensors to compare, in an order that is always the same; and the names of
-    those of hash tables that are not as the manifest says."""
+    """The shares of all tensors to compare, in an order that every process gets; and the names of
+    hash tables' tensors that are not as the manifest says."""
     shares: List[Share] = []
     broken: Set[str] = set()
     for written in manifest.tensors:
@@ -189,7 +190,8 @@ def _compare_hashed(
     broken: Set[str],
     result: Verification,
 ) -> None:
-    """The hash tables, id by id, but for those of which something is `broken`: that is noted."""
+    """Compares the hash tables, id by id, without those that have a `broken` tensor: that is noted
+    already."""
     sources = open_hash_tables(checkpoint, still_there(manifest.meta, checkpoint.prefix))
     for table in manifest.tables:
         if table.ids is None or not broken.isdisjoint(table.ids.columns):

@@ -1,7 +1,7 @@
-"""The rows that the target should have, made from the source once more, and another way.
+"""The rows that the target should have, computed from the source again, by other code.
 
-The conversion's own transforms (`migrate.manifest.transforms`) are not used on purpose: casts are
-made by torch, 8-bit rows by FBGEMM.
+The conversion's own transforms (`migrate.manifest.transforms`) are not used, on purpose: torch
+makes the casts, FBGEMM the 8-bit rows.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ def _source_rows(checkpoint: Checkpoint, written: Written, first: int, count: in
     ids = numpy.arange(first, first + count)
     out = numpy.empty((count, *info.shape[1:]), number_type(info.dtype))
     for part, (start, _) in enumerate(blocks):
+        # Written out again: `dealt_to`, the conversion's own, is what is checked here.
         mine = slice((part - first) % len(blocks), count, len(blocks))
         local = ids[mine] // len(blocks)
         if len(local):

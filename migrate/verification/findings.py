@@ -1,4 +1,4 @@
-"""The result of a verification: comparisons and differences."""
+"""The result of a verification: what was compared, and the differences."""
 
 from __future__ import annotations
 

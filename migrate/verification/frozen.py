@@ -1,4 +1,4 @@
-"""The conversion of a frozen graph: the constants and the text of its model.py, with the graph's.
+"""Compares a frozen graph's conversion, constants and text of model.py, with the graph.
 
 There is no manifest. The source is written again, and every constant in a file must be the graph's,
 in every bit. model.py is a program, and may be a stranger's: it is read as text, and not run. Where

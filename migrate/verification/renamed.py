@@ -16,7 +16,7 @@ _ROWS = 1 << 16  # at a time
 
 
 def check_renamed(manifest: Manifest, reader: Reader, result: Verification) -> None:
-    """Every value under each name, by bits."""
+    """Compares every value under each name, bit by bit."""
     for one in manifest.renamed:
         try:
             same = one.name in reader.tensors and all(map(_equal, _pairs(one, reader)))
@@ -38,7 +38,7 @@ def _pairs(one: Renamed, reader: Reader) -> Iterator[Tuple[torch.Tensor, torch.T
         mine = reader.rows(one.name, 0, own[0])
         yield mine, one.of(reader.rows(one.fqn, 0, count))
         return
-    again = reader.reopened()  # which keeps another chunk
+    again = reader.reopened()  # keeps a chunk of its own: the two names are read in turn
     for first in range(0, count if own == other else 0, _ROWS):
         rows = min(_ROWS, count - first)
         yield reader.rows(one.name, first, rows), again.rows(one.fqn, first, rows)

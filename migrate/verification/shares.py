@@ -58,7 +58,7 @@ def found_line(found: Found) -> str:
 
 
 def found_from(line: str) -> Found:
-    """The contents of such a line."""
+    """The findings in a line that `found_line` wrote."""
     data = json_text.loads(line)
     return Found(data["part"], Verification(**data["result"]))
 
@@ -95,7 +95,7 @@ def shares_of(written: Written, result: Verification) -> Iterator[Share]:
 
 
 def reader_of(written: Written, reader: Reader, result: Verification) -> Reader:
-    """Its reader, which may be that of a file of its own."""
+    """The reader of a tensor, which may be a file of its own."""
     if written.role.startswith("file"):
         return FileReader(result.directory, written)
     return reader
@@ -143,6 +143,7 @@ def _compare_all(sides: _Sides, share: Share, result: Verification) -> None:
     rows = rows_of(written.shape)
     if written.role.startswith(OF_IDS):  # here the SHA-256 alone
         reader = reader_of(written, sides.reader, result)
+        # At most: ids and versions have 8 bytes, the values of rows mostly 4.
         row_bytes = max(math.prod(written.shape[1:]) * 8, 1)
         for first, count in _blocks(share.first, share.rows, row_bytes):
             digest.update(as_bytes(reader.rows(written.fqn, first, count)).data)
@@ -174,6 +175,8 @@ def _compare_rows(
     result.rows += count
     if not named(written.transform).exact:
         values, means = (data.view(numpy.float32)[:, 0] for data in (stored, as_bytes(expected)))
+        # Means in float64, summed in any order, round to the same float32 or to neighbours, which
+        # are at most 2^-23 apart: twice that is allowed.
         different = ~numpy.isclose(values, means, rtol=2.0**-22, atol=0.0, equal_nan=True)
     else:
         wanted = as_bytes(expected)

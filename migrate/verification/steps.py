@@ -1,7 +1,7 @@
-"""The steps that optimizers with a bias correction go on from: no tensor of the checkpoint is one.
+"""The steps from which optimizers with a bias correction continue; no checkpoint stores them.
 
-A conversion works them out (`migrate.planning.steps`) and writes them as numbers. Here they are
-worked out once more, from the training ops as they are and not as a plan had them.
+A conversion infers them (`migrate.planning.steps`) and writes them as numbers. Here they are
+inferred again, from the training ops themselves and not from a plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from migrate.verification.findings import Verification
 
 
 def check_steps(checkpoint: Checkpoint, manifest: Manifest, result: Verification) -> None:
-    """Each step that the checkpoint records must be written, as the number that it tells."""
+    """Checks that each step that the checkpoint implies was written, with that value."""
     written = {one.fqn: one for one in manifest.tensors}
     plan = Plan(source=checkpoint.prefix, scalars=list(manifest.scalars))
     for owner, name in _owners(checkpoint, manifest):

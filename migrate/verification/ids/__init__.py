@@ -1,4 +1,4 @@
-"""Does the target hold every id of a hash table, with its row and its slots? Both sides read again.
+"""Does the target hold every id of a hash table, with its row and slots? Both are read again.
 
 The rows of source and target have different orders, and neither fits into memory, so that they are
 compared in three steps that sort nothing and so share nothing with the conversion:
@@ -11,8 +11,8 @@ compared in three steps that sort nothing and so share nothing with the conversi
    that names the id, and settles intended differences, duplicates that lost and state without
    an id.
 3. Every id must stand where the target will look for it (`standing`), and every row without an id
-   must be zero, or a state's initial value: it is what an absent id gets,
-   and a new one's initial value.
+   must be zero, or a state's initial value: an absent id gets such a row, and a new one begins
+   with it.
 """
 
 from migrate.verification.ids.table import Compared, compare_table

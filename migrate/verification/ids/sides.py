@@ -1,5 +1,4 @@
-"""A hash table in source and target: its columns there, and the source of each; as streams of ids
-and of rows as bytes."""
+"""The columns of a hash table in source and target, as streams of ids and of rows as bytes."""
 
 from __future__ import annotations
 
@@ -116,7 +115,7 @@ class BothSides:
         open_: a reader for a tensor of the manifest.
 
     Raises:
-        BadInput: the manifest does not tell which tensors the table is made of.
+        BadInput: the manifest does not say which tensors the table is made of.
     """
 
     def __init__(
@@ -171,6 +170,7 @@ class BothSides:
     def draw(self, count: int) -> numpy.ndarray:
         """Up to `count` ids of the target, at random; fewer where most rows are free."""
         rows = self._ids.shape[0]
+        # Twice as many as are wanted: some rows are free.
         drawn = random.SystemRandom().sample(range(rows), min(2 * count, rows))
         ids = [self._ids_of(row, 1) for row in drawn]
         drawn_ids = numpy.concatenate(ids) if ids else numpy.empty(0, numpy.int64)

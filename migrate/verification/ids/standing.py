@@ -28,7 +28,7 @@ class Standing:
         self._round: Optional[int] = None  # in this bucket, the first home of ids that went round
 
     def check(self, first: int, ids: numpy.ndarray, there: numpy.ndarray) -> None:
-        """Checks the ids [n] of the rows from `first` on; `there` tells which rows have one."""
+        """Checks the ids [n] of the rows from `first` on; `there` is the mask of rows with one."""
         self._count += int(there.sum())
         if self._ids.mode in ("rows", "mch"):
             self._check_order(ids)
@@ -43,7 +43,7 @@ class Standing:
                 begin = end
 
     def end(self) -> None:
-        """After the last block."""
+        """Checks the number of ids, after the last block."""
         if self._count != self._ids.count:
             self._say(f"has {self._count} ids, the manifest says {self._ids.count}")
 
@@ -66,6 +66,9 @@ class Standing:
         free = numpy.maximum(numpy.maximum.accumulate(numpy.where(there, -1, rows)), self._free)
         home = home_rows(ids, self._table.rows, self._ids.buckets)
         around = there & (home > rows)
+        # A search ends at a free row: there must be none from the home row on, or, once round the
+        # end, from the bucket's first row on. Free rows up to its end are checked below, when it is
+        # known.
         gap = there & numpy.where(around, free >= bucket, free >= home)
         probes = (rows - home) % size + 1
         wrong = gap | (there & ((home // size != bucket // size) | (probes > self._ids.max_probe)))
@@ -85,8 +88,8 @@ class Standing:
 
 
 class FreeRows:
-    """Goes over the rows of the target that have no id, block by block; names the first of each
-    column that is not as it must be.
+    """Checks the rows of the target that have no id, block by block; names the first wrong one of
+    each column.
 
     Attributes:
         differing: how many there are.
@@ -98,7 +101,7 @@ class FreeRows:
         self.differing = 0
 
     def check(self, first: int, there: numpy.ndarray, rows: List[numpy.ndarray]) -> None:
-        """Checks the free rows of each column from row `first` on; `there` tells the others."""
+        """Checks the free rows of each column from row `first` on; `there` masks the others."""
         differing = numpy.zeros(len(there), bool)
         for column, values in zip(self._sides.columns, rows):
             wrong = ~there & (values != column.free).any(axis=1)
@@ -112,6 +115,6 @@ class FreeRows:
         self.differing += int(differing.sum())
 
     def check_behind(self) -> None:
-        """The rows behind the last id, where the target has a list of the ids alone."""
+        """Checks the rows behind the last id, where the target has only a list of the ids."""
         for first, rows in self._sides.behind():
             self.check(first, numpy.zeros(len(rows[0]), bool), rows)

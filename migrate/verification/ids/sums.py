@@ -28,12 +28,14 @@ class ClassSums:
         self._weights: Optional[numpy.ndarray] = None
 
     def add(self, ids: numpy.ndarray, rows: numpy.ndarray, sign: int) -> None:
-        """Takes rows [n, bytes] in, or with sign -1 away."""
+        """Adds the hashes of rows [n, bytes], or with sign -1 subtracts them."""
         if self.column.fill is not None:
+            # An id that lacks the state is as one with the initial value: neither counts.
             kept = (rows != self.column.fill).any(axis=1)
             ids, rows = ids[kept], rows[kept]
         words: numpy.ndarray = rows.view(numpy.uint32 if rows.shape[1] % 4 == 0 else numpy.uint8)
         if self._weights is None:
+            # Odd: no bit of a word is lost in a product modulo 2^64.
             drawn = [secrets.randbits(64) | 1 for _ in range(words.shape[1])]
             self._weights = numpy.array(drawn, numpy.uint64)
         with numpy.errstate(over="ignore"):
@@ -57,7 +59,7 @@ def classes_of(ids: numpy.ndarray) -> numpy.ndarray:
 
 
 def in_groups(wrong: numpy.ndarray, count: numpy.ndarray) -> Iterator[Chosen]:
-    """Which ids are of the classes that are `wrong`, as many classes at a time as memory allows.
+    """Yields functions that choose the ids of the `wrong` classes, in groups that fit memory.
 
     Args:
         wrong: a mask over the classes.

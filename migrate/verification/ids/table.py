@@ -16,7 +16,13 @@ Differs = Callable[[str], None]
 
 
 class Compared(NamedTuple):
-    """rows of so many tensors: compared; differing: ids that differ."""
+    """The extent of a comparison.
+
+    Attributes:
+        rows: how many were compared, of all tensors together.
+        tensors: how many were compared.
+        differing: number of ids that differ.
+    """
 
     rows: int
     tensors: int
@@ -39,8 +45,8 @@ def compare_table(
         sample: compare that many ids of the target alone, drawn at random.
 
     Raises:
-        BadInput: the manifest does not tell which tensors the table is made of, or where either
-            side cannot be read.
+        BadInput: the manifest does not say which tensors the table is made of, or a side cannot
+            be read.
     """
     assert table.ids is not None
     sides = BothSides(source, table, table.ids, manifest, open_)
@@ -80,8 +86,8 @@ def _take_in_target(
 
 
 def _settle(sides: BothSides, sums: List[ClassSums], count: numpy.ndarray, differs: Differs) -> int:
-    """Compares the ids of the classes whose sums differ; returns how many ids do. One group of
-    classes with wrong ids names enough of them: it is the last."""
+    """Compares the ids of the classes whose sums differ; returns how many ids do, as far as the
+    first group of classes with any: it names enough of them."""
     wrong = numpy.any([of_column.sums != 0 for of_column in sums], axis=0)
     for chosen in in_groups(wrong, count):
         differing = _compare_one_by_one(sides, differs, chosen)
@@ -99,6 +105,7 @@ def _compare_one_by_one(sides: BothSides, differs: Callable[[str], None], chosen
     for column, rows in zip(sides.columns, of_columns):
         source = sides.of_source(column, chosen)
         if winners is None:  # the table's own rows come first
+            # By id, and of one id the newest version last: the conversion kept that one.
             source = source.only(numpy.lexsort((source.versions, source.ids)))
             winners = source.only(_last_of(source.ids))
             contested = source.ids[1:][source.ids[1:] == source.ids[:-1]]
