@@ -303,7 +303,7 @@ class _Rules:
         return self.of(variable.op.name)
 
     def of(self, name):
-        """The mode of the variable of a name."""
+        """The mode of the variable `name`."""
         return next((mode for pattern, mode in self._rules if pattern.search(name)), "semi-sync")
 
     def idle(self, names):

@@ -93,6 +93,7 @@ def read(path):
         try:
             events += [json_text.loads(line)] if line else []
         except ValueError as error:
+            # A torn line is the last one, or stands before the "begin" of the next chief.
             following = lines[number : number + 1]
             if following not in ([], [""]) and '"begin"' not in following[0]:
                 raise BadInput("{}, line {}: not JSON".format(path, number)) from error

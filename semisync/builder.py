@@ -226,9 +226,9 @@ def _chief_step(request, plan, combined, job_state):
 def _after(*applied):
     """Three ops, one after the other, once a global batch is applied.
 
-    The job's ops behind its train op (`semisync.wrapped.behind`) wait for the first, the
-    second the clocks of siblings (`semisync.wrapped.turns`), for the third its own clock, and the
-    fates of its batches.
+    The job's ops behind its train op (`semisync.wrapped.behind`) wait for the first, the clocks of
+    siblings (`semisync.wrapped.turns`) for the second, the optimizer's own clock and the fates of
+    its batches for the third.
     """
     ops: List[Any] = []
     for name in ("trained", "applied", "counted"):
@@ -238,7 +238,8 @@ def _after(*applied):
 
 
 def _beside_the_step(device):
-    """A device function: constants and groups of ops are not messages between worker and PS."""
+    """A device function that puts constants and groups of ops on `device`, beside the step, where
+    they cost no message between worker and PS."""
     return lambda op: device if op.type in ("Const", "NoOp") else op.device
 
 

@@ -109,6 +109,7 @@ class _Parser(argparse.ArgumentParser):
         formatter = self._get_formatter()
         formatter.add_usage(None, needed, groups, prefix="")
         text = formatter.format_help().strip()
+        # argparse formats a given usage by %.
         return f"{self.prog} [options]{text[len(self.prog) :]}".replace("%", "%%")
 
     def _meant(self) -> str:

@@ -250,6 +250,7 @@ class GlobalBatchOptimizer(tf.train.Optimizer):
             )
         arguments.warn_of_idle_rules(self.options.mode_of, pairs)
         collected = tf.get_collection(tf.GraphKeys.TRAIN_OP)
+        # Entered for its unique name alone, which the ops of `build` and the train op take.
         with tf.name_scope(name, self.options.name) as scope:
             pass
         here.built = self._last = build(

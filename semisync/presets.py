@@ -10,7 +10,7 @@ from semisync.optimizer import GlobalBatchOptimizer
 from semisync.pacing import MeanStaleness
 from semisync.staleness import Threshold
 
-PRESETS: Dict[str, Callable[[int], Dict[str, Any]]] = {  # of M
+PRESETS: Dict[str, Callable[[int], Dict[str, Any]]] = {  # by mode: a function of M
     "sync": lambda _: {"paced": True},
     "balanced": lambda m: {
         "staleness": Threshold(4),

@@ -180,9 +180,11 @@ def _vector(layout, dtype):
     if layout.kept:
         names = [batch_norms[number].variance for number in layout.kept]
         variances = tf.concat(list(values_of(layout.kept, names)), 0)
+        # Back to the variance over n, which the law of total variance takes.
         plain = tf.maximum(count - 1, 1) / count
         vector.append(variances * _correction(layout, plain))
     vector = tf.concat(vector, 0)
+    # `StackedTensors.nothing` needs a static size, which the parts may lack.
     return tf.reshape(vector, [2 * len(batch_norms) + len(layout.owner) + len(layout.mean_of)])
 
 
@@ -230,6 +232,7 @@ def _move(layout, weights, batches, once):
     counts = tf.logical_and(tf.greater(count, 0), tf.not_equal(rates, 0))
     weights = tf.expand_dims(tf.cast(weights, batches.dtype), 1) * tf.cast(counts, batches.dtype)
     counted = tf.reduce_sum(weights, 0)
+    # Where no batch counts the rate is 0, so that all is kept.
     rate = tf.math.divide_no_nan(tf.reduce_sum(weights * rates, 0), counted)
     keep = 1 - rate if once else tf.pow(1 - rate, counted)
     total = tf.reduce_sum(weights * count, 0)

@@ -169,6 +169,7 @@ def _together(how, weights, values):
         return tf.concat([first, values], 0)[-1], counted
     shape = tf.concat([tf.shape(weights), tf.ones([tf.rank(values) - 1], tf.int32)], 0)
     weights = tf.reshape(weights, shape)
+    # float64 holds integers up to 2**53 exactly, such as counters.
     total = tf.reduce_sum(tf.cast(values, tf.float64) * tf.cast(weights, tf.float64), 0)
     if how == "mean":
         total = tf.math.divide_no_nan(total, tf.cast(tf.reduce_sum(weights), tf.float64))

@@ -28,6 +28,7 @@ from semisync.common.per_graph import PerGraph
 def whole_steps(graph):
     """The `WholeSteps` of a graph; from now on saves in its sessions wait for its step lock."""
     classes = [tf.train.Saver]
+    # The list grows meanwhile, so that subclasses of subclasses are met, too.
     for kind in classes:
         if kind not in _waiting and "save" in vars(kind):
             kind.save = _locked(kind.save)
@@ -48,6 +49,7 @@ class Save(NamedTuple):
     def again(self, session, steps):
         """Saves once more at other global steps, whose number replaces the earlier one."""
         given, (args, kwargs) = self.global_step, self.more
+        # A number may be the step of then; a variable is read anew by `Saver.save` itself.
         if isinstance(given, numbers.Integral) and given in self.steps:
             given = steps[self.steps.index(int(given))]
         self.saver.save(session, self.save_path, given, *args, **kwargs)
@@ -59,7 +61,7 @@ class WholeSteps:
     def __init__(self):
         self._lock = threading.RLock()  # a class's own `save` may call that of its base
         self._chiefs: List[Any] = []
-        self._saves: List[Any] = []  # chiefs that hold the lock, or wait for it
+        self._saves: List[Any] = []  # savers that hold the lock, or wait for it
         self._remembers = False
         self._steps: Dict[Any, Any] = {}  # by the op of a global step: its value, a tensor
         self._since_run: Dict[Any, Save] = {}  # by saver and path
@@ -97,7 +99,8 @@ class WholeSteps:
 
     @property
     def wanted(self):
-        """Whether a save waits for the lock, so that its holder should not wait for anything."""
+        """Whether a save or another chief may wait for the lock: its holder should not wait for
+        anything."""
         return len(self._chiefs) > 1 or bool(self._saves)
 
     @contextlib.contextmanager
@@ -134,7 +137,7 @@ class WholeSteps:
         """
         self._remembers = True
         if step not in self._steps:
-            self._steps[step] = _value(step)
+            self._steps[step] = _value(step)  # now, before the graph is finalized
 
     def run_begins(self):
         """Forgets the saves of before a run."""

@@ -103,6 +103,10 @@ class Ledger:
         staleness: Counter of applied batches by their staleness.
         members: {worker: when its last message came}.
         gone: places, as "/job:worker/task:3", of members that have ended and not come back.
+        outstanding: {ticket that is out: its holder, or None}, in the order of issue, which is the
+            order in which tickets are drawn.
+        pending: the `Commit`s that wait for their global batch.
+        dead: (when to sweep it, ticket) of tickets that ended without being applied, soonest first.
         in_turns: whether siblings in turns may leave a global batch smaller, see `chief.turns`.
         broken: how many batches in a row were not finite; broken_of: the worker of the last one.
         events, settled: the events since `drain`, for the audit log and for the job state.
@@ -125,7 +129,6 @@ class Ledger:
         self.keep_stale = keep_stale
         self.patience = patience
         self.first = int(time.time() * 1e6) if first is None else first
-        # Tickets in the order of issue, which is the order in which they are drawn: their holders.
         self.outstanding: Dict[int, Optional[str]] = {}
         self.pending: Deque[Commit] = collections.deque()
         self.members: Dict[str, float] = {}
@@ -215,6 +218,7 @@ class Ledger:
             # Its batch no longer counts, and nobody else would return the ticket that it drew.
             self.lose(message.ticket)
             self._give_back(message.drawn)
+        # For a past sender too: its ticket is lost by now, and a payload under it is only swept.
         if kind in (STAGED, WITHHELD, NONFINITE, LEFT):
             self._come_back(message)
         # A late sign of life must not enrol a member that has left.
@@ -254,6 +258,7 @@ class Ledger:
     def _replace_predecessor(self, member):
         """A process that was started again replaces its predecessor."""
         place = _place(member)
+        # Without a task several processes may share a place.
         if "/task:" not in place:
             return
         for other in [m for m in self.members if m != member and _place(m) == place]:

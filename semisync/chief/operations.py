@@ -78,7 +78,8 @@ class OpenOps(NamedTuple):
 
     Attributes:
         epoch, settings: placeholders: see `semisync.transport.job_state`.
-        claim: the epoch of an earlier chief, 0 if there was none, and an op.
+        claim: the fetches that claim the job state: the epoch of an earlier chief, 0 if there was
+            none, and the op that wakes it.
         open: the messages that were there, and the clock: `packed`.
     """
 
@@ -137,6 +138,7 @@ def _fed_by_the_chief(name):
         "and no other run can: have it by hook.observe(fetches, observer), before the session"
     )
     with tf.control_dependencies([tf.Assert(tf.constant(False), [sentence])]):
+        # Not an identity: TensorFlow 2 may bypass one, and with it the assertion.
         nothing = raw_ops.DeepCopy(x=tf.constant([], tf.int64))
     return tf.placeholder_with_default(nothing, [None], name)
 
@@ -194,7 +196,7 @@ def build_payload_ops(areas, job_state, device):
                 fill.append(staging.put(ticket, nothing))
                 with tf.control_dependencies([staging.drop(ticket)]):
                     blank.append(staging.put(ticket, nothing))
-                # Staging where a payload is changes nothing: the drop after it never waits.
+                # Staging where a payload is changes nothing, so the drop after it never waits.
                 with tf.control_dependencies([staging.put(ticket, nothing)]):
                     sweep.append(staging.drop(ticket))
         return PayloadOps(

@@ -103,6 +103,7 @@ class Chief(threading.Thread):
         earlier, _ = self._session.run(ops.claim, {ops.epoch: self.ledger.first})
         if earlier:
             time.sleep(HAND_OVER)
+        # A sibling's step between the read of the clock and its entry below would go uncounted.
         with self._steps.lock(PUBLISH_EVERY, lambda: None):
             opened = self._before_deadline(ops.open, {ops.settings: settings})
             messages, (clock,) = mailbox.unpacked(opened, 1)
@@ -131,7 +132,7 @@ class Chief(threading.Thread):
         self._session.run(self._ops.mailbox.wake)
 
     def wake(self):
-        """The same, from another thread."""
+        """The same, from another thread; an error stops the session."""
         try:
             self._wake()
         except Exception as error:
@@ -204,7 +205,7 @@ class Chief(threading.Thread):
         # At the end fewer than M may ever come: LEFT must be seen by itself.
         at_least = min(lacking, 1) if self._finishing.is_set() else lacking
         request = [at_least] + tickets
-        # Feeding has a cost.
+        # The placeholder's default is not fed, since feeding has a cost.
         plain = request == [self.ledger.batches_per_step]
         return {} if plain else {self._ops.mailbox.request: request}
 
@@ -242,7 +243,7 @@ class Chief(threading.Thread):
                 "logarithm, for a learning rate that is too large"
             )
         refused = ledger.fates["nonfinite"]
-        if refused > 2 * self._warned_of:
+        if refused > 2 * self._warned_of:  # when the number has doubled, not for every batch
             self._warned_of = refused
             tf.logging.warning(
                 "semisync: %d batches so far had a NaN or an infinity in the gradients, the last "
@@ -297,6 +298,7 @@ class Chief(threading.Thread):
     def _leave(self):
         """Applies the batches that are left as a smaller global batch."""
         self._apply_last()
+        # Before their time: every worker has left, so nobody is staging under these.
         for _, ticket in self.ledger.dead:
             self._on_ticket(self._ops.payload.sweep, ticket)
         self._record_fates()
@@ -427,7 +429,7 @@ class Chief(threading.Thread):
             return
         tickets = self._prepare(weighed)
         self.ledger.book(self._clock, weighed)
-        self._pace(self._clock + 1)
+        self._pace(self._clock + 1)  # before the run, which may issue the next step's tickets
         request = step_request(self.ledger.first, tickets, self.ledger.drain("settled"))
         with self._steps.lock(PUBLISH_EVERY, self._publish):  # a checkpoint may take long
             last = len(weighed) < self.ledger.batches_per_step

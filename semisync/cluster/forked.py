@@ -61,7 +61,7 @@ class Forked:
 class ForkedCluster(LocalCluster):
     """Starts, watches and stops processes of this interpreter; use it as a context manager.
 
-    The program that does so is imported by them, so that what it does stands below
+    The processes import the program that starts them, so that its work must stand below
     `if __name__ == "__main__"`.
 
     Args:
@@ -81,7 +81,8 @@ class ForkedCluster(LocalCluster):
 
 @contextlib.contextmanager
 def _quiet(log):
-    """What is started meanwhile, and TensorFlow in it, prints its errors into the file `log`."""
+    """In the block, new processes write their stderr, with little of TensorFlow's, to the file
+    `log`; a fork server that starts then keeps this stderr and this environment."""
     environment, stream = dict(os.environ), os.dup(2)
     os.environ.update(QUIET)
     try:

@@ -1,7 +1,7 @@
 """A real TensorFlow cluster on this machine: separate processes, on ports that the kernel picks.
 
 Each process runs `python -m MODULE SPEC`. SPEC is a JSON object with `cluster`, `job`, `task`,
-`parent` (this process's id, for `orphan.end_with_parent`) and whatever the caller adds.
+`parent` (this process's id, for `process.end_with_parent`) and whatever the caller adds.
 
 The ports are held until the cluster stops (`semisync.cluster.launch.port`), so that none is lost
 between choosing and using it.
@@ -21,7 +21,7 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "2", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def environment():
-    """A process with its own TensorFlow."""
+    """The environment variables of a process with its own TensorFlow, a dict."""
     found = dict(os.environ, **QUIET)
     # Importing TensorFlow 2.x sets it, and it would make 1.15 behave like 2.x.
     found.pop("TF2_BEHAVIOR", None)

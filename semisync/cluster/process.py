@@ -26,7 +26,7 @@ def join_cluster(verbosity):
     tf.disable_v2_behavior()
     tf.logging.set_verbosity(verbosity)
     cluster, task = tf.train.ClusterSpec(spec["cluster"]), spec["task"]
-    # With 4 threads between ops, runs stalled, for half a minute too; with 16, none did.
+    # With 4 threads between ops some runs stalled, up to half a minute; with 16 none did.
     config = tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=16)
     server = tf.train.Server(cluster, job_name=spec["job"], task_index=task, config=config)
     if spec["job"] == "ps":

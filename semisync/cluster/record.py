@@ -6,7 +6,7 @@ ROOT/generation      by the leader: the members, and in its content
     fixed            {place: HOST:PORT} which the parameter servers know for ever
     files            the files that the chief's launcher hands out, or null, see `launch.shipment`
     configuration    the newest version of the configuration when the run began: of an earlier run
-    started          null until the commands start, then whom nobody waited for any longer
+    started          null until the commands start, then those that were not ready, a list
     over             null until the chief has ended well, then the seconds that the others have to
                      end: no command is started any more
     outcome          null while the job runs; then `code`, `why` and `hung`, who had to be stopped
@@ -138,7 +138,7 @@ def is_started(generation: Generation) -> bool:
 
 
 def write_ready(client, root, id, number):
-    """Writes down that a launcher is ready for a generation, until its session ends."""
+    """Records, until the session ends, that a launcher is ready for a generation."""
     path = "{}/ready/{}-{}-{:x}".format(root, id, number, client.session or 0)
     with contextlib.suppress(NodeExists):
         client.create(path, b"", ephemeral=True)
@@ -153,7 +153,7 @@ def read_ready(client, root, watch=None):
 
 
 def write_end(client, root, name, id, code, why):
-    """Writes down how a command ended for good."""
+    """Records how a command ended for good."""
     path = "{}/ended/{}".format(root, name)
     value = json.dumps({"id": id, "code": code, "why": why}).encode()
     try:

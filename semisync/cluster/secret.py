@@ -1,4 +1,4 @@
-"""A secret in a file that only its owner may read: the job's key, or ZooKeeper's password."""
+"""A secret in a file that only its owner may read, such as ZooKeeper's password."""
 
 import os
 import stat

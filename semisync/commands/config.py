@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does it; returns the exit code."""
+    """Publishes or shows a version; returns the exit code."""
     root, publishes = root_of(args.job), args.action == "publish"
     document = read_config(args.file) if publishes else b""
     client = connect(args)

@@ -42,6 +42,7 @@ from semisync.common.sentences import some_of
 from semisync.common.terminal import say
 from semisync.storage.remote import is_remote
 
+# The options that have no meaning for a frozen graph, which has no variables.
 _OF_VARIABLES = (
     "cast drop duplicates ids meta newer partition_strategy plan rename resume static tables"
 )

@@ -149,7 +149,7 @@ def _add_waits(group):
 
 
 def run(args):
-    """Runs it; returns the exit code."""
+    """Runs the launcher, or all of a local job; returns the exit code."""
     _allow_many_files()
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     shape = Shape(args.ps, args.workers, args.chief or args.role == CHIEF)

@@ -1,4 +1,4 @@
-"""`semisync status`: how a running job does."""
+"""`semisync status`: the status of a running job, in lines, as JSON or over HTTP."""
 
 import argparse
 import time
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Shows it; returns the exit code."""
+    """Shows the status, or serves it until Ctrl-C; returns the exit code."""
     from semisync.cluster.status.document import read_status
 
     if args.serve and args.json:

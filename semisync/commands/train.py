@@ -304,8 +304,8 @@ def _opened(args: argparse.Namespace) -> Tuple[Any, Any, str]:
 
 
 def _last_of_fixed(args: argparse.Namespace, fixed: Any) -> str:
-    """ "drop", for a graph that takes so many rows alone; raises UsageError unless steps have
-    them."""
+    """ "drop", for a graph that takes `fixed.size` rows and no other number; raises UsageError if
+    the steps have another."""
     from migrate.training.distributed.processes import rank, ranks
 
     takes = f"the graph takes {fixed.size} rows at a time"
@@ -408,7 +408,7 @@ def positive(text: str) -> int:
 
 
 def quieten() -> None:
-    """Without torch's and torchrec's messages on their own workings, per process."""
+    """Silences torch's and torchrec's messages about their own workings, in this process."""
     for name in ("torch.fx._symbolic_trace", "torchrec"):
         logging.getLogger(name).setLevel(logging.ERROR)
     warnings.filterwarnings("ignore")

@@ -1,8 +1,8 @@
 """The distribution: what the packages are called where they are installed from.
 
-Its name is not that of the package: on PyPI `semisync` is another project. In a clone pip is told
-the clone's path. Where a wheel is installed the name does: pip finds it there already, and asks for
-nothing but what the extras bring.
+Its name is not that of the package: on PyPI `semisync` is another project. In a clone pip is given
+the clone's path. Where a wheel is installed the name suffices: pip finds it there already, and
+fetches only what the extras bring.
 """
 
 import importlib
@@ -20,7 +20,7 @@ def install_command(extras):
 
 
 def version():
-    """As installed; a sentence where it is not installed."""
+    """The installed version; a phrase where there is none."""
     for name in ("importlib.metadata", "importlib_metadata"):  # the latter with Python 3.7
         try:
             metadata = importlib.import_module(name)

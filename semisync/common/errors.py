@@ -90,7 +90,7 @@ class Findings:
 
     @contextlib.contextmanager
     def noting(self, kind=SemisyncError):
-        """Ends the block where it raises an error of a kind, and notes that."""
+        """Ends the block where it raises an error of this kind, and records the error."""
         try:
             yield
         except kind as error:

@@ -35,5 +35,5 @@ def read(path):
 
 
 def _at_once(path, flags):
-    """Opens a pipe, too, without waiting for who writes to it."""
+    """Opens a pipe, too, without waiting for a writer."""
     return os.open(path, flags | os.O_NONBLOCK)

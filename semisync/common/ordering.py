@@ -9,5 +9,6 @@ def by_numbers(name: str) -> Tuple[Any, str]:
     parts = []
     for k, text in enumerate(re.split("([0-9]+)", name)):
         digits = text.lstrip("0") if k % 2 else ""
+        # A number of any length: int() refuses more than 4,300 digits.
         parts.append((len(digits), digits) if k % 2 else text)
     return parts, name

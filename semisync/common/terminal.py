@@ -5,7 +5,7 @@ terminal's escape sequences or characters that turn the direction of writing, an
 its own. Therefore:
 
 1. A line is a line: what is not printable in it, line breaks included, is shown as Python writes it
-   in a literal (`shown`). Who has several lines passes several.
+   in a literal (`shown`). A caller with several lines passes several.
 2. A name that stands where a line begins is quoted unless it is one plain word (`quoted`).
 3. JSON stays JSON: what is not printable is escaped (`json_lines`).
 

@@ -70,7 +70,7 @@ def in_order(
     known: Container[T] = (),
     where: Optional[str] = None,
 ) -> Iterator[T]:
-    """The starts and all their predecessors by `before`: each once, and after those.
+    """The starts and all their predecessors by `before`: each once, after its own predecessors.
 
     Args:
         known: nodes to leave out, with the predecessors that they alone have.

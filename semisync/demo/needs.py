@@ -6,7 +6,7 @@ import sys
 
 from semisync.common.errors import UsageError
 
-_OWN = ("torch", "torchrec", "pyarrow", "matplotlib")  # one or two of each extra tell
+_OWN = ("torch", "torchrec", "pyarrow", "matplotlib")  # one or two of each extra stand for all
 _HAS_TENSORFLOW = (
     "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
 )

@@ -176,6 +176,7 @@ def _draw(panels: Sequence[_Panel], modes: _Modes, optimum: Optional[float]) -> 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
+    # A salt for the ids, which would be random, and no date: equal figures have equal bytes.
     with plt.rc_context({"svg.fonttype": "none", "font.size": 10, "svg.hashsalt": "semisync"}):
         figure, grid = plt.subplots(
             1, len(panels), figsize=(4.2 * len(panels), 3.2), layout="tight", squeeze=False

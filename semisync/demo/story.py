@@ -158,7 +158,8 @@ def _train(
 
 
 def _cluster(tf_python: str, workers: int, out: pathlib.Path, source: str) -> LocalCluster:
-    """The processes' source, in the folder `source`."""
+    """The cluster, whose processes import semisync from the folder `source`; they are forked where
+    this interpreter runs them."""
     more = ("semisync.demo.tensorflow.process", PS, workers, out, source)
     return ForkedCluster(*more) if tf_python == sys.executable else LocalCluster(tf_python, *more)
 

@@ -19,7 +19,7 @@ _PIECE = 1 << 20  # bytes per call: the library holds the interpreter's lock whi
 
 
 def extend(crc: int, data: numpy.ndarray) -> int:
-    """The crc of what `crc` covers followed by `data` (uint8, one-dimensional, contiguous)."""
+    """Extends `crc` by `data` (uint8, one-dimensional, contiguous): the crc of both together."""
     import google_crc32c
 
     for start in range(0, data.size, _PIECE):

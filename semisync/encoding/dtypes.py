@@ -35,7 +35,7 @@ class DType(NamedTuple):
 
     @property
     def is_integer(self) -> bool:
-        """Whether its values are whole numbers; those of the quantized types stand for others."""
+        """Whether its values are integers; those of the quantized types stand for real numbers."""
         return self.array is not None and self.array.kind in "iu" and self.torch is not None
 
     @property

@@ -42,6 +42,7 @@ def _string(value: bytes) -> bytes:
 
 def _signed(value: int) -> bytes:
     magnitude = ~value if value < 0 else value
-    size = magnitude.bit_length() // 7 + 1
+    size = magnitude.bit_length() // 7 + 1  # each byte gives the length one bit
+    # By XOR a negative number's leading ones become zeros, so that it sorts before the others.
     header = ((1 << size) - 1) << (8 * size - size)
     return (value % (1 << 8 * size) ^ header).to_bytes(size, "big")

@@ -10,8 +10,8 @@ A handle is two varints, offset and size. Each block is followed by a type byte 
 and the masked crc32c of contents and type. Inside a block a key shares a prefix with the one
 before it; the block ends with its restart points and their count, four bytes each.
 
-So a long key may take a few bytes of the file. What a table costs is bounded while it is read, by
-what no table of TensorFlow's has: see the constants.
+So a long key may take only a few bytes of the file. The memory that a table takes is bounded while
+it is read, by limits that no table of TensorFlow's reaches: see the constants.
 Source: https://github.com/google/leveldb/blob/main/doc/table_format.md
 """
 
@@ -61,7 +61,7 @@ class Table:
         self.size = self._file.size
         self._lasts: List[bytes] = []  # a key at or after the last one of each block
         self._blocks: List[_Handle] = []
-        self._held: Tuple[int, Dict[bytes, memoryview]] = (-1, {})  # a block and its entries
+        self._held: Tuple[int, Dict[bytes, memoryview]] = (-1, {})  # a block's number, its entries
         keys = _Keys(path)
         for last, value in _entries(_block(self._file, _index_handle(self._file)), path):
             keys.add(last)

@@ -110,8 +110,10 @@ def _bounds(data: bytes) -> Tuple[numpy.ndarray, bool]:
     found, at, last = [], 0, len(data) - _HEAD
     while at <= last:
         found.append(at)
+        # Capped: a corrupt length may not fit into the int64 of an offset.
         at += _FRAME + min(_LENGTH.unpack_from(data, at)[0], _MAX_RECORD + 1)
     bounds = numpy.array([*found, at], numpy.int64)
+    # Records of one length share its checksum, which is then computed once.
     lengths, which = numpy.unique(_values(data, bounds[:-1], "<u8"), return_inverse=True)
     due = crc32c.masked_values(length.tobytes() for length in lengths)
     right = (due[which] == _values(data, bounds[:-1] + 8, "<u4")) & (lengths <= _MAX_RECORD)[which]

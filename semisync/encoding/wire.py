@@ -34,6 +34,7 @@ def varint(data: memoryview, position: int, where: str) -> Tuple[int, int]:
     for count, byte in enumerate(data[position : position + _MAX_VARINT]):
         value |= (byte & 0x7F) << (7 * count)
         if byte < 0x80:
+            # The tenth byte has bits beyond the 64th, which protobuf drops, too.
             return value & 0xFFFFFFFFFFFFFFFF, position + count + 1
     raise BadInput(f"{where}: a number is cut short at byte {position}; the file is damaged")
 
@@ -64,6 +65,7 @@ def varints(raw: numpy.ndarray, most: int) -> Tuple[numpy.ndarray, int]:
     used = int(ends[-1]) + 1
     bits = (raw[:used] & 0x7F).astype(numpy.uint64)
     shifts = 7 * (numpy.arange(used) - numpy.repeat(starts, widths)).astype(numpy.uint64)
+    # The parts of a number share no bit: their sum is their union.
     return numpy.add.reduceat(bits << shifts, starts), used
 
 

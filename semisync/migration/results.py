@@ -53,7 +53,7 @@ class Results:
         write_json(self._path(name), {"identity": _identity(made_from), "found": found})
 
     def begin(self, name: str, made_from: Any) -> bool:
-        """Notes that a part begins; whether one made from the same had begun already."""
+        """Records that a part begins; returns whether one made from the same had begun already."""
         began = self._read(name).get("identity") == _identity(made_from)
         write_json(self._path(name), {"identity": _identity(made_from)})
         return began

@@ -77,7 +77,7 @@ def _migrate(settings: Settings, results: Results, progress: Progress) -> Migrat
 
 
 def _found(settings: Settings) -> Settings:
-    """With the checkpoint's prefix, the path of its graph, and the labels fed to its loss."""
+    """The settings with the checkpoint's prefix, its graph's path, and the labels of its loss."""
     from migrate.graph.find import graph_file
     from migrate.graph.interface import label_feed
     from migrate.graph.lowering import lower
@@ -112,7 +112,8 @@ def _identities(settings: Settings) -> Identities:
 
 
 def _converted(settings: Settings) -> str:
-    """Of the conversion, as it is now: model.py may have been edited, a file may be damaged."""
+    """The identity of the conversion as it is now: model.py may have been edited, a file may be
+    damaged."""
     from migrate.scoring.model_files import of_conversion
 
     found = [of_conversion(settings.converted)["sha256"]]
@@ -128,8 +129,8 @@ def _compare(
 ) -> Tuple[Optional[Any], Dict[str, Any], Part]:
     """The comparison of the AUC, its basis, and its part.
 
-    Rows that are too few to tell of other rows leave nothing open where the values and the outputs
-    are TensorFlow's: what is compared is one function, not two that were trained.
+    Too few rows for conclusions on other rows leave nothing open where the values and the outputs
+    are TensorFlow's: both sides are then one function, not two that were trained.
     """
     by_name = {part.name: part for part in done}
     values, scored = by_name["values"], [by_name["tensorflow"], by_name["torch"]]

@@ -24,7 +24,7 @@ class Settings(NamedTuple):
         assets: files elsewhere that the graph fills lookup tables from.
         key: a column that names a row.
         output: the tensor that scores; by default the graph's own output.
-        column: of an output with several per row.
+        column: the one to take of an output with several per row.
         sigmoid: the output is a logit, whatever the graph says.
         named: (column, input, whether it is sparse) of inputs that take a column of another name.
         inputs: {name: its source} of all inputs, where `named` has what the graph would compute.
@@ -32,7 +32,7 @@ class Settings(NamedTuple):
         types, fills: (pattern of columns, type or value).
         text: how text files are written, whatever their names.
         python: an interpreter with TensorFlow.
-        modules: that it imports first.
+        modules: names of those that it imports first.
         timeout: seconds for each of its answers.
         margin: the largest difference in AUC that does not matter.
         steps: of training to compare; 0 leaves that out.

@@ -1,9 +1,9 @@
 """Settings proposed for a cluster: M, the staleness bound, and the number of parameter servers.
 
 1. M, where none is given: the smallest power of 2, at most twice the number of workers, at which
-   the mean staleness is at most `staleness` with so many parameter servers that they do not count.
+   the mean staleness is at most `staleness` with ample parameter servers, which delay nothing.
 2. Parameter servers: the fewest, by doubling and bisecting, with which semi-synchronous training
-   keeps `PACE` of the pace that it has with so many, and that staleness.
+   keeps `PACE` of the pace that it has with ample ones, and that staleness.
 3. The bound: the smallest that `KEPT` of the batches meet.
 
 Each is simulated, so that the answer holds for the given times of batches, stragglers included.
@@ -17,7 +17,7 @@ from semisync.simulate.modes import Async, SemiSync
 from semisync.simulate.simulation import Result, simulate
 from semisync.staleness import Threshold
 
-PACE = 0.98  # of the pace with parameter servers that do not count
+PACE = 0.98  # of the pace with ample parameter servers
 KEPT = 0.999  # of the batches are within the bound
 _MOST_SERVERS = 4096
 
@@ -73,7 +73,7 @@ def advise(
     given = batches_per_step is not None
     sizes = _powers_of_2(2 * cluster.workers) if batches_per_step is None else [batches_per_step]
     for size in sizes:
-        count = max(batches, 20 * size)
+        count = max(batches, 20 * size)  # 20 global steps or more
 
         def run(servers, mode, count=count):
             return simulate(cluster._replace(servers=servers), mode, count, seed)

@@ -36,7 +36,7 @@ class SspJob(Job):
         self._waiting.append(worker)
         if not self._done[self._slowest]:
             del self._done[self._slowest]
-            self._slowest += 1
+            self._slowest += 1  # where this worker is now, the last to leave that number
         elif worker.batches - self._slowest > self._bound:
             return
         waiting, self._waiting = self._waiting, []

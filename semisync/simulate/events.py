@@ -80,6 +80,7 @@ class Processor:
         if alarm != self._alarm:
             return
         self._advance()
+        # To the demand's own end, so that rounding errors of `_advance` do not add up.
         self._virtual, _, call, arguments = heapq.heappop(self._demands)
         if self._demands:
             self._set_alarm()

@@ -31,7 +31,7 @@ def draw(results, path):
     pace.set_xlabel("batches per second")
     for name, result in results.items():
         staleness.step(*_shares(result.staleness), where="post", label=name)
-    staleness.set_xscale("symlog", linthresh=1)
+    staleness.set_xscale("symlog", linthresh=1)  # a plain logarithmic axis has no 0
     staleness.set_xlabel("staleness, updates of the variables")
     staleness.set_ylabel("share of the batches, at most as stale")
     staleness.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1, 1))

@@ -47,7 +47,7 @@ _IN_A_TRACE = ("demand", "pause", "spread", "slow_batches", "slow_workers")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declares them, in groups."""
+    """Declares the options, in groups."""
     _add_modes(parser.add_argument_group("the job"))
     _add_times(parser.add_argument_group("how long batches take"))
     _add_costs(parser.add_argument_group("what everything else takes"))
@@ -250,6 +250,7 @@ def _times(args):
         (("day", "day_factor"), args.day),
     ):
         given.update(zip(names, pair or ()))
+    # `_pair` reads floats, and a number of workers is whole; `check_times` refuses any other.
     if "slow_workers" in given and given["slow_workers"].is_integer():
         given["slow_workers"] = int(given["slow_workers"])
     return Times(**given)

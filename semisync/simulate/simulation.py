@@ -20,7 +20,7 @@ class Result(NamedTuple):
         staleness: {staleness: batches}, in updates between reading and applying.
         fates: {fate: batches}: "admitted", "decayed", "stale" and, given back, "dropped".
         waiting: the share of the workers' time in which they wait for others.
-        server_load: the share of the parameter servers' cores that is busy.
+        server_load: the share of the parameter servers' cores that is busy, from the beginning on.
         payload_bytes: the most that the parameter servers hold of batches in flight, all together.
         seconds: simulated, in all.
         events: how many happened.

@@ -119,7 +119,7 @@ class StoredFile:
 class RemoteFile(StoredFile):
     """The same through fsspec."""
 
-    step = 16 << 20
+    step = 16 << 20  # each step is a request
 
     def __init__(self, path: str) -> None:
         self.path = path

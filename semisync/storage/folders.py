@@ -1,8 +1,8 @@
 """The files of folders, on disk or behind a URL (s3://, hdfs://, ...) through fsspec.
 
-Names come back as they can be opened: URLs of URLs, and paths on disk as relative as they were
-asked for. `skips` says of a name, without its folder, whether to leave it out, and a folder of that
-name with all that is in it.
+Names are returned as they can be opened: URLs for URLs, and paths on disk as relative as the given
+one. `skips` decides by a name, without its folder, whether to leave out a file, or a folder with
+all that is in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Skips = Callable[[str], bool]
 
 
 def is_file(path: str) -> bool:
-    """Whether there is something that is not a folder."""
+    """Whether something exists at `path` that is not a folder."""
     if remote.is_remote(path):
         fs, inner = remote.file_system(path)
         return bool(fs.isfile(inner))
@@ -25,7 +25,7 @@ def is_file(path: str) -> bool:
 
 
 def is_folder(path: str) -> bool:
-    """Whether there is a folder."""
+    """Whether `path` is a folder."""
     if remote.is_remote(path):
         fs, inner = remote.file_system(path)
         return bool(fs.isdir(inner))

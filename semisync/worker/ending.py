@@ -13,7 +13,7 @@ from semisync.common.compat import tf
 _CLOSE = "_close_internal"  # in 1.15 and in every 2.x; called by `close` and at the end of a `with`
 
 
-_arranged: Set[type] = set()  # the classes of sessions that do
+_arranged: Set[type] = set()  # classes of sessions that end hooks in this order
 
 
 class EndsFirst(tf.train.SessionRunHook):

@@ -137,7 +137,7 @@ class GlobalBatchHook(EndsFirst):
         self._handles = self._find()
         self._unfed = frozenset(self._handles.unfed)
         state = self._handles.worker.state
-        self._trains_in = TrainsIn(getattr(state, "op", state))
+        self._trains_in = TrainsIn(getattr(state, "op", state))  # an op in an imported graph
         self._turns = self._ready()
         self._chief = self._watchdog = None  # of an earlier session
         self._run, self._run_is_over, self._sent_as = None, True, []
@@ -246,7 +246,7 @@ class GlobalBatchHook(EndsFirst):
             return
         worker = self._handles.worker
         last, spent = session.run([worker.last, worker.spent])
-        if spent >= failed.began:
+        if spent >= failed.began:  # both by the clock of this process
             self._sent_as.append(last)
         for ticket in self._sent_as:
             session.run(worker.repeat, {worker.earlier: ticket})

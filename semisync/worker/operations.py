@@ -134,6 +134,7 @@ class Member:
         """
         with tf.device(self.mailbox.device):
             last = tf.unstack(batch)[TICKET]
+            # `last`: if the batch is dead, so are the draw and all that follows.
             with tf.control_dependencies([last, *sent]):
                 ticket, waited = self.mailbox.draw()
             with tf.control_dependencies([ticket]):
@@ -186,7 +187,7 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
         send: (batch, gate) -> list of the ops that stage the payload under the ticket in `batch`, a
             vector of kind, ticket, token, waited and session, and all other ops of a batch on the
             PS. `gate` is a function that every tensor passes through before it is sent; it stops
-            The gradients of a withheld batch.
+            the gradients of a withheld batch.
         draw: False leaves the worker without a ticket; `first_draw` draws one then.
         rationed: True if the next ticket may be issued only once the chief knows of this batch.
     """
@@ -199,7 +200,7 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
             elements = tf.unstack(judged(staleness_policy, state, member.job_state, time))
         kind = found_finite(elements[KIND], guarded)
         batch = state.spend([kind, *elements[KIND + 1 : BATCH]], ready)
-        if kind is state.elements[KIND]:
+        if kind is state.elements[KIND]:  # nothing can withhold the batch
             sent = send(batch, lambda tensor: tensor)
         else:
             withheld = tf.not_equal(kind, STAGED)

@@ -74,7 +74,7 @@ class WorkerState:
         return _last(self.elements)
 
     def begin(self):
-        """Begins a session without a ticket; returns that and `last`, once it has begun.
+        """Begins a session without a ticket; returns its number and `last`, once it has begun.
 
         The clock may have been set back since the last session, and `last` may have been reset with
         the variables of this process.

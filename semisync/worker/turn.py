@@ -56,7 +56,7 @@ class Turn:
         """Reads the token of the ticket anew, in a turn, where that is of an earlier run."""
         if self._takes_turns and (self._has_failed or not self._draws_between_runs):
             session.run(self._ops.renew)
-        self._has_failed = True  # until it has not
+        self._has_failed = True  # until `end`, which a run that fails does not reach
 
     def end(self):
         """After any run that has not failed."""

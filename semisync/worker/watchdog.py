@@ -113,7 +113,8 @@ class Watchdog(threading.Thread):
 
     def _give_up(self, heartbeat, seconds):
         error = self._reason(heartbeat, seconds)
-        # As from sys.exc_info(): the coordinator drops an exception that was never raised.
+        # A tuple, as from sys.exc_info(): in place of an exception that is not being handled the
+        # coordinator raises a ValueError about it.
         self._coordinator.request_stop((type(error), error, None))
         if BackgroundCall(self._session.close).wait(self.GRACE):
             tf.logging.fatal("semisync: %s; this process ends, since its session does not", error)

@@ -183,6 +183,7 @@ class _Move:
                         node.name
                     ),
                 )
+        # `_make_idle` writes into a TemporaryVariable, whose shape must be known.
         for tensor in self._graph.get_operation_by_name(name).inputs[:1]:
             if tensor.dtype._is_ref_dtype and not tensor.shape.is_fully_defined():
                 self._refuse(name, "writes a variable of no known shape")
@@ -217,6 +218,7 @@ class _Move:
                 if op not in instead and any(other in instead for other in controls):
                     op._remove_all_control_inputs()
                     op._add_control_inputs([instead.get(other, other) for other in controls])
+            # False for every ticket; a constant is avoided, since TensorFlow would fold it.
             never = tf.less(self._sibling.state.ticket, tf.int64.min + 1)
             inputs = [_make_idle(op, never) for op in instead]
         plain_step.note([], inputs, {other: [op] for op, other in instead.items()})

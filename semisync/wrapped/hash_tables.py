@@ -92,6 +92,7 @@ def prepare(outer, optimizer, pairs):
     shards = [variable for _, variable in pairs if isinstance(variable, Shard)]
     if not shards:
         return
+    # DynamicEmbeddingOptimizer patches the optimizer that it is given and marks it so.
     if "_bp_v2" in vars(outer):
         sys.modules[_TFRA].DynamicEmbeddingOptimizer(optimizer, bp_v2=outer._bp_v2)
     if not hasattr(optimizer, "_bp_v2"):

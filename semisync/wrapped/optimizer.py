@@ -70,6 +70,7 @@ class WrappedOptimizer:
                 step = tf.group(applied, *by_hand)
         else:
             after = after + by_hand
+            # Counters of steps, such as Adam's beta powers, still advance per global batch.
             self.optimizer._prepare()
             with tf.control_dependencies(after + [self.optimizer._finish([], "finish")]):
                 step = tf.no_op() if global_step is None else count(global_step)
@@ -90,6 +91,7 @@ class WrappedOptimizer:
 
     def make_slots(self, variables):
         """Makes the slots of all variables at once, for the chief's step and the workers'."""
+        # The attributes by which TensorFlow's optimizers hold one that they wrap.
         if hasattr(self.optimizer, "_optimizer") or hasattr(self.optimizer, "_opt"):
             raise UsageError(
                 'the policy "async" needs the optimizer itself, and {} wraps another one'.format(

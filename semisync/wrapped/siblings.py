@@ -39,7 +39,7 @@ class Sibling(NamedTuple):
     Attributes:
         name, number: see `Place`.
         paced: the option.
-        variables: that it trains, a list.
+        variables: the variables that it trains, a list.
         gradients: tensors of a batch.
         job_state, state: its `JobState` and `WorkerState`.
         train_op: of a worker.
@@ -69,10 +69,10 @@ _built = PerGraph(list)  # of Sibling
 def join(name, global_step, limited):
     """Adds an optimizer, a `Joined`, to those of the default graph; returns its `Place`.
 
-    A worker takes the tickets of two optimizers that may have it wait in one order, or two workers
-    could each hold the ticket that the other waits for: those of the first within its run, those
-    of the others between runs that train them, and of one run in the order in which the optimizers
-    were built.
+    Where several optimizers may have a worker wait for a ticket, every worker takes these tickets
+    in one order, or two workers could each hold the ticket that the other waits for: those of the
+    first optimizer within its run, those of the others between runs that train them, and those of
+    one run in the order in which the optimizers were built.
     """
     known = _siblings.of()
     draws_between_runs = limited and any(other.limited for other in known)

@@ -2,11 +2,11 @@
 
 Version N is the node ROOT/configuration/N, which never changes.
 
-1. Who publishes does so after the latest version; of two at once one succeeds, and the other is
-   refused (`Conflict`).
-2. A launcher looks for the newest version, and is notified of the next one. The
-   first that a run begins with is a file of its manifest: versions up to the one that was the
-   latest then are of earlier runs.
+1. A publisher names the latest version and makes the one after it. Of two at once one succeeds,
+   and the other is refused (`Conflict`).
+2. A launcher looks for the newest version, and is notified of the next one. The configuration with
+   which a run begins is a file of its manifest: versions up to the latest one of that moment are
+   of earlier runs.
 3. The KEPT newest versions are kept.
 
 A document is JSON, at most LARGEST bytes of it: ZooKeeper is no place for files.
@@ -38,7 +38,7 @@ class Configuration(NamedTuple):
 
 
 class Conflict(UsageError):
-    """There is a newer version than the one after which to publish."""
+    """The latest version is not the one after which to publish."""
 
     def __init__(self, after: int, latest: int) -> None:
         super().__init__(
@@ -79,11 +79,11 @@ def publish(client: Client, root: str, document: bytes, after: int) -> int:
     if found != after:
         raise Conflict(after, found)
     operations: List[Operation] = [Create(_path(root, after + 1), document)]
-    if after:  # it is the latest still, and was not removed
+    if after:  # fails if it was removed, in which case it is not the latest
         operations.insert(0, Check(_path(root, after), 0))
     oldest = _path(root, after + 1 - KEPT)
     if after >= KEPT and client.stat(oldest) is not None:
-        operations.append(Delete(oldest, -1))
+        operations.append(Delete(oldest, -1))  # whatever its version
     try:
         client.commit(operations)
     except (NodeExists, NoNode):

@@ -95,7 +95,7 @@ async def listen(handle: Any, limits: Limits, bind: str, port: int) -> "Listenin
         "loop": loop,
         "access_log": None,
         "keepalive_timeout": 600.0,  # `Connection` has a shorter one
-        "lingering_time": 0.0,
+        "lingering_time": 0.0,  # else aiohttp goes on reading the body of a refused request
     }
     try:
         listening = await loop.create_server(

@@ -69,7 +69,7 @@ class Download:
     """One download; `run` once.
 
     Args:
-        digest: of the manifest, from a place that you trust.
+        digest: of the manifest, from a trusted place.
         source: a function that returns the `Source`, or None while there is none.
         into: a folder that only this download writes to.
         seconds: until it fails.
@@ -127,6 +127,7 @@ class Download:
                         why[name] = str(failure)
                         self._failures[name] = self._failures.get(name, 0) + failure.refused
 
+                # A list: it raises whatever else an attempt has raised.
                 list(pool.map(attempt, left))
                 left = [name for name in left if name in why]
                 if not left:
@@ -134,6 +135,7 @@ class Download:
                 self._check_hope(left, why)
                 self._say(why[left[0]])
                 rest = min(LONGEST_REST, 2 * rest)
+                # At random, since the job's machines may all have failed at the same moment.
                 self._stopped.wait(rest * random.uniform(0.5, 1.0))
 
     def _check_stopped(self) -> None:
@@ -141,7 +143,7 @@ class Download:
             raise Stopped
 
     def _check_hope(self, left: List[str], why: Dict[str, str]) -> None:
-        """Raises BadInput if time is up, or something failed so that it will again."""
+        """Raises BadInput if time is up, or a file was wrong or refused FAILURES times."""
         worst = max(left, key=lambda name: self._failures[name])
         if self._failures[worst] >= FAILURES or time.monotonic() > self._deadline:
             raise BadInput(
@@ -225,6 +227,7 @@ class Download:
         while True:
             self._check_stopped()
             try:
+                # `read` would wait for a whole block, and a slow source would not be noticed.
                 block = answer.read1(BLOCK)
             except (OSError, http.client.HTTPException) as error:
                 raise _Failed(str(error or type(error).__name__)) from error

@@ -61,8 +61,8 @@ def copy(sources: List[Tuple[str, str]], into: str) -> Manifest:
         into: a folder, in which each file has the path that it has in the manifest.
 
     Raises:
-        BadInput: there is no file, or something that is none (a symbolic link or a device), a path
-            that cannot be handed out, two files of one path, or a file that cannot be read.
+        BadInput: there is no file, or something else (a symbolic link or a device), a path that
+            cannot be handed out, two files of one path, or a file that cannot be read.
     """
     found: Dict[str, str] = {}
     for place, name in sources:
@@ -98,6 +98,7 @@ def _copied(place: str, path: str, into: str) -> File:
     target, digest, size = os.path.join(into, path), hashlib.sha256(), 0
     os.makedirs(os.path.dirname(target), exist_ok=True)
     try:
+        # No link is followed: the file may have become one since `_files` looked.
         with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source:
             executable = bool(os.fstat(source.fileno()).st_mode & stat.S_IXUSR)
             with open(target, "xb") as copied:

@@ -2,7 +2,7 @@
 
 A line has the client's address, the method, the path and the reason; never a header. Text that a
 client chose is cut and escaped, so that it cannot forge a line. In a flood, lines beyond PER_MINUTE
-are counted, and the count is logged. "Not now" (503) is part of every download: counted only.
+are counted, and the count is logged. "Not now" (503) is part of every download and is not logged.
 """
 
 import logging
@@ -27,7 +27,7 @@ class Refused(Exception):
 
     @property
     def body(self) -> bytes:
-        """Of the answer."""
+        """The body of the answer."""
         return (self.reason + "\n").encode("utf-8")
 
 
@@ -44,7 +44,7 @@ class RefusalLog:
         self._lines = self._unsaid = 0
 
     def add(self, address: str, method: str, path: str, status: int, reason: str) -> None:
-        """Logs one refusal, or counts it; status 0: a connection that was cut."""
+        """Logs one refusal, or counts it; status 0: a connection that was cut; 503 is left out."""
         if status == 503:
             return
         now = self._clock()

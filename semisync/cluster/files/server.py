@@ -8,13 +8,13 @@ A request, in order:
 1. another method than GET and HEAD is refused (405), a request with a body (413), and one with
    more than MOST_HEADERS headers (431);
 2. so is one without `Authorization: Bearer TOKEN` (401), whatever it asks for. The token is drawn
-   for each server, and ZooKeeper tells the job's machines;
+   for each server, and reaches the job's machines through ZooKeeper;
 3. the path, as it stands in the request, is looked up among those of the manifest. Nothing is
    decoded, joined or opened by a name that a client chose (404);
 4. a file is refused for a while (503) where SENDING are on their way already.
 
-What it sends is proven by the manifest's digest, whoever sends it, and can be read on the way: so
-can all that TensorFlow's own servers say. Refusals are answered and logged by
+The bytes are proven by the manifest's digest, whoever sends them, and can be read on the way, as
+can all traffic of TensorFlow's own servers. Refusals are answered and logged by
 `semisync.cluster.files.connections`, which has limits, too.
 """
 
@@ -81,6 +81,7 @@ class FileServer:
         sized = headers.get("Content-Length", "0") != "0"
         if sized or "Transfer-Encoding" in headers or request.can_read_body:
             raise Refused(413, "a request has no body")
+        # As bytes: compare_digest takes text of ASCII characters only.
         shown = headers.get("Authorization", "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(shown, self._expected):
             raise Refused(401, "it does not show the job's token")

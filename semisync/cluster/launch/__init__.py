@@ -4,7 +4,8 @@ Each process of the job has a launcher. Places are named `ps-0`, `worker-0`, `ch
 
 A launcher
 1. holds a port that the kernel picked, and registers for a place with its address (`member`,
-   `joining`). The chief's says besides what it hands out, and where (`shipment`);
+   `joining`). The chief's record also has the digest of the files that it hands out, and their
+   URL (`shipment`);
 2. waits until the leader has published a generation with this launcher in it, fetches the files of
    that generation into a folder of its own (`workplace`), and tells the leader that it is ready;
 3. starts the command there, with the addresses of all, when the leader says that all start

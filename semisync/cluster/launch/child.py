@@ -1,8 +1,9 @@
 """A command that runs as a child and never outlives the launcher.
 
-The command runs below a guard (`semisync.cluster.launch.guard`), a process that ends with it and
-as it, and kills its remaining processes, in its group or out of it, when it ends and when the
-launcher does, even by kill -9. Its output comes in whole lines to a function.
+The command runs below a guard (`semisync.cluster.launch.guard`), a process that ends when the
+command does, with the same status. It kills all other processes of the command, in its group or out
+of it, when the command ends and when the launcher does, even by kill -9. The command's output comes
+in whole lines to a function.
 """
 
 import contextlib
@@ -79,6 +80,7 @@ class Child:
             self._signal(signal.SIGTERM)
             self._waiter.join(grace)
         if self._waiter.is_alive():
+            # The guard takes this as the launcher's end, and kills all that it has below it.
             self._process.stdin.close()
             self._waiter.join()
 
@@ -86,6 +88,7 @@ class Child:
 def _pump(stream, say, is_error):
     rest = b""
     with stream:
+        # os.read returns what is there; `stream.read` would wait for a whole block.
         for block in iter(lambda: os.read(stream.fileno(), BLOCK), b""):
             lines = (rest + block).split(b"\n")
             rest = lines.pop()

@@ -37,7 +37,7 @@ class Forwards:
 
     @property
     def names(self):
-        """The target of the forwarding."""
+        """The names that have an address here, a list."""
         return list(self._listeners)
 
     def address(self, name):
@@ -78,7 +78,7 @@ class Forwards:
         if far is None:
             near.close()
             return
-        for one in (near, far):
+        for one in (near, far):  # as gRPC does with its own: small messages are not held back
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         back = threading.Thread(target=_pass_on, args=(far, near), daemon=True)
         back.start()

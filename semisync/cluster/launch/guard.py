@@ -32,7 +32,7 @@ SURVIVED = [
     signal.SIGUSR1,
     signal.SIGUSR2,
 ]
-PYTHON_IGNORES = signal.SIGPIPE, signal.SIGXFSZ
+PYTHON_IGNORES = signal.SIGPIPE, signal.SIGXFSZ  # and so would the command, after exec
 KILL_AGAIN = 0.01  # seconds
 
 
@@ -42,15 +42,16 @@ def main(command):
     if prctl(SET_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "this kernel has no subreapers")
     woken, wake = os.pipe()
-    os.set_blocking(wake, False)
+    os.set_blocking(wake, False)  # as set_wakeup_fd demands
     signal.set_wakeup_fd(wake)
     signal.signal(signal.SIGCHLD, lambda *_: None)  # before the fork: the command may end at once
+    # Until the guard has its handlers: a signal to the group in between would end it.
     signal.pthread_sigmask(signal.SIG_BLOCK, SURVIVED)
     child = os.fork()
     if child == 0:
         _become(command, prctl)
     for number in SURVIVED:
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as SIGHUP is under nohup
             signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SURVIVED)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -120,6 +121,7 @@ def _children():
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/{}/stat".format(name), "rb") as file:
+                # A process's name is in parentheses and may hold some: proc(5).
                 parent = file.read().rpartition(b")")[2].split()[1]
         except (FileNotFoundError, ProcessLookupError):
             continue
@@ -132,7 +134,7 @@ def _end_as(status):
     """Ends this process with the exit code or the signal of another."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the command has left its own core file
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -97,10 +97,10 @@ def _same_shape(shape, members):
 
 
 def _run(client, root, order, names, files):
-    """The newest generation, and those of the places which are not for this launcher in it.
+    """The newest generation, and the places in it that this launcher cannot take, a list.
 
-    Those are the ones whose processes have ended well, and the chief's if its launcher must hand
-    out files that this one has not.
+    Those are the places whose processes have ended well, and the chief's if its launcher must hand
+    out files and this one hands out none.
     """
     shape = order.shape
     sight = Sight(

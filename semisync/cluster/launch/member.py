@@ -61,6 +61,7 @@ class Launcher:
         self._is_away = False
         self._told_ready: Any = None
         self._say_after = SAY_AFTER
+        # The state of the leader's node, and when it was first seen so.
         self._leader_seen: Any = (None, time.monotonic())
 
     def stop(self, signal: int) -> None:

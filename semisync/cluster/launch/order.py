@@ -1,4 +1,4 @@
-"""A launcher's order."""
+"""The order of a launcher: which command to run, at which place, within which limits."""
 
 from typing import List, NamedTuple, Optional, Sequence
 
@@ -6,7 +6,7 @@ from semisync.cluster.record import Shape
 
 
 class Order(NamedTuple):
-    """A launcher's order.
+    """The options of one launcher.
 
     Attributes:
         shape: a `Shape`.

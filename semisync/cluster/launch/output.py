@@ -38,6 +38,7 @@ class Output:
 
 
 def _write(number, text):
+    # Python's own buffers first, so that lines keep their order.
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()

@@ -3,8 +3,8 @@
 Where another process was absent when a generation began, or is a worker that may move, the command
 is given an address of this launcher, which leads to that process wherever it is (`forward`).
 
-A command is told of its job by environment variables or words of its command line. A TensorFlow
-process has TF_CONFIG. Where a script takes its cluster from the command line instead,
+A command learns of its job from environment variables or from words of its command line. A
+TensorFlow process has TF_CONFIG. Where a script takes its cluster from the command line instead,
 these words are replaced in it:
 
     {ps_hosts} {worker_hosts} {chief_hosts}   HOST:PORT, separated by commas
@@ -222,6 +222,7 @@ def variables(shape, book, name, config=""):
         "task": {"type": role_of(name), "index": index_of(name)},
     }
     more = {_CONFIG_PATH: config} if config else {}
+    # Python would keep output to a pipe in a buffer, and lose it when the process is killed.
     return {"TF_CONFIG": json.dumps(told), "PYTHONUNBUFFERED": "1", **more}
 
 

@@ -3,8 +3,8 @@
 The launcher that was given `--ship` or `--config`
 1. copies the files, so that whoever edits them changes nothing in the job that runs;
 2. serves the copy (`semisync.cluster.files.server`);
-3. says in its member's node where, with the digest of the manifest. The leader writes that into the
-   generation, from which the others know it (`workplace`).
+3. records the URL, the token and the digest of the manifest in its member's node. The leader copies
+   them into the generation, where the others find them (`workplace`).
 
 In the manifest the files are below `files/`, the configuration is in `config/`.
 """
@@ -80,7 +80,7 @@ def read_config(path: str) -> bytes:
     """The configuration in a file.
 
     Raises:
-        BadInput: it cannot be read, or is none.
+        BadInput: it cannot be read, or is no configuration.
     """
     try:
         with open(path, "rb") as file:

@@ -85,7 +85,7 @@ class Workplace:
             self._manifests[folder] = download.run()
         except (Stopped, SemisyncError) as error:
             shutil.rmtree(folder, ignore_errors=True)
-            self.failure = str(error) or None
+            self.failure = str(error) or None  # `Stopped` has no text, and is no failure
         self._told()
 
     def _source(self):

@@ -1,13 +1,12 @@
 """The status of a running job: leader, members, missing processes, and the training's progress.
 
-    document    the JSON document that everything here shows
-    reporter    the chief's hook that reports the training's progress
-    report_file from the chief's process to its launcher
-    published   the document in ZooKeeper: the launchers' knowledge, and the chief's report
-    server      lines for people, /status.json for programs, /metrics for Prometheus
-    command     `semisync status`
+    document        the JSON document that everything here shows, read from ZooKeeper
+    reporter        the chief's hook that reports the training's progress
+    report_file     from the chief's process to its launcher
+    text, metrics   the document as lines for people, and for Prometheus
+    server          both over HTTP, and /status.json for programs
 
-docs/launch/progress.md is its manual.
+`semisync status` shows it; docs/launch/progress.md is its manual.
 """
 
 import lazy_loader

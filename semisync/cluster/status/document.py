@@ -20,7 +20,7 @@ training          null, or the chief's latest report:
     fates         {fate: batches}, since this chief began
     staleness     {global steps: batches}, since this chief began
 
-It is read from where launchers and chief write it down in ZooKeeper (`semisync.cluster.record`):
+It is read from the nodes of launchers and chief in ZooKeeper (`semisync.cluster.record`):
 ROOT/leader, ROOT/members, ROOT/generation and ROOT/training.
 """
 

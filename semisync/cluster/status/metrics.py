@@ -16,7 +16,7 @@ _Sample = Tuple[str, _Labels, Optional[float]]
 
 def metrics(document: Dict[str, Any]) -> str:
     """The document as an exposition."""
-    job = (("job_id", document["job"]),)
+    job = (("job_id", document["job"]),)  # Prometheus itself sets the label `job`
     shown: List[str] = []
     for name, kind, help, samples in _families(document):
         present = [

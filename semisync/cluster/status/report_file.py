@@ -30,7 +30,7 @@ class ReportFile:
 
     def __init__(self):
         self._folder = ""
-        self._known = None  # which file was read last
+        self._known = None  # inode and time of the file that was read last
 
     def variables(self):
         """The environment variables that name it."""
@@ -43,9 +43,9 @@ class ReportFile:
         return os.path.join(self._folder, "training.json")
 
     def news(self):
-        """The chief's reports since the last call, a dict; None: nothing.
+        """The chief's latest report, a dict, if it is new; else None.
 
-        Anything that is not a report, or too large for ZooKeeper, counts as nothing.
+        A file that is not a report, or is too large for ZooKeeper, counts as none.
         """
         if not self._folder:
             return None

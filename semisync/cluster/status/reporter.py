@@ -4,8 +4,9 @@
     page = status.Page("ctr-7", port=8080)
     hooks = [hook, status.StatusHook(hook, page.show)]
 
-The hook reads the chief's ledger in a thread of its own: a step of the training costs it one call
-of a function. Only the chief's hook does anything, so that every worker may have one.
+The hook reads the chief's ledger in a thread of its own. It observes the global steps, each of
+which then takes the chief two runs instead of one (`semisync.chief.thread`). Only the chief's hook
+does anything, so that every worker may have one.
 
 Under `semisync launch` nothing of that is needed: the optimizer's own hook reports to the file that
 the launcher names (`of_environment`).

@@ -89,7 +89,7 @@ class StatusServer:
         return web.Response(text="\n".join(map(shown, lines(found))) + "\n", headers=_SAFE)
 
     async def _current(self) -> Dict[str, Any]:
-        if self._reading is None:
+        if self._reading is None:  # made here: before Python 3.10 a Lock is of the current loop
             self._reading = asyncio.Lock()
         async with self._reading:
             if time.monotonic() - self._found_at >= _FRESH:

@@ -146,7 +146,7 @@ class Client(abc.ABC):
 
     @abc.abstractmethod
     def own(self, root: str) -> None:
-        """Has nobody else write to a job's nodes, if the client has a user; costs little again.
+        """Has nobody else write to a job's nodes, if the client has a user; cheap when repeated.
 
         Raises:
             BadInput: another user owns some of them.

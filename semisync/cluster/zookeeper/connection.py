@@ -88,6 +88,7 @@ class Connection(client.Client):
             if path is not None and not os.path.isfile(path):
                 raise BadInput("{} is not a file: it should hold a certificate or key".format(path))
         if access.ca:
+            # kazoo checks no host name by default.
             options.update(use_ssl=True, ca=access.ca, verify_certs=True, check_hostname=True)
             options.update(certfile=access.certificate, keyfile=access.key)
         self._states = kazoo_client.KazooState
@@ -189,6 +190,7 @@ class Connection(client.Client):
             if isinstance(error, KazooException)
         ]
         if failed:
+            # ZooKeeper answers the operations around the failed one with these two.
             causes = [
                 e for e in failed if not isinstance(e, (RolledBackError, RuntimeInconsistency))
             ]

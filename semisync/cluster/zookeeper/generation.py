@@ -1,4 +1,4 @@
-"""On whom a job counts: a document that the leader publishes, at ROOT/generation.
+"""The members on which a job counts, in a document that the leader publishes: ROOT/generation.
 
 A generation is a growing number, the ids of the members that belong to it, and whatever else all
 should know alike. A leader publishes it under its epoch; the others watch the node, and see

@@ -49,7 +49,7 @@ class Deposed(SemisyncError):
 
 
 def boot_clock() -> float:
-    """Seconds since the machine started, those included in which it slept."""
+    """Seconds since the machine started, including the time that it slept."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
@@ -95,7 +95,7 @@ class Election(threading.Thread):
         self._lease = lease
         self._clock = clock
         self._won = won
-        self._lock = threading.Lock()  # of `_term`, for who changes it
+        self._lock = threading.Lock()  # held while `_term` is changed
         self._term: Optional[_Term] = None
         self._seen: Optional[int] = None  # the last version seen of another's node
         self._since = 0.0

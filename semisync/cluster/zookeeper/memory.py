@@ -3,8 +3,8 @@
     tree = Tree()
     one, other = Client(tree), Client(tree)
 
-Each client is a session. What can happen to a session is done by hand: `cut` and `mend` the
-connection, `expire` the session.
+Each client is a session. Its faults are caused by hand: `cut` and `mend` the connection, `expire`
+the session.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ class _Node(NamedTuple):
 
 
 class Tree:
-    """The nodes, and who waits for a change of which."""
+    """The nodes, and the callbacks that wait for their changes."""
 
     def __init__(self):
         self.lock = threading.RLock()

@@ -12,7 +12,7 @@ from semisync.common.errors import UsageError
 
 
 def add_access(parser):
-    """Declares them."""
+    """Declares the options of `Access`."""
     parser.add_argument("--auth", metavar="FILE", help="USER:PASSWORD for ZooKeeper, mode 600")
     parser.add_argument("--tls-ca", metavar="FILE", help="certificates to trust; turns TLS on")
     parser.add_argument("--tls-certificate", metavar="FILE", help="of this machine")
@@ -27,7 +27,7 @@ def root_of(job):
 
 
 def connect(args, session_timeout=SESSION_TIMEOUT):
-    """The `Connection` that they ask for."""
+    """The `Connection` of the parsed options `args`."""
     auth = read_auth(args.auth) if args.auth else None
     access = Access(auth, args.tls_ca, args.tls_certificate, args.tls_key)
     return Connection(args.zookeeper, session_timeout, access)

@@ -6,8 +6,8 @@ user (`Access.auth`) takes a job over before it uses its nodes:
 
 1. It makes ROOT with the user's list, unless it is there.
 2. It gives ROOT the user's list where it has another. From then on nobody else makes or removes
-   anything right below. Then it does so with every node there, and so on. It removes those that
-   end with a session, which is somebody else's. Where it may not, the job is refused.
+   anything right below. Then it does so with every node there, and so on. It removes ephemeral
+   nodes, whose sessions are somebody else's. Where it may not, the job is refused.
 3. A node that always had the user's list (its list was changed 0 times) has below it only what the
    user made: it is left out.
 4. It makes ROOT/owned, which is never removed. Who may remove nodes above ROOT can remove empty

@@ -11,8 +11,8 @@ from semisync.common.compiled.jit import compiled
 def filled(rows, ids, count):
     """The ids of each row without the negative ones, and one 0 for a row that has none.
 
-    Gives int64 ids, int64 [count + 1] where each row begins, bool [count] which rows have none, and
-    whether all rows are within 0 and `count`.
+    Returns int64 ids, int64 [count + 1] where each row begins, bool [count] which rows have none,
+    and whether all rows are from 0 to before `count`.
 
     Args:
         rows, ids: int64 [n], in any order of the rows, which keep the order of their ids.

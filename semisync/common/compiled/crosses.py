@@ -30,7 +30,7 @@ def row_bounds(rows, batch):
 def products(bounds):
     """The cross product of each row's features, the last column's changing fastest.
 
-    Gives int64 [n, 2]: row, and number within the row; int64 [columns, n]: the feature of each
+    Returns int64 [n, 2]: row, and number within the row; int64 [columns, n]: the feature of each
     column; and the most crosses that a row has.
 
     Args:

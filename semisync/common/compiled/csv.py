@@ -59,7 +59,7 @@ def fields(data, offsets, delimiter, quotes, selected, columns):
         at, end = offsets[row], offsets[row + 1]
         ends[row, 0] = size
         seen, taken = 0, 0
-        while at <= end and offsets[row] < end:
+        while at <= end and offsets[row] < end:  # an empty record has no field
             if at < end and data[at] in _LINE_ENDS:
                 at += 1
                 continue

@@ -36,6 +36,7 @@ def uniform(ids, seed, dim):
     for i in range(len(ids)):
         start = _mixed(_mixed(u(ids[i])) ^ seed)
         for k in range(dim):
+            # 24 bits, which float32 holds exactly: more could be rounded up to 1.
             out[i, k] = numpy.float32(_drawn(start, k) >> u(40)) * numpy.float32(2.0**-24)
     return out
 
@@ -47,8 +48,9 @@ def normal(ids, seed, dim, most):
     for i in range(len(ids)):
         start = _mixed(_mixed(u(ids[i])) ^ seed)
         for k in range(dim):
-            number = 2 * _TRIES * k
+            number = 2 * _TRIES * k  # two per try: a value does not depend on the tries before it
             while True:
+                # In (0, 1], since its logarithm is taken.
                 one = (numpy.float64(_drawn(start, number) >> u(11)) + 1.0) * 2.0**-53
                 other = numpy.float64(_drawn(start, number + 1) >> u(11)) * 2.0**-53
                 z = math.sqrt(-2.0 * math.log(one)) * math.cos(2.0 * math.pi * other)

@@ -5,8 +5,8 @@
     entry     1: name, 2: Feature, in either order
     Feature   1: BytesList, 2: FloatList, 3: Int64List, at most one
 
-`find` walks through every Example and notes where each feature that is asked for lies; of two with
-one name the last counts. `names` tells which features there are. feature_lists.py reads their
+`find` walks through every Example and records the position of each feature asked for; of two with
+one name the last counts. `names` returns the names of all features. feature_lists.py reads their
 lists. TensorFlow reads some Examples that are cut short; here they are broken.
 Source: tensorflow/core/util/example_proto_fast_parsing.cc
 """
@@ -111,7 +111,7 @@ def _next(data, at, stop, end):
     while at >= stop:
         if at >= end:
             return AT_END, 0, 0, 0, at, stop
-        if data[at] == 10:
+        if data[at] == 10:  # the tag of Features: field 1, length-delimited
             at, stop = delimited(data, at + 1, end)
         else:
             at = _after_unknown(data, at, end)
@@ -131,6 +131,7 @@ def _next(data, at, stop, end):
 def _single(place, size):
     """The only value of a Feature at an address: its bits, of a string where it begins from there
     on; and the tag of its list, or 0 if it has another number of values or is written otherwise."""
+    # The tag and length of a list, the tag and length of field 1 in it, then the value.
     tag = load8(place)
     if size < 4 or size > 127 or load8(place + 1) != u(size - 2) or load8(place + 2) != u(10):
         return u(0), u(0)
@@ -154,6 +155,7 @@ def _single(place, size):
 def _as_guessed(place, left, name, length):
     """Where the value begins, and how long it is, of an entry at an address that has this name, at
     an address, and is written as protobuf writes short ones; -1 for any other entry."""
+    # 10, size of the entry, 10, size of the name, the name, 18, size of the value: all in one byte.
     value = 6 + length
     if left < value:
         return -1, 0
@@ -205,7 +207,8 @@ def find(data, starts, ends, names, name_offsets, keeps_empty):
     places = numpy.full((features, rows, 2), MISSING, numpy.int64)
     singles = numpy.empty((features, rows), numpy.uint64)
     tags = numpy.zeros(features, numpy.uint64)
-    count = numpy.zeros(features, numpy.int64)  # Examples with one value, or less than none
+    # Examples with one value; negative for good once one has none or several.
+    count = numpy.zeros(features, numpy.int64)
     # Examples mostly have their features in one order: what followed this feature before?
     follows = numpy.zeros(features + 1, numpy.int64)
     broken = -1

@@ -63,7 +63,7 @@ def _floats(data, at, end, out, place):
     """How many floats a FloatList has, or BROKEN; their bits go to `out`."""
     if at == end:
         return 0
-    if data[at] == 10:
+    if data[at] == 10:  # packed: field 1, length-delimited
         at, end = delimited(data, at + 1, end)
         if at < 0 or (end - at) % 4:
             return BROKEN
@@ -74,7 +74,7 @@ def _floats(data, at, end, out, place):
             return BROKEN
     count = (end - at) // step
     for k in range(count):
-        if step == 5 and data[at + 5 * k] != 13:
+        if step == 5 and data[at + 5 * k] != 13:  # field 1, four bytes
             return BROKEN
         out[place + k] = load32(address(data) + at + step * k + step - 4)
     return count
@@ -93,7 +93,7 @@ def _integers(data, at, end, out, place):
     count = 0
     while at < end:
         if not packed:
-            if data[at] != 8:
+            if data[at] != 8:  # field 1, varint
                 return BROKEN
             at += 1
         value, at = varint(data, at, end)

@@ -38,7 +38,7 @@ def _parts(bits, scale):
         mantissa |= u(1) << u(52)
     else:
         exponent = u(1)
-    if exponent >= u(1075):
+    if exponent >= u(1075):  # the bias, 1023, and 52 bits of mantissa: no fraction is left
         return mantissa << (exponent - u(1075)), u(0)
     shift = u(1075) - exponent
     whole = mantissa >> shift if shift < u(64) else u(0)
@@ -55,6 +55,7 @@ def _parts(bits, scale):
     else:
         quotient, beyond = upper >> (shift - u(64)), lower
         rest, half = upper & ((u(1) << (shift - u(64))) - u(1)), u(1) << (shift - u(65))
+    # Without digits after the point a tie goes by the whole part.
     odd = (quotient if scale > u(1) else whole) & u(1)
     if rest > half or (rest == half and (beyond or odd)):
         quotient += u(1)

@@ -54,6 +54,7 @@ def integers(data, offsets, most):
 def _is_word(data, at, end, word, length):
     """Whether the text is the first `length` letters of a word, in any case."""
     matching = 0
+    # | 32 turns an upper-case letter into its lower-case one.
     while matching < min(length, end - at) and data[at + matching] | 32 == word[matching]:
         matching += 1
     return matching == length == end - at
@@ -86,7 +87,7 @@ def _decimal(data, at, end):
         while at < end:
             if not _is_digit(data[at]):
                 return 0.0, INVALID
-            power = min(power * 10 + (data[at] - 48), 1 << 30)
+            power = min(power * 10 + (data[at] - 48), 1 << 30)  # HARD anyway, without overflow
             at += 1
         exponent += -power if negative else power
     if not kept:

@@ -68,6 +68,7 @@ def sip_buckets(data, offsets, key0, key1, count):
     for i in range(len(out)):
         start, end = first + offsets[i], first + offsets[i + 1]
         length = end - start
+        # SipHash's constants, in ASCII: "somepseudorandomlygeneratedbytes".
         v0, v1 = key0 ^ u(0x736F6D6570736575), key1 ^ u(0x646F72616E646F6D)
         v2, v3 = key0 ^ u(0x6C7967656E657261), key1 ^ u(0x7465646279746573)
         while start <= end:  # the last word is the rest, and the length in its highest byte

@@ -11,9 +11,10 @@ import numpy
 
 from semisync.common.compiled.jit import compiled, float32_at
 
-two = numpy.float32(2)
+two = numpy.float32(2)  # numba computes float32 times an integer in float64
 
 
+# error_model: a division by 0 gives inf or NaN, as in torch, and raises nothing.
 @compiled(error_model="numpy")
 def adagrad(weights, sums, sizes, ids, bounds, grads, lr, eps):
     """Adagrad's step; `sums` are the tables of the squared gradients' sums."""

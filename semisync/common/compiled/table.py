@@ -37,6 +37,7 @@ def free_slots(count, words):
 def find_integer(slots, key):
     """The slot of an integer, or the free one where it would stand."""
     mask = u(len(slots) - 1)
+    # 2**64 / the golden ratio; the upper half of the product, the better mixed one, is folded in.
     product = u(key) * u(0x9E3779B97F4A7C15)
     at = (product ^ (product >> u(32))) & mask
     while slots[at, ROW] >= 0 and slots[at, KEY] != key:
@@ -71,7 +72,7 @@ def find_integers(slots, missing, wanted):
 def add_integers(slots, keys, row):
     """Adds int64 keys [n] as the rows from `row` on, up to one that has a row; returns how many.
 
-    At least half of the slots stay free.
+    The caller sees to it that half of the slots stay free.
     """
     for i in range(len(keys)):
         at = find_integer(slots, keys[i])

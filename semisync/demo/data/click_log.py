@@ -145,7 +145,7 @@ def save(log: ClickLog, directory: Path) -> None:
             if values is not None:
                 np.save(str(whole / (column + ".npy")), np.ascontiguousarray(values))
         (whole / "log.json").write_text(json.dumps(_described(log), indent=1) + "\n")
-        if place.exists():
+        if place.exists():  # os.replace takes the place of a folder only where it is empty
             os.replace(str(place), str(beside / "old"))
         os.replace(str(whole), str(place))
     finally:

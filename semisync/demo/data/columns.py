@@ -29,7 +29,7 @@ from semisync.common.errors import BadInput
 from semisync.demo.data.data_file import Where, shown
 
 BUCKETS = 32
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "\\n", "?"}
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "\\n", "?"}  # in lower case
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf(inity)?", re.I)
 _MOSTLY = 0.99
@@ -95,6 +95,7 @@ def column_of(table: Any, name: str, where: Where) -> Column:
     if not chunks:
         return Column(name, np.zeros(0, np.int64), [])
     distinct = chunks[0].dictionary
+    # A missing value has the code behind the distinct ones, for which "" or NaN is added below.
     codes = [pc.fill_null(chunk.indices.cast(pa.int64()), len(distinct)) for chunk in chunks]
     joined = np.concatenate([chunk.to_numpy(zero_copy_only=False) for chunk in codes])
     if not is_number:

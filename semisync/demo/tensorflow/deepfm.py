@@ -92,7 +92,7 @@ def export(log, partitions, optimizer, path):
     training.
 
     Args:
-        optimizer: makes one.
+        optimizer: function that returns one.
         path: of the file.
     """
     with tf.Graph().as_default():
@@ -124,7 +124,7 @@ def logits(ids, fields, numeric, partitions, training):
 
     Args:
         ids: int64 [batch, fields], hashed.
-        fields, numeric, partitions: see `architecture.tables`.
+        fields, numeric, partitions: see `_tables`.
         training: a Python bool or a tensor; True normalises by the batch's own statistics and adds
             the updates of the moving ones to UPDATE_OPS.
 

@@ -5,7 +5,7 @@ from typing import Any, Dict
 import semisync
 from semisync.common.compat import tf
 
-# Whose chief knows every batch's staleness and fate.
+# The modes whose chief knows every batch's staleness and fate.
 LEDGER = ("semi-sync", "balanced", "auto", "sync")
 
 

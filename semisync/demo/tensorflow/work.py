@@ -42,7 +42,7 @@ class Ending(tf.train.SessionRunHook):
         path: of the checkpoint to write.
         task: of this worker; 0 is the chief.
         workers: how many must have left.
-        variables: to save.
+        variables: those to save; None: all.
         timeout: seconds to wait for them.
     """
 
