@@ -6,7 +6,7 @@ other reason, and a process that trusted them would wait for ranks that were nev
 process that one of several nodes runs for itself, without torchrun, would do all of the work on
 each of them, over the others' files: it is refused.
 
-How many processors it may use, its control groups say.
+Its control groups limit how many processors it may use.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ def _check_alone(rank: object) -> None:
 
 
 def usable(root: str = "/") -> int:
-    """How many there are: those that the process is bound to, and no more than its container has.
+    """How many processors the process may use: those it is bound to, within its container's quota.
 
     Args:
-        root: of the file system that tells of the container, with proc and sys/fs/cgroup.
+        root: of the file system that describes the container, with proc and sys/fs/cgroup.
 
     Source: https://docs.kernel.org/admin-guide/cgroup-v2.html
     """
@@ -101,6 +101,7 @@ def _quotas(root: pathlib.Path) -> Iterator[float]:
             continue
         top = root / "sys/fs/cgroup" / controller
         inner = top / path.strip("/")
+        # A group has at most what the groups above it have.
         for place in (inner, *inner.parents):
             try:
                 words = " ".join((place / name).read_text() for name in _FILES[controller]).split()

@@ -128,7 +128,7 @@ def open_hash_tables(
             directory or what stands before `-00000-of-0000N`.
         meta: the MetaGraph, which has the sentinels of MutableDenseHashTables; without it
             `migrate.graph.find` looks for one.
-        sentinels: the same by hand, by the table's name; they take precedence.
+        sentinels: sentinels by the table's name, which take precedence over the MetaGraph's.
         newer: a DeepRec incremental checkpoint to lay over it, unless `source` was opened with it.
         key_dtype, dtype: of TFRA's raw files.
 
@@ -144,6 +144,7 @@ def open_hash_tables(
         [1099511627776, -7] (2, 2)
         [12] (1, 2)
     """
+    # One without tensors stands for a path of hash tables in files (`without_tensors`).
     if not isinstance(source, Checkpoint) or not source:
         path = source.prefix if isinstance(source, Checkpoint) else source
         tables = tables_in_files(os.fspath(path), Types(key_dtype, dtype))

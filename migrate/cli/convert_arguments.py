@@ -211,6 +211,7 @@ def planned(args: argparse.Namespace, checkpoint: Checkpoint) -> Plan:
             "--static, --drop, --ids and --duplicates would; leave them out or edit the plan"
         )
     edited = Plan.from_yaml(read_text(args.plan), args.plan)
+    # --newer goes before the plan's own, as PREFIX does.
     newer = checkpoint.newer.prefix if checkpoint.newer is not None else edited.newer
     return dataclasses.replace(edited, source=checkpoint.prefix, newer=newer)
 

@@ -39,12 +39,12 @@ def of_conversion(
 
 
 def of_rank(rank: Rank, parts: int) -> Dict[str, Any]:
-    """The tensors written by a rank other than the first; that one has the manifest."""
+    """How many parts a rank other than the first wrote; the first has the manifest."""
     return {"schema": RANK, "rank": rank.number, "ranks": rank.size, "parts": parts}
 
 
 def of_frozen(path: Optional[str], constants: int) -> Dict[str, Any]:
-    """The module that was written of a frozen graph; path: None of a dry run."""
+    """The module that was written from a frozen graph; path: None in a dry run."""
     return {"schema": FROZEN, "path": path, "parameters": 0, "constants": constants}
 
 

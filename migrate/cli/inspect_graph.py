@@ -110,7 +110,7 @@ def _of_model(model: Dict[str, Any]) -> List[str]:
 
 
 def described(path: str, interface: Interface) -> Dict[str, Any]:
-    """The listing as plain data; of an unknown rank the shape is None, as unknown sizes are."""
+    """The listing as plain data; a shape of unknown rank is None, and so is an unknown size."""
     return {
         "schema": SCHEMA,
         "path": path,
@@ -126,7 +126,7 @@ def described(path: str, interface: Interface) -> Dict[str, Any]:
 
 
 def as_lines(path: str, interface: Interface) -> List[str]:
-    """Two tables, and the call of `semisync score` that they come to."""
+    """Two tables, and the call of `semisync score` that follows from them."""
     rows = [list(_INPUTS)]
     for feed in interface.feeds:
         cells = [_called(feed), feed.dtype or "?", _sizes(feed.shape), feed.kind, _readers(feed)]
@@ -178,7 +178,7 @@ def _call(path: str, interface: Interface) -> str:
 
 
 def _called(feed: Feed) -> str:
-    """Its name, and the feature that it is."""
+    """The feed's name, and that of its feature where it differs."""
     if feed.feature is None or short(feed.name) == feed.feature:
         return quoted(feed.name)
     return f"{quoted(feed.name)} = {feed.feature}" + (" (a guess)" if feed.guessed else "")

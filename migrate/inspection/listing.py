@@ -1,7 +1,7 @@
 """A checkpoint's contents as plain data: its tensors, and statistics of their rows.
 
-1. The listing comes from the index. Which tensor is a slot, and whose, `migrate.graph.training`
-   tells.
+1. The listing comes from the index. `migrate.graph.training` finds which tensors are slots, and of
+   which variables.
 2. Reading the data gives the rows' statistics, and verifies: every tensor is read to its end once,
    with the statistics or without, so that no corrupt or missing piece goes unseen.
 """
@@ -38,8 +38,8 @@ def describe(
         meta: path of the MetaGraph; without it migrate.graph.find looks for one.
 
     Raises:
-        BadInput: the MetaGraph is another model's, and of data that is read where it is missing
-            or corrupt.
+        BadInput: the MetaGraph is another model's, or data that is to be read is missing or
+            corrupt.
     """
     report = empty(checkpoint.prefix)
     if checkpoint.newer is not None:
@@ -66,7 +66,7 @@ def describe(
 
 
 def empty(prefix: str) -> Dict[str, Any]:
-    """The listing of nothing."""
+    """A listing that has no contents yet."""
     return {
         "schema": SCHEMA,
         "prefix": prefix,
@@ -89,7 +89,7 @@ class _Read(NamedTuple):
 
 
 def describe_tables(tables: Dict[str, HashTable], values: bool) -> List[Dict[str, Any]]:
-    """Each table; "unread" says why its rows were not read."""
+    """An entry for each table; "unread" says why its rows were not read."""
     return [_table(name, table, values).data for name, table in tables.items()]
 
 

@@ -1,4 +1,4 @@
-"""Statistics of a table's rows: norms, and rows that deserve a look. Streams; one chunk.
+"""Statistics of a table's rows: norms, and suspicious rows. They stream, one chunk in memory.
 
 A row is suspicious when it holds a NaN or an infinity, when it is all zero, or when it was never
 updated: then every optimizer slot still has the value that TensorFlow gives it by default (0.1 for
@@ -59,6 +59,7 @@ def of_variable(checkpoint: Checkpoint, name: str, slots: Mapping[str, float]) -
         untouched = numpy.ones(len(values), bool)
         for stream, value in zip(streams, slots.values()):
             state = as_rows(next(stream)[1])
+            # In the slot's type: 0.1 as a float32 is not 0.1.
             untouched &= (state == state.dtype.type(value)).all(axis=1)
         counter.add(as_rows(values), numpy.arange(first, first + len(values)), untouched)
     return counter.result()
@@ -86,7 +87,7 @@ class _Counter:
     def add(
         self, values: numpy.ndarray, names: numpy.ndarray, untouched: Optional[numpy.ndarray]
     ) -> None:
-        """values [n, dim], names [n] of the rows, untouched [n] by their slots."""
+        """Adds a chunk: values [n, dim], names of the rows [n], mask of rows never updated [n]."""
         self._rows += len(values)
         self._dim = values.shape[1]
         finite = numpy.isfinite(values).all(axis=1) if values.dtype.kind == "f" else None
@@ -104,7 +105,7 @@ class _Counter:
                 self._suspects[index] = (count + int(mask.sum()), first)
 
     def result(self) -> RowStatistics:
-        """The sums."""
+        """The statistics of all chunks."""
         not_finite, zero, untouched = (Suspects(n, tuple(first)) for n, first in self._suspects)
         return RowStatistics(
             rows=self._rows,

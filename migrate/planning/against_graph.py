@@ -1,6 +1,6 @@
-"""Does a plan contradict the MetaGraph? Look-ups and training ops say what an edited plan may not.
+"""Does a plan contradict the MetaGraph? An edited one may not deny its look-ups and training ops.
 
-The plan decides the MetaGraph's open questions. A slot that has its place by its name alone may be
+The plan decides what the MetaGraph leaves open. A slot that was recognised by its name alone may be
 put elsewhere.
 """
 

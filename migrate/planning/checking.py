@@ -1,4 +1,4 @@
-"""Does a plan fit a checkpoint? Asked before anything is written, for plans may be edited.
+"""Does a plan fit a checkpoint? Checked before anything is written, since plans may be edited.
 
 1. Names: each can be written, is given once, and no tensor of the checkpoint is written twice.
 2. Choices: each is known, and they go together.
@@ -97,7 +97,7 @@ def _check_choices(table: Table) -> None:
 
 
 def _check_variable(table: Table, checkpoint: Checkpoint) -> None:
-    """A table whose ids are row numbers, and its slots."""
+    """Checks a table whose ids are row numbers, and its slots."""
     if table.rows is None:
         raise BadInput(f"table {table.name!r}: the plan does not say how many rows it has")
     shape, strategy = (table.rows, table.dim), table.partition_strategy
@@ -126,6 +126,7 @@ def _check(
     if strategy not in (None, *STRATEGIES):
         raise BadInput(f"{name!r}: partition strategy {strategy!r}, expected 'div' or 'mod'")
     if strategy is not None:
+        # For its error: the partitions must be those that TensorFlow makes.
         row_blocks(info, name)
     return info
 

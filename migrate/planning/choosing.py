@@ -1,4 +1,4 @@
-"""The choice of dropped tensors, and of variables and hash tables that become embedding tables."""
+"""Chooses which tensors are dropped, and which variables and hash tables become tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from migrate.planning.plan import Plan
 from semisync.common.errors import UsageError
 from semisync.encoding.dtypes import BY_NAME
 
-NO_TABLES = ""  # the pattern that says so: as a regular expression it would name everything
+NO_TABLES = ""  # the pattern for none: as a regular expression it would match everything
 
 
 def drop_tensors(
@@ -53,6 +53,7 @@ def choose_hash_tables(
         if reason is None:
             chosen[name] = table
         else:
+            # Tables in files of their own have no tensors: the table's name stands for them.
             result.dropped.update(dict.fromkeys(sorted(tensors) or [name], reason))
     return chosen
 

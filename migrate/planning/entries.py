@@ -1,4 +1,4 @@
-"""The plan's entries: the target of a variable or a hash table, with its slots."""
+"""Makes the plan's entries: the target of a variable or a hash table, with its slots."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Entries:
         )
 
     def _pooling_of(self, name: str) -> Tuple[Optional[str], bool]:
-        """The combiner of all look-ups, and whether they are weighted; None where none is sure."""
+        """The combiner of all look-ups, None if it is not sure, and whether they are weighted."""
         uses = self._poolings.get(name, [])
         if len(uses) == 1 and uses[0].combiner in POOLINGS:
             return uses[0].combiner, uses[0].weighted
@@ -161,7 +161,7 @@ class Entries:
         return strategy
 
     def _strategy_of(self, name: str, info: TensorInfo, required: bool) -> Optional[str]:
-        """The graph's word, else the caller's; a contradiction between them is refused."""
+        """The graph's strategy, else the caller's; raises BadInput if they contradict."""
         if partitions(info) == 1:
             return None
         if not required:

@@ -53,11 +53,11 @@ class Options:
         return name
 
     def table_name_of(self, name: str) -> str:
-        """The same for a table, see `table_name`."""
+        """The target's name of a table, see `table_name`."""
         return table_name(self.name_of(name).replace("/", "_"))
 
     def check_renamed(self) -> None:
-        """Raises UsageError if a pattern of `rename` has met no name."""
+        """Raises UsageError if a pattern of `rename` has matched no name."""
         for pattern, _ in self.rename:
             if pattern not in self.renamed:
                 raise UsageError(f"--rename {pattern!r} names no table and no dense variable")

@@ -8,7 +8,7 @@
     dropped  tensors that are not written, and why
 
 The plan names tensors, it holds none. It is data, and YAML, in which tables by ids of their own
-stand apart, as `hash_tables`. Whoever reads one back (`Plan.from_yaml`) may have edited it;
+stand apart, as `hash_tables`. One that is read back (`Plan.from_yaml`) may have been edited, so
 `migrate.convert` checks it against the checkpoint before it writes anything.
 """
 
@@ -108,7 +108,7 @@ class Table:
 
     @property
     def written_slots(self) -> Dict[str, str]:
-        """The written `slots`: of a static table none."""
+        """The `slots` that are written: none of a static table."""
         return {} if self.static else self.slots
 
 
@@ -117,7 +117,7 @@ class Dense:
     """A variable that is not a table; `partition_strategy` is "mod" where its rows must be dealt.
 
     Attributes:
-        name: in the target, where it is another.
+        name: in the target, where it differs from `variable`.
         optimizer, slots, hyperparameters, power: as in Table.
     """
 
@@ -279,6 +279,7 @@ def _table(data: Any, keys: Mapping[str, str], where: str) -> Table:
     fields = {**keys_of(Table), **of_ids}
     expected = {key: fields[name] for key, name in keys.items()}
     if "ids" not in keys:
+        # Only the rows of a hash table may be left to the conversion.
         expected["rows"] = Key(int, required=True)
     values = {keys[key]: value for key, value in checked(expected, data, where, "Table").items()}
     ids = {name[4:]: values.pop(name) for name in list(values) if name.startswith("ids.")}

@@ -1,4 +1,4 @@
-"""The target of each tensor of a checkpoint, decided one after the other."""
+"""Decides the target of each tensor of a checkpoint, one after the other."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _decide(
     result: Plan,
 ) -> None:
     sources = open_hash_tables(checkpoint, meta)
-    # A MetaGraph is asked of variables; hash tables it saves another way
+    # A MetaGraph is needed for variables only: it saves hash tables in another way.
     of_hash_tables = {name for table in sources.values() for name in tensors_of(table)}
     evidence = None
     if set(checkpoint) - of_hash_tables:

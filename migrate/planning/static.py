@@ -1,7 +1,7 @@
 """Static tables: pretrained, looked up, and no longer trained.
 
-They are written in fewer bytes per row and without the optimizer state that a GPU's memory holds
-of a table in training: float32 with Adam takes 12 bytes per value, fp16 takes 2.
+They are written in fewer bytes per row, and without the optimizer state that a table in training
+has in a GPU's memory: float32 with Adam takes 12 bytes per value, fp16 takes 2.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def static_bytes(table: TableSummary, gpu: bool = False) -> int:
 
 
 def savings(table: TableSummary) -> str:
-    """The savings by making the table static, in words."""
+    """A sentence on what making the table static saves."""
     assert table.trained_bytes is not None  # it is static
     small, gpu = static_bytes(table), static_bytes(table, gpu=True)
     padded = f", {gpu:,} in a GPU's padded rows" if gpu != small else ""

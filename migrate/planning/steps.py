@@ -7,8 +7,8 @@
    counts the updates of all workers.
 3. Where neither does, no step is written, and a note names the remedy.
 
-Which scalar is that power, the plan says where a training op tells it, else the optimizer's record
-(`StepCount`).
+The plan names the scalar with that power where a training op takes it as an input; otherwise the
+optimizer's record does (`StepCount`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Step(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """The step, or None; and why the power does not give it, "" if it does."""
+    """The step, or None, and the reason why the power does not give it; "" if it does."""
 
     step: Optional[Step]
     reason: str
@@ -116,7 +116,7 @@ def _told(plan: Plan, owner: Trained, count: StepCount, checkpoint: Checkpoint) 
 def _told_by_powers(
     powers: List[str], owner: Trained, count: StepCount, checkpoint: Checkpoint
 ) -> _Told:
-    """The step by the power: a float32 product of t factors, so that t is known to about 1e-4."""
+    """The step by the power: a float32 product of t factors, which gives t to about 1e-4."""
     decay = count.decay
     if not powers:
         return _Told(None, f"the plan's scalars have no {decay}_power of it")
@@ -135,8 +135,10 @@ def _told_by_powers(
         )
     base = float(numpy.float32(owner.hyperparameters[decay]))  # as it was multiplied
     power = values.pop()
+    # Near the denormals of float32 the product no longer falls by beta2 (it sticks).
     if 0 < base < 1 and power > 1e-30:
         updates = math.log(power) / math.log(base) - 1
+        # Far from an integer: it is the power of another beta2.
         if abs(updates - round(updates)) < 0.1 and updates < _LARGEST:
             return _Told(Step(float(round(updates)), powers[0]), "")
     reason = f"{powers[0]} is {power:g}, which tells no number of updates with {decay} {base:g}"

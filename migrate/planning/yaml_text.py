@@ -31,11 +31,12 @@ def dump(data: Dict[str, Any]) -> str:
         return found
 
     plain = text(True)
+    # --dry-run prints it: where a character is not printable, all that are not ASCII are escaped.
     return plain if all(line.isprintable() for line in plain.split("\n")) else text(False)
 
 
 def load(text: str, where: str) -> Any:
-    """Parses YAML, in which a date is text.
+    """Parses YAML, except that what looks like a date stays text.
 
     Raises:
         BadInput: it is malformed, has an alias, or has a field twice, of which yaml.safe_load keeps

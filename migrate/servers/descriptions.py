@@ -36,7 +36,7 @@ class Table(NamedTuple):
 
 
 class LookUp(NamedTuple):
-    """An op gives rows of a table.
+    """An op that looks up rows of a table.
 
         LookUp(table=op.text("table"), ids=op.inputs[0])
 
@@ -55,7 +55,7 @@ class LookUp(NamedTuple):
 
 
 class Training(NamedTuple):
-    """An op updates rows of a table.
+    """An op that updates rows of a table.
 
         Training(
             table=op.text("table"),

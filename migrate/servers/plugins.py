@@ -33,7 +33,7 @@ class Plugin(NamedTuple):
         """The result of a function of the module; None if the module lacks it.
 
         Args:
-            about: its subject, for the BadInput where it fails.
+            about: what it is asked about, for the BadInput if it fails.
         """
         asked: Optional[Callable] = getattr(self.module, function, None)
         if asked is None:
@@ -73,6 +73,7 @@ def plugins() -> Tuple[Plugin, ...]:
     return _plugins(os.environ.get(VARIABLE, ""))
 
 
+# By the variable's text: --plugin changes it, and a module's file is run once.
 @functools.lru_cache(maxsize=8)
 def _plugins(named: str) -> Tuple[Plugin, ...]:
     found: Dict[str, Plugin] = {}
