@@ -164,6 +164,7 @@ def _with_fills(
 ) -> _Values:
     """The values of lists, with `each` times the fill in the rows that are `gaps`."""
     filled = np.repeat(gaps, np.where(gaps, each, lengths))
+    # Position len(flat) is that of the fill, which is appended.
     places = np.where(filled, len(flat), np.cumsum(~filled) - 1)
     if isinstance(flat, np.ndarray):
         number = _number(fill, str(flat.dtype), Column("the fill"))

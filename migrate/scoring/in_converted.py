@@ -27,7 +27,9 @@ class ConvertedModel:
         output: one of those that model.py lists; None for the only one.
         origin: `model.Model.origin` without the versions.
 
-    module: of model.py.
+    Attributes:
+        module: that of model.py.
+
     Raises:
         UsageError: a name is not the model's or a value is missing.
         BadInput: the directory is not a complete conversion with its model.
@@ -72,7 +74,7 @@ class ConvertedModel:
         return {n: m.unknown / m.looked_up for n, m in tables if getattr(m, "unknown", 0)}
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing: no process was started."""
 
 
 def _place(outputs: Sequence[str], named: Optional[str], path: str) -> int:

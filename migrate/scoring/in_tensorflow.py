@@ -88,6 +88,7 @@ class TensorFlowModel:
     def _ask(
         self, head: Mapping[str, Any], arrays: Sequence[Tuple[str, np.ndarray]] = ()
     ) -> Tuple[Dict[str, Any], Dict[str, np.ndarray]]:
+        # A pipe has no deadline: the child's death ends the write or read that waits for it.
         alarm = threading.Timer(self._timeout, self._end_late_child)
         alarm.start()
         try:

@@ -67,7 +67,7 @@ class TorchModel:
         return {**self._origin, "versions": torch_code.versions()}
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Does nothing: no process was started."""
 
     def _tensors(self, features: List[Feature]) -> Dict[str, Any]:
         import torch

@@ -176,6 +176,7 @@ def _scored(df: Any, scoring: _Scoring, inputs: Sequence[Input], source: str) ->
 
 def _selected(df: Any, names: Sequence[str]) -> Any:
     """The DataFrame of these columns, each once."""
+    # In backquotes, since Spark takes a dot in a bare name for a field of a struct.
     return df.select(*("`" + name.replace("`", "``") + "`" for name in dict.fromkeys(names)))
 
 

@@ -1,7 +1,7 @@
 """Batches of about equal numbers of items, and each process's share of them.
 
 1. The order of an epoch's sequences is a pure function of (seed, epoch). Consecutive ones make a
-   global batch, of `tokens` items up to the longest sequence.
+   global batch, of about `tokens` items, give or take less than the longest sequence.
 2. A global batch is the same however many processes there are. It is dealt out longest first, each
    sequence to the share that has the fewest items so far. A process has `accumulate` of its
    shares, so that all have equally many; a share may be empty.
@@ -30,6 +30,7 @@ def plan(
     if seed is not None:
         order = numpy.random.default_rng([seed, epoch]).permutation(len(lengths))
     ends = numpy.cumsum(lengths[order])
+    # A sequence is of the batch in which its last item falls.
     batch = (ends - 1) // tokens
     return numpy.split(order, numpy.flatnonzero(numpy.diff(batch)) + 1)
 
@@ -39,6 +40,8 @@ def shares(batch: numpy.ndarray, lengths: numpy.ndarray, count: int) -> List[num
     own = lengths[batch]
     least = [(0, share) for share in range(count)]
     owner = numpy.empty(len(batch), numpy.int64)
+    # Longest first, to the share with the fewest items: the greedy rule that leaves them about
+    # even.
     for place in numpy.argsort(-own, kind="stable"):
         items, share = least[0]
         owner[place] = share

@@ -62,6 +62,7 @@ def best(users: Tensor, items: Tensor, count: int, seen: Seen = None) -> Tuple[T
 
 
 def _best(table: Tensor, count: int) -> Tuple[Tensor, Tensor]:
+    # Only the value: of equal scores torch.topk takes any, and the smaller ids are promised.
     least = table.topk(count).values[:, -1:]
     above, level = table > least, table == least
     wanted = count - above.sum(1, keepdim=True)  # of those that are level, the first ones
@@ -136,7 +137,7 @@ def asking_of(trained: Trained, text: Optional[str]) -> Optional[Asking]:
 def user_vectors(
     trained: Trained, histories: Histories, ends: Ends, asking: Optional[Asking] = None
 ) -> Tensor:
-    """[n, dim], of the events up to each end."""
+    """The vectors of users from the events up to each end: [n, dim]."""
     settings, model = trained.settings, trained.model
     assert isinstance(model, RetrievalModel)
     source = source_of(model, settings, histories)

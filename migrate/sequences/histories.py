@@ -182,6 +182,7 @@ def _parts(paths: Paths, schema: List[Column], text: Optional[TextFormat], conve
     """The events of each batch of rows, by the name of the column."""
     alone = functools.partial(open_data, rank=0, ranks=1)  # every process reads all of them
     try:
+        # "pad" keeps the last rows; what a convert makes is not padded.
         return list(alone(paths, schema, _AT_ONCE, last="pad", text=text, convert=convert))
     except BadInput as error:
         said, advised, _ = str(error).partition(MAKES_TEXT)
@@ -237,7 +238,7 @@ def _of_columns(
 
 
 def _text(values: Any, column: str) -> Any:
-    """Each once, as large_string."""
+    """The distinct texts of a column, as large_string."""
     try:
         return values.unique().cast(pa.large_string())
     except pa.ArrowInvalid as error:
@@ -257,6 +258,7 @@ def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
     users, times = events["user"], events.get("time")
     if not len(users):
         raise BadInput("the files hold no event: every list of items is empty")
+    # Both are stable. lexsort sorts by its last key first.
     order = numpy.argsort(users, kind="stable") if times is None else numpy.lexsort((times, users))
     users = users[order]
     if times is not None:
@@ -272,11 +274,12 @@ def _grouped(events: Dict[str, numpy.ndarray], columns: Columns) -> Histories:
 
 
 def _whole(times: numpy.ndarray, columns: Columns) -> numpy.ndarray:
-    """int64, in seconds where the type says the unit."""
+    """The times as int64: timestamps in seconds, floats rounded down."""
     kind = columns.types.get("time")
     if kind == "timestamp":
         return times // _A_SECOND
     if kind == "float":
+        # So written that a NaN fails too.
         if not (numpy.abs(times) < 2**63).all():
             raise BadInput(f"column {columns.time!r} holds a time that int64 cannot")
         return numpy.floor(times).astype(numpy.int64)

@@ -75,7 +75,7 @@ class Hstu(Tower):
         )
 
     def among(self, tokens: Tokens, vectors: Tensor) -> Union[InBlocks, Fused]:
-        """As they are for the kernels, else in blocks."""
+        """The tokens as they are for the kernels, else in blocks."""
         if not has_kernels(vectors):
             return InBlocks(tokens, self.buckets)
         from migrate.sequences.fused.attention import Fused
@@ -84,7 +84,7 @@ class Hstu(Tower):
 
 
 class HstuLayer(nn.Module):
-    """As the module says."""
+    """A layer; the module docstring has its formula."""
 
     def __init__(self, dim: int, heads: int, length: int, buckets: int, dropout: float) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class HstuLayer(nn.Module):
         self.bias = RelativeBias(length, buckets)
 
     def forward(self, tokens: Tensor, among: Union[InBlocks, Fused]) -> Tensor:
-        """[P, dim] to the same."""
+        """The tokens after the layer: [P, dim] for [P, dim]."""
         gate, rest = F.silu(self.inward(self.norm(tokens))).tensor_split([tokens.shape[1]], 1)
         parts = rest.unflatten(1, (3, self.heads, -1))  # value, query, key
         if isinstance(among, InBlocks):
@@ -121,7 +121,7 @@ class RelativeBias(nn.Module):
         self.time = nn.Parameter(torch.randn(buckets) * 0.02) if buckets else None
 
     def forward(self, pair: Pairs) -> Tensor:
-        """[b or 1, n, n]"""
+        """The bias of each pair: [b or 1, n, n]."""
         bias = _looked_up(self.position, pair.distances)
         if self.time is None:
             return bias
@@ -154,5 +154,5 @@ def attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, visible: 
 
 
 def _looked_up(numbers: Tensor, places: Tensor) -> Tensor:
-    """numbers[places], whose gradient is slow."""
+    """numbers[places], by index_select: the gradient of indexing is slow."""
     return numbers.index_select(0, places.flatten()).view(places.shape)

@@ -1,7 +1,7 @@
 """Users and items that are text: their ids, and the texts.
 
-The id of a text is its FarmHash Fingerprint64, the same in every run and on every machine; that of
-two texts of one column is never taken for both.
+The id of a text is its FarmHash Fingerprint64, the same in every run and on every machine. Two
+texts of one column with the same id are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from semisync.common.files import replacing
 
 
 def ids_of(text: pa.Array) -> numpy.ndarray:
-    """int64 [n]."""
+    """The ids of texts: int64 [n]."""
     ids: numpy.ndarray = fingerprint64(Strings.of(text)).numpy()
     return ids
 
@@ -38,7 +38,7 @@ class Names(NamedTuple):
 
     @classmethod
     def of(cls, texts: Sequence[pa.Array], column: str) -> Names:
-        """Of all texts, each once.
+        """The names of all texts, each once.
 
         Args:
             column: names them in messages.
@@ -67,7 +67,7 @@ class Names(NamedTuple):
         return self.text.take(pa.array(places))
 
     def write(self, path: str) -> None:
-        """As Parquet: id and text."""
+        """Writes a Parquet file of ids and texts."""
         with replacing(path) as beside:
             pq.write_table(pa.table(self._asdict()), beside)
 

@@ -95,7 +95,7 @@ class Packed:
 
     @property
     def lengths(self) -> Tensor:
-        """int64 [B]"""
+        """The number of items of each sequence: int64 [B]."""
         return self.offsets.diff()
 
     @property
@@ -177,6 +177,7 @@ class Packed:
         begins = self.begins()
         moments, first = begins.cumsum(0) - 1, begins.nonzero().squeeze(1)
         last = moments[self.last]
+        # The last moment is only predicted: nothing follows it.
         there = moments < last.repeat_interleave(self.lengths)
         ends = F.pad(there.cumsum(0), (1, 0))
         lengths = ends[self.offsets].diff()
@@ -199,7 +200,7 @@ class Packed:
         return Followed(seen, there.nonzero().squeeze(1), asking, following)
 
     def to(self, device: Any) -> Packed:
-        """The same on another device.
+        """The batch on another device.
 
         Args:
             device: a torch.device or its name.

@@ -50,7 +50,7 @@ class Asked(NamedTuple):
     seen: Tuple[torch.Tensor, torch.Tensor]
 
     def to(self, device: torch.device) -> Asked:
-        """The same on another device."""
+        """The sequences on another device."""
         rows, offsets = self.seen
         seen = rows.to(device), offsets.to(device)
         return Asked(self.packed.to(device), self.targets.to(device), seen)
@@ -98,7 +98,7 @@ class Asking(NamedTuple):
 
     @property
     def of_log(self) -> bool:
-        """Whether only a log can tell."""
+        """Whether the time is that of the event to predict, which only a log knows."""
         return self.after is None and self.at is None
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ class Asking(NamedTuple):
         )
 
     def times(self, histories: Histories, ends: Ends) -> Optional[numpy.ndarray]:
-        """Of each of `ends`, where there are times.
+        """The time at which each of `ends` is asked; None for data without times.
 
         Raises:
             BadInput: a known event is of a later time.
@@ -168,6 +168,7 @@ def pack_pieces(source: Source, pieces: Ends) -> Packed:
     starts = numpy.maximum(known - (source.length - (stops - first)), 0)
     at, offsets = places(histories, users, starts, stops)
     of = numpy.repeat(numpy.arange(len(users)), numpy.diff(offsets))
+    # Events of the piece's first moment before the piece are left out: they do not see each other.
     number = at - histories.offsets[users][of]
     at = at[(number < known[of]) | (number >= first[of])]
     lengths = known - starts + stops - first
@@ -190,8 +191,10 @@ def in_pieces(histories: Histories, ends: Ends, most: int) -> Ends:
     found = []
     while len(at):
         end = numpy.minimum(at + most, stop)
+        # Back to the start of a moment that the limit cuts, unless the piece began with it.
         end = numpy.where(begins[end] > at, begins[end], end)
         own = starts[numpy.searchsorted(starts, at, "right")]  # where the moment of `at` ends
+        # A piece that begins within a moment ends with that moment.
         end = numpy.where(begins[at] < at, numpy.minimum(end, own), end)
         found.append((users, at, end))
         left = end < stop

@@ -1,8 +1,8 @@
 """Attention's pairs: the tokens that a token sees, and their distances.
 
-A tower asks once per batch, and its layers share the answer, block by block (`migrate.sequences.
-blocks`). Of a block of b sequences of n tokens, the one that looks is row i, the one that it looks
-at column j.
+A tower asks once per batch, and its layers share the answer, block by block (`Blocks` of
+`migrate.sequences.tokens`). Of a block of b sequences of n tokens, the one that looks is row i, the
+one that it looks at column j.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ _STEP = 0.301  # of the logarithm, as the authors of HSTU have it: about that of
 
 
 class Pairs(NamedTuple):
-    """visible    bool [b or 1, n, n]: whether i sees j
-    distances  int64 [b or 1, n, n]: of the places, at least 0
-    ages       int64 [b, n, n]: the bucket of the time from j to when i is asked; None: no times
+    """The pairs of one block.
+
+    Attributes:
+        visible: bool [b or 1, n, n], whether i sees j.
+        distances: int64 [b or 1, n, n], of the places, at least 0.
+        ages: int64 [b, n, n], the bucket of the time from j to when i is asked; None: no times.
     """
 
     visible: Tensor
@@ -30,7 +33,11 @@ class Pairs(NamedTuple):
 
 
 class InBlocks:
-    """Tokens in the order of their blocks. buckets: of ages; 0: times have no influence."""
+    """Tokens in the order of their blocks.
+
+    Args:
+        buckets: of ages; 0: times have no influence.
+    """
 
     def __init__(self, tokens: Tokens, buckets: int) -> None:
         self._blocks, self._pairs = tokens.blocks, pairs(tokens, buckets)

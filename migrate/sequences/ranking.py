@@ -110,7 +110,7 @@ class Ranking(nn.Module):
         }
 
     def _labels(self, packed: Packed) -> Tensor:
-        """int64 [T, labels]"""
+        """The labels of all items: int64 [T, labels]."""
         missing = [name for name in self.labels if name not in packed.labels]
         if missing:
             raise BadInput(f"a batch has no labels {missing[0]!r}")
@@ -151,5 +151,7 @@ def _tokens(packed: Packed, sizes: Tensor, items: Tensor) -> Tokens:
         places.repeat_interleave(sizes) + action,
         times,
         asked,
+        # Where nothing shares a moment each token sees all before it, for which towers need no
+        # masks.
         None if torch.equal(*sees) else sees,
     )

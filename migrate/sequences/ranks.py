@@ -74,6 +74,7 @@ def ranks(
         target = targets[own].unsqueeze(1)
         if not bool(torch.stack(torch.aminmax(table)).isfinite().all()):  # nan is both
             raise BadInput("a score is not finite: the training has diverged")
+        # The target is ahead of itself, so that ranks begin at 1.
         ahead = table >= table.gather(1, target)
         if places is not None:
             ahead[places] = False

@@ -108,6 +108,7 @@ class Retrieval(nn.Module):
         drawn_on = _device(generator, following.device)
         order = torch.randperm(len(following), device=drawn_on, generator=generator)[: self.count]
         rows, times = following[order.to(following.device)].unique(return_counts=True)
+        # An item drawn several times is one row, of as many times the weight.
         weights = times.log()
         if self.log_q:
             share = self.seen[rows].clamp(min=1) / self.seen.sum().clamp(min=1)
@@ -135,6 +136,7 @@ class Retrieval(nn.Module):
             return F.cross_entropy(negative, following)
         positive = (users * self.directions(vectors)).sum(1)
         hit = following.unsqueeze(1) == drawn.rows
+        # Not -inf: the gradient of logsumexp is NaN where all negatives are hits.
         negative = negative.masked_fill(hit, torch.finfo(negative.dtype).min)
         return (torch.logaddexp(positive, negative.logsumexp(1)) - positive).mean()
 

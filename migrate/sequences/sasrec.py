@@ -60,7 +60,7 @@ class SasRec(Tower):
 
 
 class SasRecLayer(nn.Module):
-    """As the module says."""
+    """A layer; the module docstring has its formula."""
 
     def __init__(self, dim: int, heads: int, inner: int, dropout: float) -> None:
         super().__init__()
@@ -70,10 +70,11 @@ class SasRecLayer(nn.Module):
         self.first, self.second = nn.Linear(dim, inner), nn.Linear(inner, dim)
 
     def forward(self, tokens: Tensor, among: InBlocks) -> Tensor:
-        """[P, dim] to the same."""
+        """The tokens after the layer: [P, dim] for [P, dim]."""
         found = []
         for block, pair in among.each(self.inward(self.norm(tokens))):
             query, key, value = block.unflatten(2, (3, self.heads, -1)).transpose(1, 3).unbind(2)
+            # It drops out whenever it is given a share, in evaluation too.
             seen = F.scaled_dot_product_attention(
                 query, key, value, pair.visible.unsqueeze(1), self.dropout * self.training
             )

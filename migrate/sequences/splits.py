@@ -168,7 +168,7 @@ def _times(histories: Histories, at: SplitAt) -> tuple:
 
 
 def seconds(time: Union[int, str, None], what: str, known: str = "") -> Optional[int]:
-    """Of text those since 1970 in UTC, a fraction rounded up.
+    """A time as a number: of text the seconds since 1970 in UTC, a fraction rounded up.
 
     Args:
         what: begins the message of the UsageError for other text.

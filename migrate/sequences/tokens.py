@@ -73,7 +73,14 @@ def numbered(offsets: Tensor) -> Tensor:
 
 
 class Blocks:
-    """shapes: (sequences, length) of each block. offsets: int64 [B + 1], of the sequences."""
+    """Sequences of about one length side by side.
+
+    Args:
+        offsets: int64 [B + 1], of the sequences.
+
+    Attributes:
+        shapes: (sequences, length) of each block.
+    """
 
     def __init__(self, offsets: Tensor) -> None:
         starts = offsets.cpu().numpy()
@@ -85,6 +92,7 @@ class Blocks:
         sequence = numpy.repeat(numpy.arange(len(rooms)), rooms)
         place = numpy.arange(len(sequence)) - (ends - rooms)[sequence]
         real = place < lengths[sequence]
+        # Behind a sequence its first token stands again, in place of padding.
         token = starts[sequence] + numpy.where(real, place, 0)
         back = numpy.empty(int(lengths.sum()), numpy.int64)
         back[token[real]] = numpy.flatnonzero(real)
@@ -98,7 +106,7 @@ class Blocks:
         return packed[self._out]
 
     def gather(self, spread: Tensor) -> Tensor:
-        """The way back."""
+        """The inverse of `spread`."""
         return spread[self._back]
 
     def split(self, spread: Tensor) -> List[Tensor]:
@@ -112,6 +120,7 @@ def _rounded(lengths: numpy.ndarray, fine: bool = True) -> numpy.ndarray:
     if not fine:
         powers = numpy.int64(numpy.ceil(numpy.log2(numpy.maximum(lengths, _EXACT))))
         return numpy.minimum(1 << powers, lengths.max())
+    # An eighth of the power of two at or below the length.
     step = 1 << numpy.maximum(numpy.int64(numpy.log2(numpy.maximum(lengths, 1))) - 3, 0)
     rooms = numpy.where(lengths <= _EXACT, lengths, -(-lengths // step) * step)
     return numpy.minimum(rooms, lengths.max())

@@ -49,11 +49,15 @@ class Tower(nn.Module):
         self.norm = nn.LayerNorm(dim, epsilon)
 
     def forward(self, vectors: Tensor, packed: Packed) -> Tensor:
-        """Raises BadInput for a sequence beyond `length`, or a batch without the times it needs."""
+        """The states of a batch's items, [T, dim].
+
+        Raises:
+            BadInput: a sequence is longer than `length`, or a batch lacks the times it needs.
+        """
         return self.states(vectors, packed.tokens)
 
     def states(self, vectors: Tensor, tokens: Tokens) -> Tensor:
-        """The same of any tokens."""
+        """The states of any tokens, [T, dim]; errors as of `forward`."""
         if tokens.longest > self.length:
             raise BadInput(
                 f"a sequence has {tokens.longest} tokens, and the model's longest {self.length}: "

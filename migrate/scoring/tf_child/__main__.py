@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 
+# `python tf_child` puts the folder itself there; its parent makes it importable as a package.
 sys.path[0] = os.path.dirname(os.path.abspath(sys.path[0]))
 from tf_child.messages import Refused, receive, send  # noqa: E402
 from tf_child.probe import Probe  # noqa: E402
@@ -13,6 +14,7 @@ del sys.path[0]  # the user's modules' imports are not in this folder
 
 
 def main():
+    # TensorFlow, and the modules that it imports, may write to file descriptor 1.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     questions = sys.stdin.buffer

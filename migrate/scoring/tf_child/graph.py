@@ -162,6 +162,7 @@ def _serve(tf, graph_def, statistics):
             constant = graph_def.node.add(name="{}/served_{}".format(node.name, place), op="Const")
             constant.attr["dtype"].type = tf.float32.as_datatype_enum
             constant.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.float32))
+            # After x, scale and offset: mean, then variance.
             node.input[3 + place] = constant.name
             node.attr["is_training"].b = False
 

@@ -25,6 +25,7 @@ class Input(collections.namedtuple("Input", "column name tensors")):
         if it is not known, or the input is sparse."""
         dtype = shape = None
         if self.tensors:
+            # The one tensor, or the values between indices and shape.
             kind = self.tensors[len(self.tensors) // 2].dtype.base_dtype
             sent_as = {"string": "bytes", "bfloat16": "float32"}  # which the feed narrows
             dtype = sent_as.get(kind.name, kind.name)

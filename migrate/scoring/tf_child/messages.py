@@ -90,6 +90,7 @@ def receive(stream):
     start = stream.read(8)
     if not start:
         return None
+    # Fewer than 8 bytes become a length beyond every limit, which is refused below.
     (length,) = struct.unpack("<Q", start.ljust(8, b"\xff"))
     if length > _LONGEST_HEAD:
         raise ValueError("what came is not a message")

@@ -161,6 +161,7 @@ def _register_tfra(spec):
                 "TFRA's FileSystemSaver has the hash tables, in files that TensorFlow's own Saver "
                 "does not restore; values can be verified without TensorFlow"
             )
+        # The names of its ops begin so.
         if b"TFRA>" not in graph:
             return
     try:

@@ -38,7 +38,7 @@ class Fused:
         return packed
 
     def gather(self, spread: Tensor) -> Tensor:
-        """The way back."""
+        """The inverse of `spread`."""
         return spread
 
     def attention(self, tokens: Tensor, position: Tensor, time: Optional[Tensor]) -> Tensor:
@@ -49,6 +49,7 @@ class Fused:
             position: [length].
             time: [buckets], or None.
         """
+        # The kernels are given the distance of two tokens, and take the rest as contiguous.
         if tokens.stride()[1:] != tokens[:1].contiguous().stride()[1:]:
             tokens = tokens.contiguous()
         found: Tensor = _Attention.apply(tokens, position, time, self)
@@ -79,10 +80,12 @@ class _Attention(torch.autograd.Function):
         grid, given, compiled = _launch(tokens, position, time, context.batch)
         grad = grad.contiguous()
         of_tokens = torch.empty_like(tokens, memory_format=torch.contiguous_format)
+        # Each of the two fills its parts of `of_tokens`: keys and values, then queries.
         kernels.backward_keys[grid(heads)](*given, grad, of_tokens, **compiled)
         kernels.backward_queries[grid(heads)](*given, grad, of_tokens, **compiled)
         of_position = torch.zeros_like(position, dtype=torch.float32)
         of_time = None if time is None else torch.zeros_like(time, dtype=torch.float32)
+        # Without times the second one is not written.
         biases = of_position, of_position if of_time is None else of_time
         kernels.backward_biases[grid(1)](
             *given, grad, *biases, len(position), **compiled, num_warps=2
@@ -95,6 +98,7 @@ def _launch(
 ) -> Tuple[Any, Tuple[Any, ...], Any]:
     """(from the programs of a sequence to the grid, the first arguments, the constants)"""
     _, _, heads, size = tokens.shape
+    # Triton's dot takes at least 16 in each dimension, and its ranges are powers of two.
     width = max(16, triton.next_power_of_2(size))
     blocks = triton.cdiv(batch.longest, _BLOCK)
     timed = time is not None and batch.times is not None
@@ -103,6 +107,7 @@ def _launch(
         tokens.stride(0),
         batch.offsets,
         batch.places,
+        # Where a constant below turns an argument off, any tensor stands in for it.
         batch.times if timed else tokens,
         batch.asked if timed else tokens,
         *(batch.sees or (tokens, tokens)),

@@ -161,7 +161,7 @@ def backward_biases(
 
 @triton.jit
 def _add_by_distance(out, length, own, other, least, slopes, BLOCK: tl.constexpr):
-    """Adds slopes where their distance, `own` of the row less `other` of the column, stands.
+    """Adds each slope to the bias of its distance, `own` of the row less `other` of the column.
 
     Args:
         least: of the distances.
@@ -169,6 +169,7 @@ def _add_by_distance(out, length, own, other, least, slopes, BLOCK: tl.constexpr
     distance = own[:, None] - other[None, :]
     window = tl.arange(0, 2 * BLOCK)
     found = tl.zeros([2 * BLOCK], tl.float32)
+    # Summed here first: one atomic addition per distance, not per pair.
     for step in range(2 * BLOCK - 1):
         total = tl.sum(tl.where(distance == least + step, slopes, 0.0))
         found = tl.where(window == step, total, found)
@@ -210,6 +211,7 @@ def _scored(
 
 @triton.jit
 def _slope(scores):
+    # The derivative of silu.
     share = tl.sigmoid(scores)
     return share * (1.0 + scores * (1.0 - share))
 
@@ -218,6 +220,7 @@ def _slope(scores):
 def _bias(start, rows, columns, size, places, times, asked, position, time, BUCKETS: tl.constexpr):
     own = tl.load(places + start + rows, rows < size, 0)
     other = tl.load(places + start + columns, columns < size, 0)
+    # Negative only of pairs that are not seen.
     bias = tl.load(position + tl.maximum(own[:, None] - other[None, :], 0)).to(tl.float32)
     if BUCKETS > 0:
         bucket = _bucket(start, rows, columns, size, times, asked, BUCKETS)

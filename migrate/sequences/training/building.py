@@ -37,7 +37,7 @@ class Step(nn.Module):
         self.model, self._dtype = model, getattr(torch, precision)
 
     def forward(self, share: Share) -> Tensor:
-        """A scalar: times the share's weight. All shares of a step draw the same negatives."""
+        """The loss times the share's weight. All shares of a step draw the same negatives."""
         low, device = self._dtype != torch.float32, self.model.tower.device
         packed = share.packed.to(device)
         with torch.autocast(device.type, self._dtype, enabled=low):

@@ -20,7 +20,7 @@ _EPSILON = 1e-10
 
 
 class DenseAndTables:
-    """Both as one optimizer, whose learning rates count from `zero_grad` on.
+    """The optimizers of both as one, whose learning rates count from `zero_grad` on.
 
     Args:
         dense: by name.

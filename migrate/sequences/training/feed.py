@@ -31,8 +31,9 @@ class Share(NamedTuple):
 
 
 class Feed:
-    """As `migrate.training.task.Data` says; it ends after the epochs, or after `patience` of them
-    without a better one.
+    """Histories as a `migrate.training.task.Data`.
+
+    It ends after the epochs, or after `patience` of them without a better one.
 
     Args:
         ends: of the training events.
@@ -73,6 +74,7 @@ class Feed:
             batches = plan(self._lengths, training.tokens, training.seed, self._epoch)
             for number in range(self._taken, len(batches)):
                 batch = self._batch(batches[number], self._epoch, number)
+                # Before the batch is given: the state is then the position after it.
                 self._taken, last = number + 1, number + 1 == len(batches)
                 if last:
                     self._epoch, self._taken = self._epoch + 1, 0

@@ -34,16 +34,23 @@ class Measured(NamedTuple):
     asking: Asking = Asking()
 
     def shares(self, sizes: numpy.ndarray) -> Iterator[Tuple[Ends, bool]]:
-        """This process's, as often for each, and whether it counts. sizes: events of each."""
+        """Gives this process's share of each batch, and whether it counts.
+
+        Every process gets as many, for the calls that all make together.
+
+        Args:
+            sizes: the number of events of each of `ends`.
+        """
         for batch in plan(sizes.clip(max=self.source.length), self.tokens):
             own = shares(batch, sizes, processes.ranks())[processes.rank()]
             yield self.ends.some(own if len(own) else batch[:1]), len(own) > 0
 
 
 def measure(model: Model, of: Measured, without_seen: bool = False) -> Dict[str, Any]:
-    """The same for every process, which all call it: HR@K, NDCG@K and MRR of the event at each end;
-    of a ranking AUC, GAUC by user and log loss of the labels of all events that are asked for, and
-    the mean of the AUCs.
+    """The measures of a model, the same in every process; all call it.
+
+    They are HR@K, NDCG@K and MRR of the event at each end; of a ranking AUC, GAUC by user and log
+    loss of the labels of all events that are asked for, and the mean of the AUCs.
 
     Args:
         without_seen: items that the user had before are not answers.
@@ -84,7 +91,7 @@ def _judged(model: RankingModel, of: Measured) -> Dict[str, Any]:
 
 
 class Logits(NamedTuple):
-    """Of `events`, places in the histories int64 [n], the logits by label, float32 [n]."""
+    """Logits by label, float32 [n], of `events`, positions in the histories, int64 [n]."""
 
     events: numpy.ndarray
     logits: Dict[str, numpy.ndarray]
@@ -116,7 +123,7 @@ def logits(model: RankingModel, of: Measured) -> Logits:
 
 @torch.no_grad()
 def item_vectors(model: RetrievalModel, at_once: int = 1 << 16) -> torch.Tensor:
-    """[rows, dim], of all items; every process calls it."""
+    """The vectors of all items, [rows, dim]; every process calls it."""
     rows = torch.arange(model.task.items, device=model.tower.device)
     return torch.cat([model.item_vectors(some) for some in rows.split(at_once)])
 

@@ -101,6 +101,7 @@ def _train(
                 if processes.rank() == 0:
                     say(f"begun with the vectors of {share:.2%} of {len(ids):,} {kind}s")
     task = task_of(model, settings, device)
+    # The model is drawn alike in all processes; from here on each draws its own dropout.
     torch.manual_seed(training.seed + processes.rank())
     own = processes.rank(), processes.ranks()
     feed = Feed(source, parts.train, settings.model.task == "retrieval", training, own)

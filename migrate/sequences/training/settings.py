@@ -109,7 +109,7 @@ class Start:
 
 @dataclass
 class Settings:
-    """The parts."""
+    """All settings, by part."""
 
     data: Columns = field(default_factory=Columns)
     split: SplitAt = field(default_factory=SplitAt)
@@ -119,7 +119,7 @@ class Settings:
     start: Optional[Start] = None
 
     def to_json(self) -> Dict[str, Any]:
-        """All fields; `of` makes them again."""
+        """All fields, which `settings_of` reads."""
         return dataclasses.asdict(self)
 
 

@@ -95,7 +95,7 @@ class Collected(nn.Module):
             self.collection = EmbeddingCollection(tables=[table])
 
     def forward(self, rows: Tensor) -> Tensor:
-        """All processes call it."""
+        """The vectors of `rows`, [n, dim]; all processes call it."""
         lengths = torch.tensor([len(rows)], device=rows.device)
         features = KeyedJaggedTensor([ITEM], rows, lengths=lengths)
         found: Tensor = self.collection(features)[ITEM].values()
