@@ -49,7 +49,7 @@ Parts = Tuple[Node, ...]  # of a variable: itself, or all of its partitions; non
 
 
 class _Norm(NamedTuple):
-    """One BatchNorm: its inputs and its variables."""
+    """One BatchNorm: its input x, its variables and its settings."""
 
     x: Edge
     gamma: Parts
@@ -88,8 +88,8 @@ def find_batch_norm(subject: Subject, node: Node) -> Optional[Layer]:
 
 
 def batch_statistics(subject: Subject, computed: Iterable[Edge]) -> Set[str]:
-    """The nodes, of those that are `computed` as ops, that are a batch's statistics: the kernel in
-    its training mode, and values averaged into a variable."""
+    """The `computed` nodes that are a batch's statistics: fused kernels in training mode, and
+    values that are averaged into a variable."""
     nodes = {edge[0] for edge in computed}
     moves = [move for moves in find_moves(subject).values() for move in moves]
     averages = {subject.viewed(move.value)[0] for move in moves}
@@ -104,6 +104,7 @@ def _takes_batch(subject: Subject, node: Node) -> bool:
 def _moves_otherwise(subject: Subject, moving: List[Node]) -> bool:
     """Whether the graph moves statistics, but not as averages of one known rate."""
     rates = {_momentum(subject, node) for node in moving}
+    # No known rate, as in a graph for evaluation: then nothing may move them at all.
     if rates == {None}:
         return any(is_moved(subject, node) for node in moving)
     return len(rates) > 1
@@ -135,6 +136,7 @@ def _constructor(norm: _Norm, mean: Parameter, momentum: Optional[float]) -> str
         "unbiased=True" if norm.unbiased else "",
         "" if mean.dtype == "float32" else f"dtype={torch_type(mean.dtype)}",
     ]
+    # Seven digits: the rate is 1 - decay, computed in float32.
     arguments = [str(mean.shape[0]), f"eps={literal(norm.epsilon)}", f"momentum={round(told, 7)}"]
     text = f"runtime.BatchNorm({', '.join(arguments + [word for word in more if word])})"
     return text if momentum is not None else text + "  # the graph does not say its momentum"
@@ -162,17 +164,22 @@ def _fused(subject: Subject, end: Node) -> Optional[_Norm]:
     node, x = found
     gamma, beta, mean, variance = node.inputs[1:5]
     scale, offset = _unviewed(subject, gamma), _unviewed(subject, beta)
+    # With scale=False the kernel is given a constant of ones for gamma.
     ones = subject.constant(gamma)
     if not offset or (not scale and (ones is None or not (ones == 1).all())):
         return None
     if _takes_batch(subject, node):
+        # In training mode the moving statistics are no inputs; outputs 1 and 2, the batch's, go
+        # into them.
         moving = [averaged(subject, (node.name, output)) for output in (1, 2)]
     else:
         moving = [subject.variable(mean), subject.variable(variance)]
     if moving[0] is None or moving[1] is None:
         return None
+    # -1 is the last axis, TensorFlow's default.
     axis = 1 if string(graph, node, "data_format") == b"NCHW" else -1
     epsilon = float32(graph, node, "epsilon")
+    # The fused kernel corrects the variance that it returns (Bessel, n / (n - 1)); others do not.
     return _Norm(x, scale, offset, moving[0], moving[1], epsilon, axis, True)
 
 
@@ -227,6 +234,8 @@ def _unfused(subject: Subject, end: Node) -> Optional[Tuple[_Norm, Set[str]]]:
         needed = one.name in subject.outputs or any(
             user.name not in whole for user in subject.users(one)
         )
+        # A smaller normalisation within this one is read by other nodes too: the module would hide
+        # it.
         if needed and one.op in _ENDS and normalised(subject, one, NORMALIZATION) is not None:
             return None
     mean, flag, axis = _moving(subject, found.mean, found.x, MEAN)
@@ -329,6 +338,7 @@ def _channels(
     shape = subject.shape(x)
     rank = len(one.axes) + 1 if shape is None else len(shape)
     kept = set(range(rank)) - {axis % rank for axis in one.axes}
+    # Without a shape the rank follows from the axes, which then must leave the last one.
     if len(kept) != 1 or (shape is None and kept != {rank - 1}):
         return None
     return kept.pop() if kept != {rank - 1} else -1
@@ -358,4 +368,5 @@ def _momentum(subject: Subject, moving: Node) -> Optional[float]:
 
 def _scalar(subject: Subject, edge: Edge) -> Optional[float]:
     value = subject.constant(edge)
+    # The shortest decimal of a float32: .99 rather than .9900000095.
     return None if value is None or value.ndim else float(str(value[()]))

@@ -28,4 +28,5 @@ def find_by_id(subject: Subject, node: Node) -> Optional[Layer]:
         attribute = known.attribute.rpartition(".")[0]
         return f"self.{attribute}({values[0].tensor}, {values[1].tensor})"
 
+    # Not to be computed again: a look-up adds new ids to the table while the model trains.
     return Layer(node.inputs[1:], write, trained=True, again=False)

@@ -27,7 +27,9 @@ def find_default(subject: Subject, node: Node) -> Optional[Layer]:
         x = subject.beyond(node.inputs[3 - side])
         ranks = [subject.shape(edge) for edge in (node.inputs[0], x)]
         lengths = {None if one is None else len(one) for one in ranks}
+        # A condition of one axis chooses rows, which torch.where does not do.
         of_rows = node.op == "Select" and (None in lengths or len(lengths) > 1)
+        # SelectV2 broadcasts, so that a side of another shape would widen the result.
         like = None if node.op == "Select" else x
         number = None if of_rows else _repeated(subject, node.inputs[side], like)
         if number is not None:

@@ -52,6 +52,7 @@ def clip(subject: Subject, node: Node) -> Optional[Clip]:
     if any(subject.beyond(edge) != x for edge in squares.inputs):
         return None
     scaled = subject.beyond(node.inputs[0])
+    # x * 1 is x already, see `migrate.model.unchanged`.
     if scaled != x or limit != 1:
         product = subject.graph.nodes[scaled[0]]
         factors = product.inputs if product.op == "Mul" else ()
@@ -82,6 +83,8 @@ def _between(subject: Subject, most: Node) -> Optional[Layer]:
     if least.op != "Minimum" or not subject.sole(least):
         return None
     low, high = (subject.constant(one.inputs[1]) for one in (most, least))
+    # Where low is above high, torch's clamp gives high, and maximum(minimum(x, high), low) gives
+    # low.
     if low is None or high is None or low.ndim or high.ndim or not low <= high:
         return None
 

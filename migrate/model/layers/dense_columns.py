@@ -70,6 +70,7 @@ def find_dense_column(subject: Subject, node: Node) -> Optional[Layer]:
         column = _column(subject, node.name)
         if column is None:
             return None
+        # The nodes inside have values for all of x, so that they differ from the graph's.
         return Layer((column.chosen.x,), _first, same=True, inside=column.inside)
     return _dense(subject, node) if node.op == "SparseToDense" else None
 
@@ -105,6 +106,8 @@ def _dense(subject: Subject, node: Node) -> Optional[Layer]:
     if column is None or default is None:
         return None
     missing = column.chosen.missing
+    # Only cast, x keeps `missing` where a value is missing, which is the default: no choice is
+    # left.
     if column.casts and missing == default:
         return Layer((node.inputs[2],), _first, same=True)
 
@@ -149,6 +152,7 @@ def _column(subject: Subject, name: str) -> Optional[_Column]:
     # Any other text default would count as a present value.
     if texts and not (casts and all(one == chosen.missing for one in texts)):
         return None
+    # f is computed for all of x: an operand with a value per chosen element would not fit.
     if inside & subject.outputs or not all(_is_known(subject, edge) for edge in edges):
         return None
     return _Column(chosen, frozenset(inside), frozenset(ends), casts)
@@ -168,12 +172,12 @@ def _is_of(subject: Subject, node: Node, chosen: Present) -> bool:
 
 
 def _is_filled(subject: Subject, node: Node) -> bool:
-    """Whether it is the shape of a tensor that only Fill reads."""
+    """Whether a node is a Shape that only Fill reads."""
     return node.op == "Shape" and all(user.op == "Fill" for user in subject.users(node))
 
 
 def _is_known(subject: Subject, edge: Edge) -> bool:
-    """Whether a value is the same for every element."""
+    """Whether an operand is the same for every element: a scalar constant or a table."""
     value = subject.constant(edge)
     table = subject.node(edge).op in {*TABLES, *SIZES}
     return table or (value is not None and not value.ndim)
@@ -248,7 +252,7 @@ def _repeated_for(subject: Subject, columns: Node) -> Optional[Edge]:
 
 
 def _counted(subject: Subject, count: Edge) -> Optional[Edge]:
-    """x of x.shape[0]."""
+    """The tensor x, if `count` is x.shape[0]."""
     part = subject.node(count)
     whole = subject.node(part.inputs[0]) if part.op == "StridedSlice" else part
     first = subject.constant(part.inputs[1]) if whole.op == "Shape" else None
@@ -258,7 +262,7 @@ def _counted(subject: Subject, count: Edge) -> Optional[Edge]:
 
 
 def _is_columns(subject: Subject, edge: Edge, x: Edge) -> bool:
-    """Whether it is 0, 1, ... for the values of each row of x."""
+    """Whether `edge` is 0, 1, ... for the values of each row of x."""
     tile = subject.node(edge)
     if _repeated_for(subject, tile) != x:
         return False
@@ -267,7 +271,7 @@ def _is_columns(subject: Subject, edge: Edge, x: Edge) -> bool:
 
 
 def _is_rows(subject: Subject, edge: Edge, x: Edge) -> bool:
-    """Whether it is the row of each value of x."""
+    """Whether `edge` is the row number of each value of x."""
     flat = subject.node(edge)
     tile = subject.node(flat.inputs[0]) if flat.op == "Reshape" else flat
     width = _width(subject, x)

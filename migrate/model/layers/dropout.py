@@ -10,7 +10,8 @@ Here / s may be * (1 / s).
    training drops without a condition. With a noise_shape, F.dropout of ones of that shape makes the
    mask. A mask that a loop applies in every iteration, as DropoutWrapper's variational_recurrent
    does, is drawn once before it.
-2. At a rate that is fed or computed, which itself decides when to drop: by the random values.
+2. At a rate that is fed or computed the rate itself decides when to drop: the values are chosen by
+   the graph's own random tensor.
 
 Source: tensorflow/python/ops/nn_ops.py
 """
@@ -47,7 +48,7 @@ class _Mask(NamedTuple):
 
     @property
     def rate(self) -> Optional[float]:
-        """The constant share of values that are dropped."""
+        """The constant share of values that are dropped; None: it is fed or computed."""
         return round(1 - self.number, 7) if self.kept and self.number is not None else self.number
 
 
@@ -109,6 +110,7 @@ def _layer(subject: Subject, node: Node, source: Edge, mask: _Mask, factor: Edge
     if mask.rate is None:
         share = mask.share, float(mask.kept)
         return Layer((source, mask.drawn, mask.share), at_fed, share=share, again=False)
+    # Fed these values, TensorFlow drops nothing and scales by 1.
     off, drops = {mask.share: float(mask.kept), factor: 1.0}, Drops(mask.rate, mask.drawn)
     inputs: Tuple[Edge, ...] = (source,)
     if once:
@@ -155,6 +157,7 @@ def _is_kept(subject: Subject, edge: Edge, mask: _Mask) -> bool:
 
 def _is_number(subject: Subject, edge: Edge, number: float) -> bool:
     value = subject.constant(edge)
+    # The graph has 1 / (1 - rate) in float32.
     return value is not None and not value.ndim and math.isclose(value, number, rel_tol=1e-5)
 
 
@@ -185,6 +188,7 @@ def _drawn(subject: Subject, uniform: Edge, share: Edge, kept: bool) -> Optional
     value = subject.constant(share)
     if _uniform(subject, uniform).op not in _RANDOM or (value is not None and value.ndim):
         return None
+    # The shortest decimal of a float32: .1 rather than .10000000149.
     number = None if value is None else float(str(value[()]))
     return _Mask(share, kept, number, subject.beyond(uniform))
 

@@ -18,6 +18,7 @@ from migrate.model.layers.present import find_present
 from migrate.model.layers.tiles import find_tiles
 from migrate.model.layers.vocabulary import find_vocabulary
 
+# The first finder that recognises a node wins.
 FINDERS: List[Callable[[Subject, Node], Optional[Layer]]] = [
     find_batch_norm,
     find_layer_norm,

@@ -149,7 +149,7 @@ class Subject:
         return self._end(edge, SAME.union(ops))
 
     def switched(self, edge: Edge) -> bool:
-        """Whether a branch of a tf.cond takes `edge` from outside, possibly reshaped."""
+        """Whether `edge`, possibly reshaped, enters a branch of a tf.cond from outside."""
         return any(self.graph.nodes[name].op in SWITCH for name, _ in self._way(edge, VIEWS))
 
     def _end(self, edge: Edge, ops: FrozenSet[str]) -> Edge:
@@ -187,8 +187,10 @@ class Subject:
         parts = tuple(part for part in found if part is not None)
         if axis is None or axis != 0 or len(parts) < len(found):
             return ()
+        # A concatenation of partitions in another order, or of some of them, is not the variable.
         stem = parts[0].name.rpartition("/part_")[0]
         whole = [part.name for part in parts] == parts_of(self.graph.nodes, stem)
+        # The module joins the partitions to one parameter, which leaves nothing for other readers.
         alone = all(self._readers(part) == {node.name} for part in parts)
         return parts if whole and alone and len(self._readers(node)) == 1 else ()
 

@@ -1,4 +1,4 @@
-"""nn.LayerNorm: values less their mean along the last axis, over the root of their variance.
+"""nn.LayerNorm: (x - mean) / sqrt(variance + epsilon) * gamma + beta, along the last axis.
 
 The forms are those of `graph_rewrite.patterns.normalization`: by hand, and those of
 tf.nn.batch_normalization, as tf.contrib.layers.layer_norm and BERT have it. mean and variance are
@@ -48,6 +48,7 @@ def find_layer_norm(subject: Subject, node: Node) -> Optional[Layer]:
         made = modules.get(attribute) == f"nn.LayerNorm({size}, eps={epsilon!r})"
         if made and bias.attribute == f"{attribute}.bias":
             return f"self.{attribute}({values[0]})"
+        # gamma or beta is shared with another layer: the function takes them as they are.
         given = f"{values[0]}, [{size}], {weight.expression}, {bias.expression}, {epsilon!r}"
         return f"F.layer_norm({given})"
 
@@ -63,6 +64,7 @@ def _are_moments(subject: Subject, found: Normalised, rank: int) -> bool:
     if subject.beyond(mean.inputs[0]) != x or squares.op != "SquaredDifference":
         return False
     centre = subject.node(squares.inputs[1])
+    # tf.nn.moments stops the gradient of the mean there, where it is 0 in any case.
     centre = subject.node(centre.inputs[0]) if centre.op == "StopGradient" else centre
     return subject.beyond(squares.inputs[0]) == x and centre is mean
 

@@ -37,6 +37,7 @@ def find_linear(subject: Subject, node: Node) -> Optional[Layer]:
         bias = subject.variable(node.inputs[1])
         if product is None or bias is None:
             return None
+        # The product is needed without the bias, too, if anything else reads it.
         alone = subject.sole(product.end) and subject.sole(product.node)
         return _linear(subject, product, bias) if alone else None
     product = _product(subject, node)
@@ -82,6 +83,7 @@ def _keeps(subject: Subject, shape: Edge, x: Edge) -> bool:
 def _linear(subject: Subject, product: _Product, bias: Optional[Node]) -> Optional[Layer]:
     graph = subject.graph
     kernel = subject.variable(product.node.inputs[1])
+    # nn.Linear keeps [out, in] of TensorFlow's [in, out]; a transposed operand is another formula.
     turned = any(flag(graph, product.node, name) for name in ("transpose_a", "transpose_b"))
     if kernel is None or turned or output_dtype(graph, kernel) != "float32":
         return None
@@ -92,6 +94,7 @@ def _linear(subject: Subject, product: _Product, bias: Optional[Node]) -> Option
             return _again(parameters, known, bias, str(values[0]))
         attribute = parameters.layer(layer_scope(kernel.name))
         weight = parameters.add(kernel, attribute + ".weight", (1, 0))
+        # A bias that another layer owns, or of another size, is added by itself.
         fits = bias is not None and bias.name not in parameters.by_node
         if fits and bias is not None:
             shape = parameters.shape(bias)

@@ -15,7 +15,7 @@ from semisync.common.walks import reachable
 
 
 class Move(NamedTuple):
-    """moving += (value - moving) * rate, or / rate where it `divides`, by the op `node`."""
+    """moving += (value - moving) * rate, or / rate if `divides`; `node` is the op that does it."""
 
     value: Edge
     rate: Edge
@@ -60,6 +60,7 @@ def read_late(subject: Subject) -> List[str]:
     for node in nodes.values():
         variable = subject.variable((node.name, 0)) if node.controls else None
         if variable is not None and subject.used(node):
+            # A tf.group is a NoOp: what it waits for was done before the read, too.
             before = reachable(node.controls, groups)
             there = nodes.keys() & before
             changed = {changed_variable(subject.graph, nodes[name]) for name in there}

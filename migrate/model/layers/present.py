@@ -19,7 +19,11 @@ from migrate.model.parameters import Parameters
 
 
 class Present(NamedTuple):
-    """The choice that a GatherNd makes. mask: x != missing. where: the node of its places."""
+    """The values that a GatherNd chooses: x where `mask` is true, x != missing.
+
+    Attributes:
+        where: the node that lists their places.
+    """
 
     x: Edge
     missing: numpy.ndarray

@@ -50,6 +50,7 @@ def vocabulary(subject: Subject, node: Node) -> Optional[Vocabulary]:
         as_text = subject.graph.nodes[text[0]]
         if as_text.op != "AsString" or subject.beyond(as_text.inputs[0]) != keys:
             return None
+        # Padded text has another hash than the digits alone, which find_or_hash takes.
         if integer(subject.graph, as_text, "width") > 0:
             return None
     known, compared = subject.constant(default), subject.constant(differs.inputs[1])

@@ -8,11 +8,11 @@ from typing import Any, List, Optional, Sequence
 from migrate.model.ops.values import HOST, MOST_SIZES, OBJECT, STRINGS, Call, Value, listed
 from semisync.common.errors import BadInput
 
-_MOST_ELEMENTS = 256  # the types of sizes, and of values computed from them
+_MOST_ELEMENTS = 256  # of a tuple whose elements are written one by one; TensorFlow has 254 axes
 
 
 def number(value: Value) -> str:
-    """A Python number: a constant, a number of the host, or the value of a tensor of one number."""
+    """A Python number: a constant, a HOST value, or the value of a tensor with one number."""
     known = _numbers(value)
     if known is not None:
         return str(known[0])
@@ -20,7 +20,7 @@ def number(value: Value) -> str:
 
 
 def sizes(value: Value) -> str:
-    """A tuple of integers: constant, of the host, or the values of a tensor."""
+    """A tuple of integers: a constant, a HOST value, or the values of a tensor."""
     known = _numbers(value)
     if known is not None:
         return listed([int(one) for one in known])
@@ -88,5 +88,5 @@ def keywords(**values: object) -> str:
 
 
 def index_type(call: Call, name: str, default: str) -> str:
-    """Brings an int64 result to the type that attribute `name` says."""
+    """The suffix that casts an int64 result to the type in attribute `name`."""
     return "" if call.dtype(name, default) == "int64" else ".int()"

@@ -73,6 +73,7 @@ def cast(call: Call) -> str:
 def power(call: Call) -> str:
     """`x ** y`"""
     first, second = _operands(call)
+    # In Python -2 ** x is -(2 ** x).
     return f"({first}) ** {second}" if first.startswith("-") else f"{first} ** {second}"
 
 

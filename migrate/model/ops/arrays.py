@@ -188,6 +188,7 @@ def pad(call: Call) -> str:
     if not known.size:
         return call[0].tensor
     widths = known[::-1].reshape(-1).tolist()
+    # F.pad need not list leading axes, which come last here and are not padded.
     while len(widths) > 2 and not any(widths[-2:]):
         widths = widths[:-2]
     filled = "" if value is None else f", value={value}"

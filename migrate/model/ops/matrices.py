@@ -61,6 +61,7 @@ def inverse(call: Call) -> str:
 def matrix_diag(call: Call) -> str:
     """`torch.diag_embed(x)`; other ones `runtime.matrix_diag(x, k, rows, columns, beside)`"""
     known = [None if value.constant is None else value.constant.tolist() for value in call.args[1:]]
+    # (k, rows, columns, padding): the defaults of MatrixDiagV2 and V3.
     if known in ([], [0, -1, -1, 0], [[0], -1, -1, 0]):
         return f"torch.diag_embed({call[0].tensor})"
     sizes = ", ".join(map(number, call.args[2:4]))

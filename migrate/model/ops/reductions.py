@@ -88,6 +88,7 @@ def _extreme(call: Call, method: str) -> str:
     axes, shape = _axes(call), call[0].shape
     if axes is None or shape is None:
         return _general(call, method)
+    # torch refuses to reduce an empty axis; TensorFlow gives the lowest or highest value.
     if any(shape[axis] in (None, 0) for axis in axes):
         return _general(call, method)
     return _reduced(call, method)

@@ -62,7 +62,7 @@ DYNAMIC_OPS = frozenset(
         *strings.OPS,
         *sparse.LOOKUP_TABLES,
     ]
-) - {"Bucketize"}
+) - {"Bucketize"}  # among the strings, but its result has the size of its input
 
 KINDS: Mapping[str, Ops] = {
     "arithmetic": arithmetic.OPS,

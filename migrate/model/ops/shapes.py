@@ -228,8 +228,8 @@ def _factors(graph: Graph, name: str) -> int:
 
 
 _TIMES, _PROD = infix("*"), reduction("math.prod")
-_MOST_FACTORS, _OF_PROD = 16, 4
-_MOST_STEPS = 1024
+_MOST_FACTORS, _OF_PROD = 16, 4  # of a number in Python; a Prod counts as so many
+_MOST_STEPS = 1024  # ops that are visited; more than these count as too many factors
 
 
 def _tuple(items: List[str]) -> str:

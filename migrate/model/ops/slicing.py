@@ -34,6 +34,7 @@ def strided_slice(call: Call) -> str:
         bounds = ", ".join(value.tensor for value in call.args[1:])
         return f"runtime.strided_slice({call[0].tensor}, {bounds}{given})"
     backwards = any(isinstance(item, Part) and item.step < 0 for item in items)
+    # torch has no slices with a negative step.
     if backwards and call[0].kind != STRINGS:
         objects = ", ".join(item.text if isinstance(item, Part) else item for item in items)
         return f"runtime.sliced({call[0].tensor}, ({objects},))"
@@ -49,6 +50,7 @@ def slices(call: Call) -> Optional[List[Union[str, Part]]]:
     items: List[Union[str, Part]] = []
     for axis, step in enumerate(call.integers(3)):
         bit = 1 << axis
+        # TensorFlow's order where several masks have the bit (core/util/strided_slice_op.cc).
         if ellipsis & bit:
             items.append("...")
         elif new & bit:

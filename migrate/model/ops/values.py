@@ -223,6 +223,7 @@ def literal(value: Any) -> str:
         return str(bool(value))
     if isinstance(value, (int, numpy.integer)):
         return str(int(value))
+    # str() of a float32 is its shortest decimal: 0.1 rather than 0.10000000149.
     number = float(str(value)) if isinstance(value, numpy.floating) else float(value)
     if number != number or number in (float("inf"), float("-inf")):
         return f"float({str(number)!r})"
@@ -232,6 +233,7 @@ def literal(value: Any) -> str:
 def as_data(value: numpy.ndarray) -> Any:
     """A constant as JSON: numbers, text, nested lists; invalid UTF-8 becomes surrogate escapes."""
     if value.dtype.kind == "f":
+        # As in `literal`: the shortest decimals.
         value = numpy.array([float(str(one)) for one in value.reshape(-1)]).reshape(value.shape)
     if value.dtype == object:
         text = [one.decode("utf-8", "surrogateescape") for one in value.reshape(-1)]

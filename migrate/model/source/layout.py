@@ -23,7 +23,7 @@ STRING = (
 def laid_out(text: str) -> str:
     """`text`, a whole file, laid out."""
     text = double_quoted(text)
-    prose: Set[int] = set()  # lines of strings of several
+    prose: Set[int] = set()  # lines of strings that span several lines, which stay as they are
     for token in _strings(text):
         if token.start[0] < token.end[0]:
             prose.update(range(token.start[0], token.end[0] + 1))

@@ -23,7 +23,7 @@ _OURS = {
 }
 _TAKEN = {*_OURS, *keyword.kwlist, *dir(builtins)}
 
-_LONGEST = 200  # bytes of a name, which may become a file name
+_LONGEST = 200  # bytes of a name; names may become file names, which systems limit to 255
 
 # Scopes of feature columns and look-ups that name a mechanism, not the value.
 _HOW = re.compile(

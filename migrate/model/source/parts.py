@@ -87,6 +87,7 @@ def _first(block: Block, free: Set[str]) -> Dict[int, Assign]:
     whole = [one for one in block.statements if isinstance(one, Assign)]
     if not needed:
         return {}
+    # All raw features are read in the first part: `numeric` gets numbers alone.
     return {id(one): one for one in whole if id(one) in needed or one.kind == RAW}
 
 

@@ -20,8 +20,8 @@ WIDTH = 88  # of a line into which another expression is inlined
 _NAME = re.compile(rf"{STRING}|(?<![\w.])[A-Za-z_]\w*(?!\w|=(?!=))")
 
 
-# The kinds of an Assign: a tensor; sizes of tensors; a raw feature; text, or values whose number
-# depends on the input's values.
+# The kinds of an Assign. TENSORS: a tensor. SIZES: sizes of tensors. RAW: a raw feature. DYNAMIC:
+# text, or values whose number depends on the input's values.
 TENSORS, SIZES, RAW, DYNAMIC = "tensors", "sizes", "raw", "dynamic"
 
 
@@ -199,6 +199,7 @@ def _inline(block: Block, uses: Dict[str, int]) -> None:
                     waiting[name] = statement
             elif len(statement.targets) > 1:
                 if statement.inline and {uses.get(one) for one in statement.targets} == {1}:
+                    # Values that are passed on together, as `*text`, wait under their joint names.
                     waiting[", ".join(statement.targets)] = statement
                 statement.targets = [one if uses.get(one) else "_" for one in statement.targets]
         elif isinstance(statement, (If, Until)):
