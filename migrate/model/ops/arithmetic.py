@@ -1,4 +1,4 @@
-"""Arithmetic: one number from one or two, with broadcasting; data types stay what they are.
+"""Elementwise arithmetic of one or two operands, with broadcasting; data types are kept.
 
 Where TensorFlow and torch differ, for float types: a maximum's gradient goes to the first operand
 where both are equal; FloorDiv is the floor of the quotient, torch's `//` is not; TensorFlow's

@@ -1,6 +1,6 @@
 """Picking and placing by index: gather, scatter, unique values, partitions, beams, boxes.
 
-An index that is out of range is an error, as in TensorFlow on a CPU; a negative index is out of range.
+An index out of range, negative ones included, is an error, as in TensorFlow on a CPU.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of optimizers that a checkpoint lacks: it starts over, at the values of the graph's own
+"""State of optimizers that a checkpoint lacks: it starts over at the values of the graph's own
 initializers, as in a TensorFlow job that restores the checkpoint.
 
 1. A Saver that was made before the training op, or of the model's variables alone, saves no slots.
@@ -104,16 +104,19 @@ def _lacking(found: MetaGraph, updates: Sequence[VariableUpdate], changes: Chang
         slots = [slot for update in own for slot in update.slots]
         read = [node for update in own for node in _read(found.graph, update)]
         if any(slot in found.saved for slot in slots):
+            # Stored slots never start over; if some are missing the checkpoint is truncated, and
+            # refused.
             stay.update(slots, read)
         else:
             begin += slots + read
+    # Where an optimizer continues, counters must continue with it.
     if not stay:
         begin += changes.counters
     return [node for node in dict.fromkeys(begin) if node not in stay and node not in found.saved]
 
 
 def _read(graph: Graph, update: VariableUpdate) -> List[str]:
-    """The variables that its hyperparameters depend on, and the powers of beta1 and beta2."""
+    """The variables that an update's hyperparameters, and powers of beta1 and beta2, depend on."""
     names = [*update.optimizer.hyperparameters.values(), *POWERS]
     edges = [update.inputs[name] for name in names if name in update.inputs]
     nodes = sorted({node for edge in edges for node in depends_on(graph, edge)})
@@ -121,7 +124,7 @@ def _read(graph: Graph, update: VariableUpdate) -> List[str]:
 
 
 def _places(found: MetaGraph, updates: Sequence[VariableUpdate]) -> Dict[str, Saved]:
-    """The stored slots of partitions, beside the whole variable."""
+    """By slot node, the place of a partition's slot: under the name of the whole variable."""
     parts = collections.Counter(saved.name for saved in found.saved.values())
     places: Dict[str, Saved] = {}
     for update in updates:
@@ -137,15 +140,17 @@ def first_constant(graph: Graph, node: str) -> Optional[numpy.ndarray]:
     """The initial value of a variable, if it is a constant, or one number for all elements."""
     edge, known = first_value(graph, node), Known(graph, sys.maxsize)
     value = None if edge is None else known.value(edge)
+    # A Fill that is too large to be computed: its one number stands for all elements.
     if value is None and edge is not None and graph.nodes[edge[0]].op == "Fill":
         return known.value(graph.nodes[edge[0]].inputs[1])
     return None if value is None else _joined([value])
 
 
 def _joined(parts: Sequence[numpy.ndarray]) -> numpy.ndarray:
-    """The rows of all parts; if one number fills them, that number."""
+    """The rows of all parts; if one number fills them, a view of that number."""
     whole = parts[0] if len(parts) == 1 else numpy.concatenate(parts)
     first = whole.flat[:1]
     if not whole.size or (whole != first).any():
         return whole
+    # A view of one number: the slots of a large table take no memory.
     return numpy.broadcast_to(first.reshape(()), whole.shape)

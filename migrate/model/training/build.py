@@ -166,7 +166,7 @@ def optimizer_of(
     feeds: Optional[Mapping[str, Any]],
     outputs: Sequence[Edge] = (),
 ) -> Any:
-    """`build_optimizer` of a graph that has been read.
+    """As `build_optimizer`, of a graph that has been read.
 
     Args:
         outputs: the tensors that the module computes; without any, all of its statistics move.
@@ -195,6 +195,7 @@ def optimizer_of(
     for formula in (rates, transformation.formula):
         if formula.module is not None:
             modules.append((formula.module, formula.variables))
+    # The modules' own buffers are replaced, so that a step counts for all of them.
     values = {node: _counter(checkpoint, found, node, modules) for node in counters}
     mark_sparse(module, targets)
     names = {node: found.saved[node].name for node in counters}
@@ -244,7 +245,7 @@ def _write_rates(
     rules: Iterable[Rule],
     feeds: Mapping[str, Any],
 ) -> Formula:
-    """The hyperparameters of the rules, and the counters."""
+    """The formula of the rules' hyperparameters and of the counters' next values."""
     edges = [edge for rule in rules for _, edge in rule.edges]
     edges += [one.edge for node, one in recipe.changes.counters.items() if node in found.saved]
     moving = {node: described(recipe.changes.written[node]) for node in sorted(recipe.others())}
@@ -276,6 +277,7 @@ def _set_batch_norms(module: Any, found: MetaGraph, recipe: Recipe) -> None:
         norm = module.get_submodule(owner)
         still = node not in recipe.changes.written
         if still and isinstance(norm, BatchNorm) and name == "running_mean":
+            # No step moves these statistics: a momentum of 0 keeps them.
             norm.momentum = 0.0
             norm.frozen = not is_written(found.graph, node)
 
@@ -331,6 +333,8 @@ def _refuse_moves_beside(
     for variable in sorted(recipe.others() & set(module.tensorflow_nodes)):
         for writer in recipe.changes.written[variable]:
             passed = reachable([writer.name], before)
+            # A BatchNorm of the module moves only when it runs, that is for what the outputs depend
+            # on.
             beside = [one for one in passed if one not in reached and nodes[one].op in STATISTICS]
             if beside:
                 raise BadInput(

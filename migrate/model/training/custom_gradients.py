@@ -43,8 +43,11 @@ _UNFIT = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError,
 
 
 class _Parts(NamedTuple):
-    """An op and its gradient, cut out of the graph. x: the names of the arguments that dx belong
-    to."""
+    """An op and its gradient, cut out of the graph.
+
+    Attributes:
+        x: the names of the arguments that `dx` are the gradients of.
+    """
 
     graph: Graph
     given: List[Given]
@@ -91,6 +94,7 @@ def _difference(
         SemisyncError, or one of _UNFIT: that cannot be determined.
     """
     scopes = {recipe.scopes.scope_of(one.values) for one in recipe.gradients.values()}
+    # A graph with several losses has a gradient of the op for each.
     gradients = [recipe.scopes.gradient(scope, node.name) for scope in sorted(scopes)]
     if not any(gradients):
         raise BadInput("the graph has no ops of it, or it hands on what it gets")
@@ -126,6 +130,7 @@ def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Par
     }
     dy = _given(graph, f"{node.name}/dy", y)
     apart = cut(graph, {**given, came.pop(): dy})
+    # In the order in which the graph made them, which is that of x (2. above).
     dx = sorted(went, key=lambda edge: (own[edge[0]], edge[1]))
     nodes = {one.name: one for one in apart.behind([y[0], *(name for name, _ in dx)])}
     told = {one.name for one in (*given.values(), dy)}
@@ -142,6 +147,7 @@ def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Par
     unknown = unknown_ops(apart, [y, *dx])
     if unknown:
         raise BadInput(f"it has unknown ops, {some_of(unknown)}")
+    # What a node waits for was cut off with the rest of the graph.
     nodes = {name: one._replace(controls=()) for name, one in nodes.items()}
     return _Parts(
         Graph(graph.path, nodes), list(given.values()), [given[edge].name for edge in x], y, dy, dx
@@ -150,6 +156,7 @@ def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Par
 
 def _given(graph: Graph, name: str, edge: Edge) -> Given:
     node = graph.nodes[edge[0]]
+    # A rank must be chosen to draw values: without a shape, that of a matrix.
     shape = output_shape(graph, node, edge[1])
     return Given(
         name, str(output_dtype(graph, node, edge[1])), (None, None) if shape is None else shape
@@ -157,7 +164,11 @@ def _given(graph: Graph, name: str, edge: Edge) -> Given:
 
 
 class _Compared:
-    """TensorFlow's gradient and torch's. finite: whether any was a number."""
+    """The comparison of TensorFlow's gradient with torch's.
+
+    Attributes:
+        finite: whether any value was finite.
+    """
 
     def __init__(self, found: MetaGraph, checkpoint: Checkpoint, parts: _Parts) -> None:
         self._parts, self.finite = parts, False
@@ -176,6 +187,7 @@ class _Compared:
         for ours, theirs in (map(torch.stack, zip(*draw)) for draw in zip(*draws)):
             numbers = ours.isfinite()
             self.finite = self.finite or bool(numbers.any())
+            # Both may overflow, but then for the same values.
             if not numbers.equal(theirs.isfinite()):
                 return False
             distance = (ours - theirs)[numbers].abs()
@@ -184,7 +196,7 @@ class _Compared:
         return True
 
     def _gradients(self, at: float, scale: float) -> List[Tuple[torch.Tensor, torch.Tensor]]:
-        """Torch's and TensorFlow's gradients of each x."""
+        """Torch's and TensorFlow's gradient of each x, in pairs."""
         parts = self._parts
         given: Dict[str, Any] = {one.name: self._drawn(one, at) for one in parts.given}
         x = [given[name].requires_grad_() for name in parts.x]

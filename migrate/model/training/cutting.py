@@ -42,6 +42,7 @@ def _shape(shape: Sequence[Optional[int]]) -> bytes:
     """AttrValue {7 shape}, TensorShapeProto {2 dim}, Dim {1 size}."""
     dims = b""
     for size in shape:
+        # An unknown size is -1, as an int64 in two's complement.
         dim = b"\x08" + encode_varint((size if size is not None else -1) & (1 << 64) - 1)
         dims += b"\x12" + encode_varint(len(dim)) + dim
     return b"\x3a" + encode_varint(len(dims)) + dims

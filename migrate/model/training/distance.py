@@ -10,9 +10,9 @@ import torch
 from migrate.model.training.partitions import Slice
 from semisync.common.errors import BadInput
 
-OF_ITSELF = 32  # torch may differ this many times as much as TensorFlow from itself
-# Of a value, which is the rounding of an update: a row that a batch has 64 times is moved 64 times.
-# 39 at most with the optimizers of `benchmarks/judgement.py` on the first of its data sets.
+OF_ITSELF = 32  # multiple of TensorFlow's own rounding by which torch may differ
+# Rounding of an update in ulps of the value: a row that a batch has 64 times is moved 64 times. The
+# largest seen is 39, with the optimizers of `benchmarks/judgement.py` on its first data set.
 _ULPS = 64
 
 
@@ -25,10 +25,12 @@ def same_rows(ours: Slice, theirs: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
     own = ours[1].cpu().numpy()
     rows = numpy.unique(theirs[1])
     rows = numpy.concatenate([rows, numpy.setdiff1d(own, rows)])
+    # searchsorted needs ascending rows, and the further rows of ours are appended.
     order = numpy.argsort(rows, kind="stable")
     found = []
     for part, of in ((own, values), (theirs[1], wanted)):
         total = numpy.zeros((len(rows), *wanted.shape[1:]))
+        # Unbuffered: a row that occurs several times is added several times.
         numpy.add.at(total, order[numpy.searchsorted(rows, part, sorter=order)], of)
         found.append(total)
     return found[0], found[1]
@@ -43,6 +45,8 @@ def of_rows(ours: numpy.ndarray, theirs: numpy.ndarray, noise: Any = None) -> fl
     """
     scale = _row_scale(theirs)
     if noise is not None:
+        # Further rows of ours come last and have no noise of their own: they get that of the
+        # others.
         more = numpy.full(theirs.shape, _scale(noise))
         more[slice(len(noise)) if theirs.ndim else ...] += noise + _row_scale(noise)
         scale = numpy.maximum(scale, more)
@@ -76,6 +80,7 @@ def of_update(
     """
     _check_shapes(ours, theirs)
     values, change = numpy.abs(theirs), numpy.abs(theirs - before)
+    # A small change of a large value is itself rounded to the value's own ulps.
     ulps = _ULPS * numpy.finfo(theirs.dtype).eps * numpy.maximum(values, numpy.abs(before))
     distance = numpy.abs(ours.astype(numpy.float64) - theirs)
     scale = numpy.maximum(change, _scale(change))
@@ -101,6 +106,7 @@ def _largest(difference: numpy.ndarray, size: numpy.ndarray) -> float:
         return 0.0
     with numpy.errstate(divide="ignore", invalid="ignore"):
         largest = numpy.max(numpy.where(difference > 0, difference / size, 0.0))
+    # NaN > 0 is false, so that the maximum leaves NaN out.
     return float(largest) if numpy.isfinite(difference).all() else float("inf")
 
 

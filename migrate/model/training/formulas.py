@@ -83,6 +83,7 @@ def write_formula(
         return Formula({}, [], None, {})
     written = write_source(found, checkpoint, _named(edges))
     _check_inputs(found, written.inputs, given, what)
+    # A buffer of the module would keep its value while TensorFlow's variable moves.
     for node in written.by_node:
         if node in moving:
             raise BadInput(
@@ -94,6 +95,7 @@ def write_formula(
     computed = [edge for edge in edges if edge not in constants]
     if not computed:
         return Formula(constants, [], None, {})
+    # Again, without the constants: the module returns only what it computes.
     written = write_source(found, checkpoint, _named(computed))
     module = build_module(written, checkpoint).eval().requires_grad_(False)
     variables = {node: one.attribute for node, one in written.by_node.items()}

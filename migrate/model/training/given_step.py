@@ -18,7 +18,7 @@ from migrate.model.training.partitions import Slice
 from migrate.model.training.stored import as_kept, as_stored
 from migrate.model.training.targets import Target
 
-_ORDERS = 4
+_ORDERS = 4  # orders of the rows in which the step is repeated
 
 
 class Stepped(NamedTuple):
@@ -32,13 +32,19 @@ class Stepped(NamedTuple):
 
 
 class GivenStep:
-    """Takes the step, with the gradients as in `GraphOptimizer.step_by`."""
+    """Takes the step once, with gradients as for `GraphOptimizer.step_by`.
+
+    Attributes:
+        values: every parameter and slot of the targets, before and after the step.
+    """
 
     def __init__(
         self, optimizer: GraphOptimizer, targets: Sequence[Target], given: Mapping[str, Slice]
     ) -> None:
         self._optimizer, self._targets, self._given = optimizer, targets, given
         optimizer.give_new_rows_slots()
+        # After the slots of new rows are there, so that the state and the parameters have the same
+        # rows.
         self._state = copy.deepcopy(optimizer.state_dict())
         self._parameters = [target.tensor.detach().clone() for target in optimizer.targets]
         before = [_array(target, value) for _, _, target, value in self._values()]
@@ -61,6 +67,7 @@ class GivenStep:
             for k, (_, _, target, value) in enumerate(self._values()):
                 after = self.values[k].after
                 distance = numpy.abs(_array(target, value).astype(numpy.float64) - after)
+                # fmax ignores NaN, which says nothing about rounding.
                 found[k] = numpy.fmax(found[k], distance)
         self._put(state, parameters)
         return found

@@ -177,14 +177,17 @@ class Gradients:
             one = pending.pop()
             node = self._graph.nodes[one.values[0]]
             makes_dense = dense and node.op == "UnsortedSegmentSum"
+            # A sum over indices that tf.gradients made turns IndexedSlices into a dense gradient.
             makes_dense = makes_dense and self._scopes.has(node.inputs[1][0])
             if self._scopes.has(node.name) or (makes_dense and self._scopes.has(node.inputs[0][0])):
                 if node.op != "Const":
                     found.add(one)
                 continue
+            # The payload of a wrapped job: what tf.gradients returned is not in the graph.
             if node.op == STAGED:
                 ends.append(node)
                 continue
+            # A norm depends on all gradients without being one of them.
             if node.op in _REDUCTIONS and not (indices and node.op.startswith("Unique")):
                 continue
             inputs = node.inputs[:1] if node.op in _FIRST_ALONE or indices else node.inputs

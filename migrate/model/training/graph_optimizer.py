@@ -79,6 +79,8 @@ class GraphOptimizer(torch.optim.Optimizer):
             arguments = rule.arguments(now)
             powers = {name: arguments.pop(name) for name in POWERS if name in arguments}
             part = getattr(optimizers, rule.kind)([target.tensor for target in own], **arguments)
+            # The powers change with each step: they are entries of the group, not arguments of the
+            # class.
             part.param_groups[0].update(powers)
             part.param_groups[0]["optimizer"] = rule.kind
             self._parts.append(part)
@@ -87,7 +89,7 @@ class GraphOptimizer(torch.optim.Optimizer):
         self._share()
 
     def _share(self) -> None:
-        """The parts have this optimizer's groups and states."""
+        """Gives the parts this optimizer's groups and state; load_state_dict makes new ones."""
         for part, group in zip(self._parts, self.param_groups):
             part.param_groups, part.state = [group], self.state
 
@@ -155,12 +157,12 @@ class GraphOptimizer(torch.optim.Optimizer):
                     self.state[target.tensor][name] = grown
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """As torch's."""
+        """As in torch.optim.Optimizer."""
         super().zero_grad(set_to_none)
         self._transformation.clear()
 
     def state_dict(self) -> Dict[str, Any]:
-        """torch's, with the counters."""
+        """torch's state_dict, with the counters."""
         for target in self.targets:
             slots = self.state[target.tensor]
             for name in target.begins:
@@ -182,7 +184,7 @@ class GraphOptimizer(torch.optim.Optimizer):
             self._values[name].copy_(value)
 
     def _computed(self) -> Dict[Edge, Any]:
-        """Hyperparameters, and the changes of the counters."""
+        """The values of the hyperparameters, and of the counters' changes, by tensor."""
         inputs = {name: torch.as_tensor(value) for name, value in self.feeds.items()}
         return {**self._rates.constants, **self._rates(inputs)}
 
@@ -205,6 +207,7 @@ class GraphOptimizer(torch.optim.Optimizer):
             if counter.how != "assign":
                 change = value + change if counter.how == "add" else value - change
             changes.append((value, change))
+        # Only once all are computed: a change may be the value of another counter.
         for value, change in changes:
             value.copy_(change)
 
@@ -224,6 +227,7 @@ def gradient_of(target: Target, by_look_up: bool = False) -> torch.Tensor:
             return torch.zeros_like(target.tensor)
         rows = torch.empty((1, 0), dtype=torch.int64, device=target.tensor.device)
         values = target.tensor.new_empty((0, *target.tensor.shape[1:]))
+        # torch warns unless the check of indices is explicitly on or off; here it would only cost.
         return torch.sparse_coo_tensor(rows, values, target.tensor.shape, check_invariants=False)
     if target.sparse and not gradient.is_sparse:
         moves = "the graph changes the gradients of these"

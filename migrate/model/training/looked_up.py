@@ -47,12 +47,14 @@ class LookedUp:
             return total
         rows = torch.cat([rows for rows, _ in seen])
         values = torch.cat([values for _, values in seen])
+        # torch warns unless the check of indices is explicitly on or off; here it would only cost.
         whole = torch.sparse_coo_tensor(
             rows.long().unsqueeze(0), values, total.shape, check_invariants=False
         )
         ours, theirs = whole.coalesce(), total.coalesce()
         pair = ours.values(), theirs.values()
         same = torch.equal(ours.indices(), theirs.indices())
+        # The same rows, summed in another order: the bounds are for rounding.
         if not same or not torch.allclose(*pair, rtol=1e-3, atol=1e-6, equal_nan=True):
             raise UsageError(
                 f"the gradient of the table {target.name!r} is not the one that came back to its "
@@ -90,6 +92,7 @@ class LookedUp:
     def _hear(
         self, key: int, output: torch.Tensor, by_row: Callable[[torch.Tensor], Looked]
     ) -> None:
+        # Without a gradient, as under no_grad, there is nothing to record.
         if output.requires_grad:
             output.register_hook(lambda one: self._seen.setdefault(key, []).append(by_row(one)))
 
@@ -106,6 +109,7 @@ def _distinct(
     Args:
         gradient: of the pooled rows, [bags, dim].
     """
+    # TorchRec's EmbeddingBags have include_last_offset=True.
     lengths = offsets.diff()
     if mean:
         gradient = gradient / lengths.clamp(min=1).unsqueeze(1)

@@ -1,5 +1,5 @@
-"""The partitions of a table, and TensorFlow's layout of a tensor: from the module's gradients to
-the graph's, and back."""
+"""Conversion of gradients between the module, with whole tables in its own layout, and the graph,
+with partitions in TensorFlow's layout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def split(target: Target, gradient: torch.Tensor) -> Dict[str, Slice]:
 
 
 def rows_of(target: Target) -> List[Any]:
-    """The index of each partition's rows in the whole, which may be a scalar."""
+    """The index of each partition's rows in the whole; `...` for a whole, perhaps a scalar."""
     dealt = target.parameter.dealt
     if len(target.updates) == 1:
         return [...]
@@ -46,6 +46,7 @@ def _places(target: Target, rows: torch.Tensor) -> Tuple[torch.Tensor, torch.Ten
     dealt = target.parameter.dealt
     if dealt > 1:
         return rows % dealt, rows // dealt
+    # "div": a partition has the rows from its start to the next partition's.
     starts = torch.tensor(target.starts, device=rows.device)
     number = torch.searchsorted(starts, rows, right=True) - 1
     return number, rows - starts[number]

@@ -86,7 +86,7 @@ def read_recipe(graph: Graph, train_op: Optional[str] = None) -> Recipe:
 def _check_writers(graph: Graph, changes: Changes, updates: Dict[str, VariableUpdate]) -> None:
     for variable in sorted(graph.trainable or ()):
         if variable in changes.counters and _is_whole(graph, variable):
-            continue  # such as a global step of tf.Variable(0), which is collected as trainable
+            continue  # such as a global step of tf.Variable(0), which TensorFlow lists as trainable
         writers = changes.written.get(variable, [])
         own = updates.get(variable)
         others = [node for node in writers if own is None or node.name != own.node]

@@ -83,6 +83,7 @@ def rule_of(graph: Graph, update: VariableUpdate) -> Rule:
                 )
             settings[argument] = value
     if record.name in (ADAM.name, LAZY_ADAM.name):
+        # The powers are no hyperparameters: each step reads them from variables that it advances.
         edges.update((name, graph.beyond(update.inputs[name], PASS)) for name in POWERS)
     slots = [slot.torch for slot in record.slots_for(range(len(update.slots)))]
     for slot, argument in counterpart.for_slot.items():
@@ -100,7 +101,7 @@ def _with(flags: Mapping[str, float]) -> str:
 
 
 def _touches(update: VariableUpdate) -> bool:
-    """Whether it moves only the rows of the batch."""
+    """Whether an update moves only the rows of the batch."""
     if update.indices is None:
         return False
     composed = update.optimizer.composed

@@ -63,14 +63,14 @@ GivenGradients = Mapping[str, Tuple[numpy.ndarray, Optional[numpy.ndarray]]]
 
 
 class BegunStep(NamedTuple):
-    """One step of TensorFlow's.
+    """One training step of TensorFlow.
 
     Attributes:
         batch: the feeds.
         loss: before the update.
         gradients: those that can be read.
-        rounding: of the loss and of the gradients; of a table by its rows, ascending, repeated
-            ones summed.
+        rounding: returns the rounding of the loss and of the gradients; for a table by its rows,
+            ascending, repeated ones summed.
         finish: takes the step; returns every variable and slot after it, by its name in the
             checkpoint, and the gradients that it applied, to the bit.
     """
@@ -153,6 +153,7 @@ class _Comparison:
         feeds.update((name, step.batch[name]) for name in feeds if name in step.batch)
         self._optimizer.zero_grad()
         before = {name: value.clone() for name, value in self._module.state_dict().items()}
+        # TensorFlow's gradients of a loss with several numbers are those of their sum.
         loss = self._module(step.batch).sum()
         if loss.requires_grad:
             loss.backward()
@@ -209,6 +210,7 @@ class _Comparison:
         """Compares the step by TensorFlow's gradients; torch continues from TensorFlow's values."""
         found = []
         wanted = [_piece(values, one.name, one.target.parameter) for one in step.values]
+        # Measured at most once per step, and only if something differs.
         rounding = functools.lru_cache(maxsize=None)(step.rounding)
         for k, (one, want) in enumerate(zip(step.values, wanted)):
             worst = of_update(one.after, want, one.before)
@@ -228,6 +230,7 @@ class _Comparison:
     def _note(self, difference: Difference) -> None:
         kind = difference.kind
         self.compared[kind] = self.compared.get(kind, 0) + 1
+        # `not <=`, here and below: a NaN is a difference, and beyond every bound.
         if kind not in self.largest or not difference.relative <= self.largest[kind].relative:
             self.largest[kind] = difference
         if self.exceeded is None and not difference.relative <= self._tolerance:
@@ -274,6 +277,7 @@ class _Comparison:
             target.tensor.add_(move.to(target.tensor.device))
             losses.append(float(self._module(step.batch).sum()))
         self._module.load_state_dict(after)
+        # 1e-30: a loss of 0 that does not change is unchanged.
         return abs(losses[1] - losses[0]) <= _STILL * max(abs(losses[0]), 1e-30)
 
 

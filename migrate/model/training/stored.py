@@ -1,5 +1,5 @@
-"""Trained variables and their slots as the checkpoint has them, and as the module does: their
-layouts, and the slots in torch's order."""
+"""Trained variables and their slots in the checkpoint's layout and in the module's, and their slots
+by torch's names."""
 
 from __future__ import annotations
 

@@ -100,8 +100,8 @@ def _begins(found: MetaGraph, update: VariableUpdate) -> Dict[str, Any]:
 
 
 def mark_sparse(module: Any, targets: List[Target]) -> None:
-    """Makes the gradients of tables sparse that are sparse in the graph: these list the rows that a
-    batch looked up, even those whose gradient is exactly 0."""
+    """Makes the gradients of those tables sparse that are sparse in the graph. A sparse gradient
+    lists the rows that a batch looked up, including rows whose gradient is exactly 0."""
     from torch import nn
 
     sparse = {id(target.tensor) for target in targets if target.sparse}

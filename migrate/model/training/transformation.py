@@ -30,8 +30,8 @@ from semisync.common.errors import BadInput
 
 
 class Transformation:
-    """From the gradients of the loss to those that are applied; both by the target's attribute, in
-    the module's layout, sparse ones as sparse tensors."""
+    """The function from the gradients of the loss to those that are applied. Both are keyed by the
+    target's attribute and in the module's layout; sparse ones are sparse tensors."""
 
     def __init__(
         self,
@@ -105,6 +105,7 @@ class Transformation:
                 inputs[_variable_name(node)] = variable[own[node]]
                 if indices is not None:
                     inputs[_indices_name(node)] = indices
+        # The model may have moved to another device since the last step.
         self.formula.to(self._targets[0].tensor.device)
         found = self.formula(inputs)
         for node, (values, indices) in slices.items():
@@ -138,6 +139,7 @@ def _given(found: MetaGraph, recipe: Recipe, targets: Sequence[Target]) -> Dict[
     given: Dict[Edge, Given] = {}
     for target in targets:
         whole = target.parameter.shape
+        # The rows of a batch, or of one partition, vary in number.
         some = target.sparse or len(target.updates) > 1
         shape = (None, *whole[1:]) if some else whole
         for node, raw in target.gradients.items():
