@@ -152,6 +152,7 @@ def concluded(
     decision = decision_fields(evidence._replace(flaw=flaw), rare, margin, verified)
     alike = not (figures["weighted"] or figures["clusters"])
     needed = None
+    # More rows cure neither rough counts nor a model that does not rank.
     if decision["reason"] not in (None, Reason.COUNTS, flaw):
         needed = rows_needed(rows, evidence, decision, margin, alike)
     return Comparison(

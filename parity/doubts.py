@@ -74,7 +74,7 @@ def of_repeats(repeats: Optional[Repeats], rows: int) -> Tuple[str, ...]:
 
 
 def of_ranking(sides: Mapping[str, Side], pairs: int) -> Tuple[Optional[Reason], Tuple[str, ...]]:
-    """Of models that do not rank: why no two of them are EQUIVALENT, and a sentence on each.
+    """Why models that do not rank are not EQUIVALENT, if one is such, and a sentence on each.
 
     Args:
         sides: each model's figures, by its name.

@@ -15,7 +15,7 @@ LONGEST_NAME = 60  # letters of a name in a sentence
 
 
 def signed(value: float, margin: float) -> str:
-    """A difference in AUC, with its sign unless it is 0; two digits of one that rounds to 0."""
+    """A difference in AUC, with its sign unless it is 0; two digits if it would round to 0."""
     text = f"{value:+.{_digits(margin)}f}"
     if float(text):
         return minus(text)
@@ -38,7 +38,7 @@ def minus(number: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Such as 90% or 97.5%."""
+    """A share in percent, such as 90% or 97.5%."""
     return f"{100 * share:.6g}%"
 
 

@@ -44,7 +44,7 @@ class Requirements(NamedTuple):
 
 
 def parse_requirements(items: Iterable[str]) -> Requirements:
-    """From METRIC=MARGIN and auc>=VALUE.
+    """Reads items METRIC=MARGIN and auc>=VALUE.
 
     Raises:
         UsageError: another metric, a margin or AUC without meaning, and a metric that comes twice.
@@ -189,7 +189,7 @@ def _metric_gate(comparison: Comparison, metric: str, margin: float) -> Gate:
     if paired is None:
         return Gate(metric, margin, Verdict.INCONCLUSIVE, new - old)
     evidence = paired.evidence
-    if comparison.verified is not None:
+    if comparison.verified is not None:  # which excludes rare faults, as for AUC
         evidence = evidence._replace(floor=0.0)
     with at_confidence(comparison.confidence):
         decision = decide(evidence, margin)

@@ -19,7 +19,7 @@ _NO_LOSSES = (
 
 
 def notes_on_unmoved(evidence: Evidence) -> Tuple[str, ...]:
-    """Of a standard error of 0 although the models rank differently."""
+    """A note where the standard error is 0 although the models rank differently."""
     if not evidence.reach:
         return ()
     return (
@@ -53,7 +53,7 @@ def _count(observations: float) -> str:
 
 
 class Extent(NamedTuple):
-    """Of one side's scores: the least, the largest, and how many are 0 and 1 exactly."""
+    """The least and the largest of one side's scores, and how many are exactly 0 and 1."""
 
     low: float
     high: float
@@ -62,20 +62,20 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, scores: np.ndarray) -> "Extent":
-        """Of (n,) scores."""
+        """The extent of scores (n,)."""
         edges = (int(np.count_nonzero(scores == edge)) for edge in (0, 1))
         return cls(float(scores.min()), float(scores.max()), *edges)
 
 
 def why_no_losses(baseline: Optional[Extent], candidate: Optional[Extent]) -> Tuple[str, ...]:
-    """A sentence where a score of either side has no log loss; None is a side's that has logits."""
+    """A sentence where a score of either side has no log loss; None stands for a side of logits."""
     sides = {"baseline": baseline, "candidate": candidate}
     reasons = [text for side, extent in sides.items() if extent for text in _reasons(side, extent)]
     return (_NO_LOSSES.format(", and ".join(reasons)),) if reasons else ()
 
 
 def why_no_counted_losses(exist: bool) -> Tuple[str, ...]:
-    """The same of counts, which do not tell the score."""
+    """`why_no_losses` for counts, which do not keep the scores."""
     return () if exist else (_NO_LOSSES.format("a score is 0, 1 or outside of them"),)
 
 

@@ -65,7 +65,7 @@ class Side:
 
     @property
     def logloss(self) -> Optional[float]:
-        """In nats; None unless all scores lie strictly inside (0, 1)."""
+        """The log loss, in nats; None unless all scores lie strictly inside (0, 1)."""
         return None if self.calibration is None else self.calibration.logloss
 
     def __repr__(self) -> str:
@@ -241,7 +241,7 @@ class Comparison:
 
     @property
     def decision(self) -> Verdict:
-        """The verdict on AUC and every gate together, which the exit code tells."""
+        """The verdict on AUC and every gate together, which the exit code states."""
         return joint([self.verdict, *(gate.verdict for gate in self.gates)])
 
     @property

@@ -67,7 +67,7 @@ class Runs(NamedTuple):
 
     @property
     def variance(self) -> Optional[float]:
-        """Between runs; None for a single one, unless it is stated."""
+        """The variance between runs; None for a single one, unless it is stated."""
         if self.runs > 1:
             return float(self.aucs.var(ddof=1))
         return None if self.stated is None else self.stated**2
@@ -79,7 +79,7 @@ class Runs(NamedTuple):
 
     @property
     def seed_sd(self) -> Optional[float]:
-        """Standard deviation between runs; None for a single one."""
+        """The standard deviation between runs; None where `variance` is."""
         return None if self.variance is None else math.sqrt(self.variance)
 
 
@@ -134,7 +134,7 @@ def compare_runs(
 
 
 def check_runs(baselines: int, candidates: int, seed_sd: Optional[float]) -> None:
-    """Refuses too few runs, of which there are so many, and a stated spread that is none."""
+    """Refuses too few runs, given each side's number of them, and a stated spread that is none."""
     if not baselines or not candidates or baselines + candidates < 3:
         raise UsageError(
             f"{baselines} baseline and {candidates} candidate runs are given; training "
@@ -145,7 +145,7 @@ def check_runs(baselines: int, candidates: int, seed_sd: Optional[float]) -> Non
 
 
 def difference(old: Runs, new: Runs) -> float:
-    """Of the mean AUCs."""
+    """The difference of the mean AUCs, candidate - baseline."""
     return float(new.aucs.mean() - old.aucs.mean())
 
 
@@ -228,6 +228,7 @@ def _rows_to_settle(
         return None
     by_rows = found.moves
     by_rows_alone = student_interval(evidence.delta, by_rows.standard_error, by_rows.freedom)
+    # More rows do not narrow the seeds' part of the interval: it counts like a certified bound.
     seeds = decision["interval"].high - by_rows_alone.high
     evidence = evidence._replace(
         standard_error=by_rows.standard_error, freedom=by_rows.freedom, bound=max(0.0, seeds)
@@ -315,7 +316,7 @@ def _mean_of(runs: Runs, first: Side, by_seeds: Tuple[float, float]) -> Side:
 
 
 def _variances(old: Runs, new: Runs) -> List[float]:
-    """Between the runs of either side; the other side's where a side has one run."""
+    """The variances between the runs of either side; the other side's where a side has one run."""
     known = [side.variance for side in (old, new) if side.variance is not None]
     return [known[0] if side.variance is None else side.variance for side in (old, new)]
 
@@ -343,7 +344,7 @@ def _by_seeds(old: Runs, new: Runs) -> List[Tuple[float, float]]:
 
 
 def _notes_on_copies(old: Runs, new: Runs) -> Tuple[str, ...]:
-    """Of either side that has a run twice."""
+    """A note on each side that has a run twice."""
     return tuple(
         f"Two of the {name}'s runs have the same scores: one run given twice makes the seeds look "
         "more alike than they are."
@@ -353,7 +354,7 @@ def _notes_on_copies(old: Runs, new: Runs) -> Tuple[str, ...]:
 
 
 def _notes_on_lone(old: Runs, new: Runs) -> Tuple[str, ...]:
-    """Of a side that has one run."""
+    """A note on a side that has one run."""
     return tuple(
         f"The {name} has one run: its seeds are assumed to spread as the other's do, which one run "
         "cannot show."

@@ -39,9 +39,10 @@ def compare(
 ) -> Comparison:
     """Is the candidate's AUC within `margin` of the baseline's?
 
-    Of columns, or with `label` of a table: pandas, polars, pyarrow, a DuckDB relation, a mapping of
-    columns, a Spark DataFrame, or the path of a data set. Of two, in a tuple, the first has label
-    and baseline's scores, the second the candidate's; without `key` they are matched by place.
+    Takes columns, or with `label` a table: pandas, polars, pyarrow, a DuckDB relation, a mapping of
+    columns, a Spark DataFrame, or the path of a data set. In a tuple of two, the first has the
+    label and the baseline's scores, the second the candidate's; without `key` their rows are
+    matched by place.
 
     Args:
         labels: (n,) 0 or 1, at least two rows of each; with `label` the table, or both tables.
@@ -121,6 +122,7 @@ def _of_tables(
         if len(given) == 1:
             raise UsageError("candidate= must name the table's column of the candidate's scores")
         candidate = baseline
+    # By the type's name: pyspark need not be installed.
     if any(type(table).__module__.startswith("pyspark.") for table in given):
         return spark.compare(
             given,
@@ -176,6 +178,7 @@ def _source(table: Any, name: str, names: Any) -> Any:
 
     if isinstance(table, (str, os.PathLike)):
         return os.fspath(table)
+    # Rows matched by place: any column that both tables have may show that the order differs.
     return to_frame(table, name, names.all, every=not names.keys and name in _SIDES)
 
 

@@ -55,7 +55,7 @@ def _checked(data: Mapping[str, Any], name: str) -> Verified:
         raise BadInput(f"{name} has the schema {data.get('schema')!r}, not {SCHEMA!r}; {_EXPECTED}")
     counts = {key: data.get(key) for key in ("tensors", "rows", "hashes", "differing_rows")}
     for key, value in counts.items():
-        if type(value) is not int or value < 0:
+        if type(value) is not int or value < 0:  # a bool is an int by isinstance
             raise BadInput(f"{name} has {value!r} for {key!r}, not a count; {_EXPECTED}")
     differences = data.get("differences")
     if data.get("verified") is not True or differences != [] or counts["differing_rows"]:

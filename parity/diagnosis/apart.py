@@ -64,12 +64,13 @@ class Apart(NamedTuple):
 
     @property
     def rows(self) -> float:
-        """How many there are, of weighted ones effectively (Kish 1965)."""
+        """How many rows there are; the effective number if they are weighted (Kish 1965)."""
         return 1 / float(self.weight @ self.weight)
 
     @property
     def slope(self) -> float:
-        """Of the affine map from the baseline's scores with the least stretch; 1 if it may be."""
+        """The slope of the affine map from the baseline's scores with the least stretch; 1 if it
+        can be 1."""
         if not self.deviations.all():
             return 1.0
         old, new = self.old - self.means[0], self.new - self.means[1]
@@ -80,7 +81,7 @@ class Apart(NamedTuple):
         return min(max(1.0, ratio * correlation), ratio / correlation)
 
     def of(self, rows: np.ndarray) -> "Apart":
-        """Of some rows alone, bool (n,)."""
+        """The distance in some rows alone, bool (n,)."""
         weight = self.weight[rows] / self.weight[rows].sum()
         return _measured(self.logits, self.old[rows], self.new[rows], weight)
 
@@ -99,6 +100,7 @@ class Apart(NamedTuple):
         """Share of the distance that is of that map; 0 where chance alone makes as much."""
         stretch = ((self.slope - 1) * float(self.deviations[0])) ** 2
         share = (self.shift + stretch) / self.total
+        # -2 ln(0.05) is the 95 % quantile of chi-square with two degrees of freedom.
         return min(1.0, share) if share > -2 * math.log(ALPHA) / self.rows else 0.0
 
     def residuals(self) -> np.ndarray:

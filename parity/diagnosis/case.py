@@ -13,7 +13,7 @@ from parity.inputs.rows import Rows
 from parity.result import Comparison
 from parity.stats.roc import auc
 
-ALIKE = 0.9  # of the rows of either, that a part has in common with some rows to be named for them
+ALIKE = 0.9  # share of the rows in either that a part and some rows share, for it to name them
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Case:
         return None
 
     def rows_in_words(self, rows: np.ndarray) -> str:
-        """How many of all they are, bool (n,), and which: those of a slice, day or id, if so."""
+        """What share of all rows these are, bool (n,), and the slice, day or id that they are."""
         text = f"{rows.mean():.1%} of the rows, such as row {int(rows.argmax()) + 1:,}"
         columns = {name: ids.values for name, ids in self.ids.items() if ids.lengths is None}
         for name, values in {**columns, **self.parts}.items():

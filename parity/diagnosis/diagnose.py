@@ -57,7 +57,8 @@ SUSPECTS: Tuple[Callable[[Case], Optional[Suspect]], ...] = (
     one_part.suspect,
     training_noise.suspect,
 )
-_LARGEST_SQUARED = np.float64(1e100)  # wide, so that float32 scores are not compared as such
+# A float64: beside a Python float, NumPy would compare as float32, in which this is infinite.
+_LARGEST_SQUARED = np.float64(1e100)
 
 
 def diagnose(
@@ -150,7 +151,7 @@ def _aligned_ids(values: Any, name: str, rows: Rows) -> Ids:
 
 
 def _beyond_squares(rows: Rows) -> Optional[str]:
-    """A sentence where a score is too large for the mean squared difference, which is diagnosed."""
+    """A sentence if a score is too large to be squared, as the distance between scores needs."""
     for side, scores in (("baseline", rows.baseline), ("candidate", rows.candidate)):
         large = np.flatnonzero(np.abs(scores) > _LARGEST_SQUARED)
         if large.size:

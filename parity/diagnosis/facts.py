@@ -14,7 +14,7 @@ COMBINERS = ("sum", "mean", "sqrtn")
 
 
 class MovingStatistics(NamedTuple):
-    """Of one BatchNorm layer: float64 (channels,) each."""
+    """The moving statistics of one BatchNorm layer, float64 (channels,) each."""
 
     mean: np.ndarray
     variance: np.ndarray
@@ -92,7 +92,7 @@ def moving_statistics(
 
 
 def agreed(settings: Iterable[Mapping[str, float]]) -> Dict[str, float]:
-    """The settings of which no two differ."""
+    """The settings that have one value wherever they occur."""
     by_name: Dict[str, Set[float]] = {}
     for settings_of_one in settings:
         for name, value in settings_of_one.items():
@@ -103,7 +103,7 @@ def agreed(settings: Iterable[Mapping[str, float]]) -> Dict[str, float]:
 def matching_table(name: str, tables: Iterable[str]) -> Optional[str]:
     """The table that corresponds to another side's table, or to a column of ids.
 
-    The one of that name; else the only one whose path contains it, or lies in it:
+    That is the one of the same name; else the only one whose path contains it, or lies in it:
     `deep/user/embedding_weights` and `deep_user` both match `user`. None where none or several do.
     """
     tables = list(tables)

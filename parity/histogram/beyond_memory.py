@@ -147,7 +147,7 @@ def _estimates_within(counts: Counts) -> Within:
 def _with_parts(
     comparison: Comparison, counts: Counts, within: Within, groups: Optional[Groups]
 ) -> Comparison:
-    """With days and slices; by group where the rows have any."""
+    """The comparison with its days and slices; by group where the rows have groups."""
     margin, kind = comparison.margin, counts.kind
     slices = tuple(
         (name, with_q(_parts(counts, name, within, margin, groups))) for name in kind.slices
@@ -162,11 +162,11 @@ def _with_parts(
 def _parts(
     counts: Counts, name: str, within: Within, margin: float, groups: Optional[Groups]
 ) -> List[Part]:
-    """Each value of a dividing column, sorted."""
+    """A part per value of a dividing column, sorted by value."""
     of_values = counts.within[name]
     texts = any(isinstance(value, str) for value in of_values)
     parts = []
-    for value in sorted(of_values, key=str if texts else None):
+    for value in sorted(of_values, key=str if texts else None):  # numbers and text have no order
         summary, estimate = of_values[value], within[name][value]
         part = Part(str(value), summary.rows, summary.positives)
         if estimate is not None:
@@ -182,7 +182,7 @@ def _parts(
 def _days(
     parts: List[Part], estimates: List[Estimate], margin: float, groups: Optional[Groups]
 ) -> Days:
-    """The error of the mean is an upper value; its interval holds the mean of the days' bounds."""
+    """The days, with an upper value of the mean's error; the mean of their bounds is its bound."""
     error, observations, bound = 0.0, 0.0, 0.0
     if estimates:
         bound = float(np.mean([estimate.bound for estimate in estimates]))
@@ -200,7 +200,7 @@ def _error_of_mean(
 
 
 def _division(names: pa.ChunkedArray) -> Division:
-    """Rows divided by their values, as JSON can hold these."""
+    """Rows divided by a column's values, which are such that JSON can hold them."""
     encoded = names.combine_chunks().dictionary_encode()
     return Division(
         [

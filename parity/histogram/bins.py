@@ -32,7 +32,8 @@ def bins_of(scores: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):  # scores beyond single precision share the last bin
         scores = scores.astype(np.float32, copy=False)
     bits = scores.view(np.int32)
-    if bits.min() >= _LOW and bits.max() < _HIGH:  # as all probabilities are; negatives are below 0
+    # Most probabilities are so; a negative float's bits are a negative int32.
+    if bits.min() >= _LOW and bits.max() < _HIGH:
         return (bits >> _FINE) + np.int32(_HALF + _BELOW - (_LOW >> _FINE))
     size = bits & np.int32(0x7FFFFFFF)
     place = np.minimum(size, _LOW) >> _WIDE
@@ -62,7 +63,7 @@ def lower_edges(bins: np.ndarray) -> np.ndarray:
 def empty_counts(shape: Tuple[int, ...], dtype: Any) -> np.ndarray:
     """Zeros that take memory only where they are written, 4 KiB at a time.
 
-    Of all bins data use few, which lie together. (numpy asks for huge pages instead.)
+    Data use few of the bins, and these lie together. (numpy asks for huge pages instead.)
     """
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

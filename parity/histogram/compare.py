@@ -1,4 +1,4 @@
-"""From counts to the same Comparison that rows give, with a certified bound."""
+"""The Comparison of counted rows: the same as of rows in memory, with a certified bound."""
 
 import math
 from typing import List, Optional
@@ -186,7 +186,7 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     difference = new[cells.bins(1)] - old[cells.bins(0)]
     size, logits = _quantiles(difference, cells), None
     if summary.losses.probabilities:
-        with np.errstate(invalid="ignore"):  # of bins without rows
+        with np.errstate(invalid="ignore"):  # logits of bins outside (0, 1), which hold no rows
             old, new = (_as_shown(middle, summary, model) for model in (0, 1))
         logits = _quantiles(new[cells.bins(1)] - old[cells.bins(0)], cells)
     reach = size.p99 or size.max or 1.0
@@ -206,7 +206,7 @@ def _score_difference(summary: Summary) -> ScoreDifference:
 
 
 def _quantiles(difference: np.ndarray, cells: Cells) -> Quantiles:
-    """Of |difference|, float64 (cells,), over rows."""
+    """Quantiles of |difference|, float64 (cells,), over rows."""
     order = np.argsort(np.abs(difference))
     size, before = np.abs(difference)[order], np.cumsum(cells.rows[order])
     places = np.searchsorted(before, np.array([0.5, 0.9, 0.99, 1]) * before[-1])
@@ -237,7 +237,7 @@ def _farthest_apart(summary: Summary) -> float:
     shown = np.concatenate([sigmoid(scores) if logits else scores for logits in summary.logits])
     order = np.argsort(shown, kind="stable")
     gap = np.cumsum(np.concatenate([rows[0], -rows[1]])[order])
-    last = np.append(np.diff(shown[order]) > 0, True)
+    last = np.append(np.diff(shown[order]) > 0, True)  # of each score that occurs
     return float(np.abs(gap[last]).max()) / summary.rows
 
 

@@ -1,4 +1,4 @@
-"""A data set's counts, as a whole and within each day or slice, and their file.
+"""The counts of a data set, whole and within each day or slice, and their file.
 
 Counts of parts add up. A part's file holds the bins in use. It says whether rows are weighted,
 which columns were compared and which divide the rows, which must be the same in all parts that are
@@ -148,9 +148,10 @@ class Counts:
             raise BadInput(f"there is no file {path}")
         try:
             with np.load(path, allow_pickle=False) as data:
+                # Before anything is read: a small file may unfold to more than memory.
                 unfolded = sum(about.file_size for about in data.zip.infolist())
                 refuse_unfolding(unfolded, os.path.getsize(path), path)
-                if data.zip.testzip() is not None:
+                if data.zip.testzip() is not None:  # its CRC-32s; the whole file is read
                     raise ValueError("a checksum does not match")
                 held: Dict[str, np.ndarray] = {name: data[name] for name in data.files}
             header = json_text.loads(str(held.get("header", '{"format": 1}')))

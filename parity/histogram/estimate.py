@@ -85,7 +85,7 @@ class Estimate:
     def evidence(self, counted: Counted) -> Evidence:
         """The difference by the counts, for independent rows or by groups."""
         moves, alike = counted
-        # All rows see the same difference, and not none.
+        # All rows see the same difference, which is not 0.
         unmoved = moves.standard_error <= ROUNDING < abs(self.delta)
         reach = 1.0 if unmoved else None
         return evidence_from(self.delta, moves, reach, alike, self.bound)
@@ -118,7 +118,7 @@ class Estimate:
     def pulls(
         self, label: np.ndarray, bins: Sequence[np.ndarray], placements: Sequence[Placements]
     ) -> Pulls:
-        """Of rows of weight 1.
+        """The pulls of rows of weight 1.
 
         Args:
             label: 0 or 1, int (n,).
@@ -151,7 +151,7 @@ class Estimate:
 
 
 def upper_parts(parts: Sequence[float], doubts: Sequence[float]) -> List[float]:
-    """By class the most that a variance is, by Minkowski's inequality, given the pulls' doubts."""
+    """The largest that each class's part can be, by Minkowski's inequality, given the doubts."""
     return [(math.sqrt(part) + math.sqrt(doubt)) ** 2 for part, doubt in zip(parts, doubts)]
 
 
@@ -192,7 +192,7 @@ def _model(summary: Summary, model: int) -> Model:
     counts = summary.rows_by_bin[model][:, used]
     mass = summary.mass[model][:, used] if summary.weighted else counts
     negatives, positives = (np.concatenate(([0], np.cumsum(of_class))) for of_class in mass)
-    empty = np.zeros(0, np.int64)
+    empty = np.zeros(0, np.int64)  # no rows by level: only the sums by level are asked for
     shared = float((mass[0].astype(float) * mass[1]).sum())
     bound = shared / (2 * float(positives[-1]) * float(negatives[-1]))
     return Model(used, counts, mass, Ranking(empty, empty > 0, positives, negatives), bound)
@@ -204,4 +204,5 @@ def _placements(summary: Summary, model: int, bits: int) -> Placements:
     share = mass / mass.sum(axis=1, keepdims=True)
     below = np.cumsum(share, axis=1) - share / 2
     values = np.stack((1 - below[1], below[0]))
+    # A row is placed among the rows of the other class, so that class's mass is in doubt.
     return Placements(values, share[::-1] / 2, span.start >> bits)

@@ -53,7 +53,7 @@ class Joint:
         """Counts rows: bool (n,), int32 (n,) coarse bins, float64 (n,) weights if weighted."""
         apart = new - old
         apart += _BAND // 2
-        far = np.flatnonzero(apart.view(np.uint32) >= _BAND)
+        far = np.flatnonzero(apart.view(np.uint32) >= _BAND)  # below 0 too: it wraps around
         place = old * np.int32(2 * _BAND)
         apart <<= 1
         place += apart
@@ -69,6 +69,7 @@ class Joint:
         if self._squares is not None and squares is not None:
             squares[far] = 0
             np.add.at(self._squares, cells, squares)
+        # The first run is the joined one: only those since then wait.
         if sum(len(run.keys) for run in self._runs[1:]) > _PENDING:
             self._join_runs()
 
@@ -79,6 +80,7 @@ class Joint:
 
     def cells(self) -> Cells:
         """All cells in use."""
+        # What the array holds moves to a run, so that asking again costs little.
         used = np.flatnonzero(self._rows)
         if len(used):
             old = used // (2 * _BAND)

@@ -28,7 +28,7 @@ _OF_LOSS, _OF_SCORE, _OF_POSITIVE = (slice(3 + SUMS * i, 3 + SUMS * (i + 1)) for
 
 
 def sums_of(seen: np.ndarray, weights: Optional[np.ndarray] = None) -> np.ndarray:
-    """float64 (SUMS,): of r and w, float64 (n,) each; `seen` is overwritten."""
+    """float64 (SUMS,): the sums of r (`seen`, overwritten) and w, float64 (n,) each."""
     rows = len(seen)
     # Sums of products, not @: that would start BLAS's threads for too little work.
     if weights is None:
@@ -59,6 +59,7 @@ def from_squares(
     The allowance is approximate, as the sums of powers are not about the difference.
     """
     rows = float(sums[COUNT])
+    # A difference of sums: rounding may take it below 0.
     error = math.sqrt(max(0.0, squares) * rows / (rows - 1)) / mass
     _, step = carried(float(sums[SQUARES2]), float(sums[FOURTHS]))
     observations = float(sums[MASS] ** 2 / sums[SQUARES])
@@ -74,7 +75,7 @@ class LossSums:
         self.probabilities = True
 
     def add(self, positives: np.ndarray, rows: Rows) -> None:
-        """Adds rows; `positives` are the numbers of the positive ones."""
+        """Adds rows; `positives` are the indices of the positive ones."""
         if not self.probabilities:
             return
         if not rows.fits():
@@ -105,7 +106,7 @@ class LossSums:
         return float(self.sums[_LOSS] + (self.sums[_OF_LOSS][TOTAL] if model else 0))
 
     def scores(self, model: int) -> float:
-        """Sum of w p."""
+        """The baseline's (0) or the candidate's (1) sum of w p."""
         return float(self.sums[_SCORES][model])
 
     def loss_difference(self) -> MeanDifference:
@@ -132,6 +133,7 @@ def _losses(positives: np.ndarray, rows: Rows) -> Tuple[np.ndarray, np.ndarray]:
         assert old is not None and new is not None  # as the rows fit
         return old, new - old
     old, new = (_chance_of_label(positives, scores) for scores in rows.scores)
+    # The candidate's loss less the baseline's is ln(old / new): one logarithm, and no cancellation.
     np.divide(old, new, out=new)
     return np.negative(np.log(old, out=old), out=old), np.log(new, out=new)
 

@@ -32,7 +32,10 @@ class Sides(NamedTuple):
     seed_sd: Optional[float] = None
 
     def scores(self, rows: Rows, more: Tuple[np.ndarray, ...]) -> List[List[np.ndarray]]:
-        """Of each side's runs, (n,) each: the first ones' are in `rows`, the others' in `more`."""
+        """The scores of each side's runs, (n,) each.
+
+        Those of either side's first run are in `rows`, all others in `more`, the baselines' first.
+        """
         split = self.baselines - 1
         return [[rows.baseline, *more[:split]], [rows.candidate, *more[split:]]]
 
@@ -81,7 +84,7 @@ class RunCounts:
 
 
 class RunSums:
-    """Sums over rows, which come in blocks, of groups whole ones where the rows have any."""
+    """Sums over rows, which come in blocks: of whole groups, where the rows have groups."""
 
     def __init__(
         self,
@@ -101,7 +104,7 @@ class RunSums:
         self._ends = np.array([[1.0, 0.0]] * 2)  # by label: the baseline's least, largest placement
 
     def add(self, stored: StoredRows) -> None:
-        """Some of the rows."""
+        """Adds some of the rows."""
         rows, label = stored.rows, stored.rows.positive.astype(np.intp)
         sides = self._sides.scores(rows, stored.runs)
         old, new = (_mean(placed, scores, label) for placed, scores in zip(self._placed, sides))
@@ -120,7 +123,7 @@ class RunSums:
             self._groups.add(rows, delta=delta, doubt=doubt)
 
     def found(self) -> Found:
-        """Of all rows."""
+        """The runs' difference and its spread, once all rows are added."""
         summary, moves = self._first.summary, self._of_rows()
         observations = self._first.observations
         if self._groups is not None:
@@ -138,7 +141,7 @@ class RunSums:
         return Found(self._old, self._new, moves, sample, self.bound)
 
     def _of_rows(self) -> Spread:
-        """As of rows that stand alone."""
+        """The spread of rows that stand alone."""
         summary, observations = self._first.summary, self._first.observations
         counts = np.array([summary.rows - summary.positives, summary.positives])
         parts, doubts = (self._squares.T * counts / (counts - 1)).tolist()

@@ -33,11 +33,11 @@ class GroupSums:
 
     def __init__(self) -> None:
         self.of: Dict[str, ClusterSums] = {}  # by amount
-        self._weights = np.zeros((3, 2))  # sum of the groups' weights, of their squares: of the
-        # negatives, of the positives, of all
+        # Of the negatives, the positives, all rows: the sum of the groups' weights, of its squares.
+        self._weights = np.zeros((3, 2))
 
     def add(self, rows: Rows, **amounts: np.ndarray) -> None:
-        """Rows with their groups as clusters, and amounts of each row, float64 (n,)."""
+        """Adds rows, with their groups as clusters, and amounts of each row, float64 (n,)."""
         clusters = rows.clusters
         assert clusters is not None, "they were stored with their groups"
         for name, amount in amounts.items():
@@ -69,7 +69,7 @@ class GroupSums:
         return self.of["delta"].standard_error() + self.of["doubt"].standard_error()
 
     def spread(self, independent: float) -> Counted:
-        """The error of the difference; it is `independent` if every row stands alone."""
+        """The spread of the difference; `independent` is its error if every row stands alone."""
         sums = self.of["delta"]
         upper = upper_parts(sums.parts(), self.of["doubt"].parts())
         carriers, step = carried(sums.squares, sums.fourths)
@@ -114,7 +114,7 @@ class Groups:
         self._losses = whole.summary.losses
 
     def add(self, stored: StoredRows) -> None:
-        """Rows of whole groups."""
+        """Adds rows of whole groups."""
         rows = stored.rows
         assert rows.clusters is not None, "they were stored with their groups"
         pulls = self._whole.pulls(rows)
@@ -160,12 +160,12 @@ class Groups:
         return math.sqrt(sum(upper_parts(*(self._alone.T * rows / (rows - 1)))))
 
     def part(self, name: str, value: Value, estimate: Estimate) -> Evidence:
-        """Within a day or slice, whose estimate it is."""
+        """The evidence within a day or slice, given the estimate of the same rows."""
         sums = self._of_parts[name, value]
         if sums.of["delta"].held.fewer < 2:
             alone = estimate.spread()
             return estimate.evidence(alone._replace(moves=alone.moves.lone()))
-        return estimate.evidence(sums.spread(0.0))
+        return estimate.evidence(sums.spread(0.0))  # a part shows the error by groups alone
 
     def mean_day(self) -> Tuple[float, float]:
         """Standard error and observations of the mean over days; a group may have several days."""
@@ -191,6 +191,7 @@ class Groups:
         if name == self._day and chosen:
             usable = sum(placed is not None for placed in of_values.values())
             taken = rows.take(np.concatenate(chosen))
+            # Every day counts alike in the mean of the days.
             amounts = (np.concatenate(pulls) / usable for pulls in (delta, doubt))
             self._of_days.add(taken, **dict(zip(("delta", "doubt"), amounts)))
 
@@ -240,7 +241,7 @@ class Worst:
         self._held: List[WorstRow] = []
 
     def add(self, stored: StoredRows) -> None:
-        """Some of the rows."""
+        """Looks at some of the rows."""
         rows = stored.rows
         label = rows.positive.astype(np.intp)
         old, new = (
@@ -257,5 +258,5 @@ class Worst:
         del self._held[self._count :]
 
     def hardest(self) -> Tuple[WorstRow, ...]:
-        """At most so many, the hardest first."""
+        """The rows, at most as many as were asked for, the hardest first."""
         return tuple(self._held)

@@ -63,7 +63,7 @@ def _tables(store: Store) -> Iterator[pa.Table]:
     for table in store.tables("SELECT * FROM rows ORDER BY cluster"):
         table = pa.concat_tables([*held, table])
         groups = table["cluster"]
-        last = pc.index(groups, groups[-1]).as_py()
+        last = pc.index(groups, groups[-1]).as_py()  # the first row of the last group
         if last:
             yield table.slice(0, last)
         held = [table.slice(last)]

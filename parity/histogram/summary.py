@@ -132,10 +132,10 @@ class Summary:
     def from_arrays(
         cls, held: Dict[str, np.ndarray], weighted: bool, logits: Tuple[bool, bool]
     ) -> "Summary":
-        """The result of `arrays`.
+        """The summary whose `arrays` these are.
 
         Raises:
-            KeyError, IndexError, ValueError: `arrays` gave no such thing.
+            KeyError, IndexError, ValueError: `arrays` cannot have given them.
             BadInput: counts that do not add up.
         """
         summary = cls(weighted, logits)

@@ -35,7 +35,10 @@ def _cuts(logits: bool) -> _Cuts:
 
 
 class AboveThresholds:
-    """Of one model's scores; `amounts` holds rows, or weights, float64 (label, _INNER)."""
+    """One model's rows above each inner threshold, of those whose bin is near it.
+
+    `amounts` holds their number, or weight, float64 (label, _INNER).
+    """
 
     def __init__(self, logits: bool) -> None:
         self._logits, self._cuts = logits, _cuts(logits)
@@ -49,7 +52,7 @@ class AboveThresholds:
         bins: np.ndarray,
         weights: Optional[np.ndarray],
     ) -> None:
-        """Rows: int (n,) 0 or 1, float (n,), int32 (n,) of `bins_of`, float64 (n,) or None."""
+        """Adds rows: int (n,) 0 or 1, float (n,), int32 (n,) of `bins_of`, float64 (n,) or None."""
         if not self._logits:
             self.within = self.within and bool(scores.min() >= 0 and scores.max() <= 1)
         if not self.within:
@@ -58,7 +61,7 @@ class AboveThresholds:
         rows = np.flatnonzero(near)
         cut = near[rows].astype(np.intp) - 1
         shown = sigmoid(scores[rows]) if self._logits else scores[rows]
-        above = shown.astype(np.float32) > self._cuts.scores[cut]
+        above = shown.astype(np.float32) > self._cuts.scores[cut]  # tf.metrics.auc compares float32
         rows, cut = rows[above], cut[above]
         np.add.at(self.amounts, (label[rows], cut), 1 if weights is None else weights[rows])
 

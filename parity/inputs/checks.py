@@ -22,7 +22,7 @@ from semisync.common.errors import BadInput, UsageError
 
 LARGEST_SCORE = 1e300
 LARGEST_WEIGHT = 1e100
-SUM_TO_1 = 1e-3  # how near the probabilities of both classes do, in half precision or few digits
+SUM_TO_1 = 1e-3  # error of the sum of both classes' probabilities, in half precision or few digits
 NOT_BOTH_CLASSES = (
     "does not hold the probabilities of both classes, two numbers that sum to 1, of which the "
     "second is the score"
@@ -118,7 +118,7 @@ def check_not_label(scores: np.ndarray, positive: np.ndarray, column: Column) ->
 def refuse_label(
     column: Union[Column, str], negatives: Sequence[float], positives: Sequence[float]
 ) -> None:
-    """Refuses scores, from the least to the largest of either class, of which each has one."""
+    """Refuses scores of which each class has one; given are each class's least and largest."""
     if negatives[0] == negatives[1] != positives[0] == positives[1]:
         raise BadInput(
             f"{column} is the label itself: it is {negatives[0]:g} in every row with label 0 and "
@@ -205,6 +205,7 @@ def check_same_order(labels: Any, others: Mapping[str, Any]) -> None:
     Another index says nothing: predictions count from 0 where the rows are a part of a table.
     """
     index: Any = getattr(labels, "index", None)
+    # A list has `index` too, a method; that of pandas has isin.
     for name, values in others.items():
         its: Any = getattr(values, "index", None)
         if (
@@ -282,7 +283,7 @@ def is_missing(value: Any) -> bool:
     """Whether it is None, nan, or pandas' NaT or NA."""
     try:
         return value is None or bool(value != value)
-    except TypeError:  # of NA nothing is known, not even that
+    except TypeError:  # NA != NA is NA, which has no truth value
         return True
 
 

@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
     @property
     def scores(self) -> Tuple[np.ndarray, np.ndarray]:
-        """Of the baseline and the candidate, as they rank."""
+        """The scores of the baseline and the candidate, as they are ranked."""
         return self.baseline, self.candidate
 
     def probabilities(self, model: int) -> np.ndarray:

@@ -53,19 +53,19 @@ class Batch(NamedTuple):
     placed: FrozenSet[str] = frozenset()
 
     def column(self, name: str) -> Column:
-        """Names it in messages."""
+        """The column as messages name it."""
         return Column(name, self.file, skipped=self.skipped)
 
     def numbers(self, name: str) -> np.ndarray:
-        """As `parity.io.columns.to_numbers`."""
+        """The values of a column of numbers, as `parity.io.columns.to_numbers` gives them."""
         return to_numbers(self.table[name], self.column(name))
 
     def names(self, name: str) -> pa.ChunkedArray:
-        """Of a column that can be filled, as `parity.io.columns.to_names`."""
+        """The values of a column that can be filled, as `parity.io.columns.to_names` gives them."""
         return to_names(self.table[name], self.column(name), FILL)
 
     def days(self, name: str) -> pa.ChunkedArray:
-        """Of the column of days, as `parity.io.columns.to_day_names`."""
+        """The values of the column of days, as `parity.io.columns.to_day_names` gives them."""
         return to_day_names(self.table[name], self.column(name), FILL)
 
 
@@ -108,7 +108,7 @@ def batches(
 def batches_of(
     path: str, columns: Columns, size: int, text: Optional[TextFormat] = None
 ) -> Iterator[Batch]:
-    """The data set's rows as `batches`, of columns that are read as they say.
+    """The data set's rows as `batches` yields them, of columns that are read as `columns` says.
 
     Raises:
         BadInput: as `batches`.
@@ -166,7 +166,7 @@ def read_columns(
 
 
 def of_no_file(table: pa.Table) -> pa.Table:
-    """A table in memory, of which `parts_of` tells no file."""
+    """A table in memory, for which `parts_of` gives no file."""
     return table.replace_schema_metadata({_PARTS: "[]"})
 
 
@@ -210,7 +210,7 @@ def _of_file(
         if several and not file.holds_rows():
             yield Batch(path, 0, pa.table({}))
             return
-        if file.columns is None:
+        if file.columns is None:  # TFRecord: only the records say which features they have
             inside = list(dict.fromkeys(columns.names))
             columns = columns._replace(optional=[*columns.optional, *partitions])
         else:

@@ -93,7 +93,7 @@ def _blocks(
 
 
 def labels_of(batch: Batch, name: str, before: LabelValues) -> np.ndarray:
-    """bool (n,), checked beside those of the batches before; they may be of one class."""
+    """bool (n,), checked together with those of the batches before; they may be of one class."""
     return before.positive(batch.numbers(name), batch.column(name))
 
 

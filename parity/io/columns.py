@@ -35,13 +35,14 @@ class At(NamedTuple):
     lengths: Tuple[np.ndarray, ...] = ()
 
     def value(self, index: int) -> str:
-        """Names the row of a value."""
+        """The row of a value, as messages name it."""
+        # From the innermost lists outwards: the place of a value's list is its place one level up.
         for lengths in reversed(self.lengths):
             index = int(np.searchsorted(np.cumsum(lengths), index, "right"))
         return self.column.at(index)
 
     def inside(self, lengths: np.ndarray) -> "At":
-        """Of the values in lists of these lengths, which the values are."""
+        """The origin of the values inside these values, which are lists of `lengths`."""
         return self._replace(lengths=(*self.lengths, lengths))
 
     def refuse_null(self, array: pa.Array) -> None:
@@ -92,7 +93,7 @@ def in_lists(array: pa.Array) -> pa.Array:
 
 
 def opened(array: pa.Array) -> Tuple[np.ndarray, pa.Array]:
-    """How many values each list has, int64, a missing one none; and all of them."""
+    """How many values each list has, int64, 0 for a missing list; and all values."""
     if pa.types.is_list(array.type) and not array.null_count:  # as below, but faster
         offsets = array.offsets.to_numpy()
         values = array.values.slice(offsets[0], offsets[-1] - offsets[0])
@@ -200,6 +201,7 @@ def _in_words(array: pa.Array) -> pa.Array:
     if pc.any(pc.is_nan(array)).as_py():
         raise pa.ArrowInvalid("nan")
     whole = pc.equal(pc.trunc(array), array)
+    # int64 holds them: `_refuse_gaps` has refused larger ones, and infinite ones.
     numbers = pc.if_else(whole, array, pa.scalar(0, array.type)).cast(pa.int64())
     return pc.if_else(whole, numbers.cast(pa.string()), array.cast(pa.string()))
 
@@ -277,7 +279,7 @@ def to_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.C
 
 
 def to_day_names(values: pa.ChunkedArray, column: Column, instead: str = "") -> pa.ChunkedArray:
-    """As `to_names`, of the days: a moment, also as text, is of the day that it has in its zone."""
+    """The days' names, as `to_names`; a moment, also as text, becomes its day in its own zone."""
     plain_values = plain_chunks(values)
     if pa.types.is_timestamp(plain_values.type):
         refuse_missing(values, column, instead)

@@ -32,6 +32,7 @@ def explained(path: str) -> Iterator[None]:
     except Exception as error:
         import pyarrow as pa  # when a file is read: the command line comes here for --help too
 
+        # pyarrow's OSError on damage has no errno; one with it is the file system's.
         if (
             isinstance(error, (pa.ArrowException, *_OF_DAMAGE))
             and getattr(error, "errno", None) is None

@@ -40,7 +40,7 @@ def live_files(table: str) -> List[str]:
     import pyarrow as pa  # when there is a log: --help needs none
 
     log = folders.joined(table, LOG)
-    live: Dict[str, bool] = {}
+    live: Dict[str, bool] = {}  # the keys are what counts: a set that keeps its order
     try:
         for action in _actions(log):
             if action.get("add"):
@@ -113,7 +113,7 @@ def _table_of(folder: Optional[str], tables: Dict[str, Optional[str]]) -> Option
 
 
 def _actions(log: str) -> Iterator[Dict[str, Any]]:
-    """Of the last checkpoint, if there is one, and of the commits after it."""
+    """The actions of the last checkpoint, if there is one, and of the commits after it."""
     import pyarrow.parquet
 
     names = folders.names_in(log)

@@ -83,7 +83,7 @@ def holds_rows(path: str, text: Optional[TextFormat] = None) -> bool:
 
 
 class Copies:
-    """The known facts of each file's rows."""
+    """Sums of the hashes of each file's rows, by which files of the same rows are found."""
 
     def __init__(self) -> None:
         self._sums: Dict[str, int] = {}
@@ -93,8 +93,8 @@ class Copies:
     def add(
         self, file: str, positive: np.ndarray, baseline: np.ndarray, candidate: np.ndarray
     ) -> None:
-        """Some rows of a file: bool and floating (n,) each."""
-        with np.errstate(over="ignore"):
+        """Adds some rows of a file: bool and floating (n,) each."""
+        with np.errstate(over="ignore"):  # scores beyond single precision become infinite
             scores = baseline.astype(np.float32), candidate.astype(np.float32)
         of_rows = hashes(positive, *scores)
         self._sums[file] = (self._sums.get(file, 0) + int(of_rows.sum())) % 2**64

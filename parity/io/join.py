@@ -55,7 +55,7 @@ def match_keys(
 
 
 def match_places(baseline: int, candidate: int, names: Tuple[str, str]) -> Match:
-    """Row by row, of two data sets of so many rows each.
+    """Matches two data sets, of so many rows each, row by row.
 
     Raises:
         BadInput: they have not equally many.
@@ -102,7 +102,7 @@ class Repeated(NamedTuple):
 
 
 def repeated(keys: pa.ChunkedArray) -> Repeated:
-    """Of one file's keys."""
+    """The keys of one file that come more than once."""
     surplus = len(keys) - pc.count_distinct(keys).as_py()
     if not surplus:
         return Repeated()

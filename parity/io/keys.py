@@ -22,7 +22,7 @@ from parity.io.columns import has_gaps, to_names
 from parity.io.join import as_text
 from semisync.common.errors import BadInput
 
-BETWEEN = "\x1f"  # the texts of a key of several columns
+BETWEEN = "\x1f"  # between the texts of a key of several columns: ASCII's unit separator
 
 
 def to_keys(values: pa.ChunkedArray, column: Column) -> pa.ChunkedArray:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from semisync.common.errors import BadInput
 
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
-_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")
+_WHOLE = re.compile(r"0|-?[1-9]\d{0,17}")  # of 18 digits at most, which int64 holds
 
 
 def partitions_of(files: Sequence[str]) -> Dict[str, Dict[str, pa.Scalar]]:

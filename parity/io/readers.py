@@ -255,7 +255,7 @@ def _identities(table: pa.Table, names: ColumnNames) -> Tuple[FileIdentity, ...]
 
 
 def _refuse_copies(table: pa.Table, *columns: np.ndarray) -> None:
-    """Labels and scores, (n,) each, of the files that the table was put together of."""
+    """Raises BadInput for two files of the same rows; columns: labels and scores, (n,) each."""
     copies, before = Copies(), 0
     for file, rows in parts_of(table):
         if rows:
@@ -294,7 +294,7 @@ def _common(
 
 
 def _scores(path: Source, table: pa.Table, names: ColumnNames, role: str) -> np.ndarray:
-    """The columns of one of parity.io.logits.ROLES."""
+    """The checked scores of one of parity.io.logits.ROLES."""
     name = getattr(names, role)
     column = _column(path, table, name)
     return check_scores(to_scores(table[name], column), column)
@@ -314,7 +314,7 @@ def _shared(baseline: Source, candidate: Source, names: ColumnNames) -> Tuple[st
 def _warnings(
     baseline: Source, candidate: Source, old: pa.Table, new: pa.Table, shared: Sequence[str]
 ) -> Tuple[str, ...]:
-    """The agreement of shared columns in rows that were matched by place."""
+    """Warnings where shared columns show that rows matched by place do not belong together."""
     if isinstance(baseline, Frame) and isinstance(candidate, Frame):
         old, new = baseline.table, candidate.table
     return in_another_order(old, new, shared)

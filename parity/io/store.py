@@ -39,8 +39,8 @@ class Store:
                 "memory_limit": _MEMORY,
                 "threads": min(_THREADS, os.cpu_count() or 1),
                 "temp_directory": self._folder.name,
-                "preserve_insertion_order": False,
-                "python_enable_replacements": False,
+                "preserve_insertion_order": False,  # which takes memory; rows carry their numbers
+                "python_enable_replacements": False,  # a table's name never means a Python variable
                 "autoinstall_known_extensions": False,
                 "autoload_known_extensions": False,
             },
@@ -77,7 +77,7 @@ class Store:
         self._database.unregister("arrived")
 
     def columns(self, name: str) -> List[str]:
-        """Of a table to which rows were added."""
+        """The names of the columns of a table to which rows were added."""
         return list(self._schemas[name].names)
 
     def one_row(self, query: str) -> Any:

@@ -37,7 +37,7 @@ from parity.io.store import Store, check_storable, storable
 from parity.io.stored_keys import repeated_in
 from semisync.common.errors import BadInput
 
-_SIDES = ("baseline", "candidate")  # whose tables are called so; those of more runs run2, run3, ...
+_SIDES = ("baseline", "candidate")  # the names of their tables; further runs' are run2, run3, ...
 
 
 class StoredJoin:
@@ -149,6 +149,7 @@ class StoredJoin:
         for table, column in zip(tables, keys):
             refuse_repeated(repeated_in(store, table), column)
         rows = [sum(count for _, count in files[i]) for i in sides]
+        # No key repeats: a joined row is one row of either side.
         joined = _joined(*tables)
         (matched,) = store.one_row(f"SELECT count(*) {joined}")
         old, new = (store.one_row(f"SELECT key FROM {t} WHERE {t}_row = 0")[0] for t in tables)

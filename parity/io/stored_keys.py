@@ -1,4 +1,4 @@
-"""Keys on disk: which of them repeat, of more rows than fit memory."""
+"""Finds repeated keys, on disk, among more rows than fit memory."""
 
 from typing import Dict, Sequence
 
@@ -22,7 +22,7 @@ class StoredKeys:
         self._files: Dict[str, int] = {}  # rows
 
     def add(self, batch: Batch) -> None:
-        """Raises BadInput as `parity.io.keys.key_of`."""
+        """Adds a batch's keys; raises BadInput as `parity.io.keys.key_of`."""
         keys = key_of(batch.table, self._names, batch.column)
         before, count = sum(self._files.values()), len(keys)
         rows = pa.table({"key": storable(keys), f"{_TABLE}_row": np.arange(before, before + count)})
@@ -36,7 +36,7 @@ class StoredKeys:
 
 
 def repeated_in(store: Store, table: str) -> Repeated:
-    """Values of `key` that come more than once; the one named is the first by TABLE_row."""
+    """The keys that come more than once; the one that is named is the first by TABLE_row."""
     (surplus,) = store.one_row(f"SELECT count(*) - count(DISTINCT key) FROM {table}")
     if not surplus:
         return Repeated()

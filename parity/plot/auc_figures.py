@@ -197,5 +197,5 @@ def slices(comparison: Comparison, name: Optional[str] = None) -> "Figure":
 
 
 def surest_first(parts: Sequence[Part]) -> List[Part]:
-    """By rising p-value; those without one last."""
+    """The parts by rising p-value; those without one last."""
     return sorted(parts, key=lambda part: 2.0 if part.p is None else part.p)

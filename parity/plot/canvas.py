@@ -47,6 +47,6 @@ def margin_band(margin: float, span: Any, line: Any) -> None:
 
 
 def few_ticks(axes: "Axes", axis: Any, most: int) -> None:
-    """At most so many, with their numbers in full."""
+    """Draws at most so many ticks, with their numbers in full."""
     axes.locator_params(axis=axis, nbins=most)
     axes.ticklabel_format(axis=axis, useOffset=False, style="plain")

@@ -63,5 +63,5 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 def _shorter(tag: "re.Match[str]") -> str:
-    """Without line breaks, and with two decimals for a place; text between tags is left alone."""
+    """A tag without line breaks, its numbers cut to two decimals; text between tags stays."""
     return re.sub(r"(\d+\.\d\d)\d+", r"\1", re.sub(r"\s+", " ", tag.group()))

@@ -19,7 +19,7 @@ def escaped(text: str) -> str:
 
 
 def paragraphs(*sentences: str) -> str:
-    """A <p> for each."""
+    """A <p> for each sentence."""
     return "\n".join(f"<p>{in_html(sentence)}</p>" for sentence in sentences)
 
 
@@ -58,7 +58,7 @@ def anchor(title: str) -> str:
 
 
 def side_by_side(*blocks: str) -> str:
-    """In columns where the screen is wide enough."""
+    """The blocks in columns, where the screen is wide enough."""
     return "\n".join(['<div class="pair">', *blocks, "</div>"])
 
 

@@ -17,7 +17,7 @@ _ASCII = str.maketrans({"−": "-", "±": "+-", "…": "..."})  # for logs of an
 
 
 def lines(comparison: Comparison, provenance: Mapping[str, Any]) -> List[str]:
-    """One per sentence; all but the first are indented."""
+    """The lines, one per sentence; all but the first are indented."""
     first = f"{NAME[comparison.decision]}: {headline(comparison)}"
     sentences = [
         finding(comparison),

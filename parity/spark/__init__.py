@@ -51,11 +51,12 @@ def compare(
     """Is the candidate's AUC within `margin` of the baseline's?
 
     Args:
-        df: a pyspark.sql.DataFrame, one row per label; it is read once and kept meanwhile. Of two,
-            in a tuple, the first has labels and baseline's scores, the second the candidate's.
+        df: a pyspark.sql.DataFrame, one row per label; it is read once and kept meanwhile. In a
+            tuple of two, the first has labels and the baseline's scores, the second the
+            candidate's.
         label: its column of labels, 0 or 1.
-        baseline, candidate: its columns of scores, finite, the higher the likelier a 1; of two
-            DataFrames the candidate's is called as the baseline's unless given. Several of one
+        baseline, candidate: its columns of scores, finite, the higher the likelier a 1; in two
+            DataFrames the candidate's has the baseline's name unless given. Several columns of one
             DataFrame are training runs, compared as `parity.compare_runs` does.
         key: a column, or columns, that name each row once, which is checked; two DataFrames are
             joined by them.

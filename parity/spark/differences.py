@@ -56,7 +56,7 @@ def score_difference(given: Given, told: Told) -> ScoreDifference:
 
 
 def _quantiles(given: Given, name: str, value: Expression, told: Told) -> Quantiles:
-    """Of the size of a difference, between two rows' as numpy has them."""
+    """Quantiles of the size of a difference, interpolated between two rows as numpy does."""
     rows = given.rows.select(F.abs(value).alias("size"))
     places = [share * (given.total - 1) for share in _SHARES]
     wanted = sorted({min(int(p) + step, given.total - 1) for p in places for step in (0, 1)})
@@ -65,6 +65,7 @@ def _quantiles(given: Given, name: str, value: Expression, told: Told) -> Quanti
     for place in places:
         low, high = (found[min(int(place) + step, given.total - 1)] for step in (0, 1))
         share = place - int(place)
+        # From the nearer end, as numpy's _lerp, so that the last digits agree.
         between = low + (high - low) * share
         quantiles.append(between if share < 0.5 else high - (high - low) * (1 - share))
     return Quantiles._make([*quantiles, told[name]])
@@ -117,7 +118,7 @@ def _farthest_apart(given: Given) -> float:
 
 
 def _histogram(given: Given, reach: float) -> np.ndarray:
-    """int64 (BINS,): of the differences up to reach, those beyond in the outermost bins."""
+    """int64 (BINS,): rows by difference, up to reach; the outermost bins hold those beyond."""
     edges = np.linspace(-reach, reach, BINS + 1)[1:-1].tolist()
     rows = in_ranges(
         given.rows.select(scale.apart(given.logits).alias("apart")), "apart", edges, "bin"
@@ -129,7 +130,7 @@ def _histogram(given: Given, reach: float) -> np.ndarray:
 
 
 def _joint(given: Given) -> JointScores:
-    """Of all rows, between about the quantiles 0.001 and 0.999 of both."""
+    """The joint counts of all rows, between about the quantiles 0.001 and 0.999 of both."""
     logits = given.probabilities()
     shown = scale.as_logit if logits else scale.probability
     ends = [_end(given, side, place, logits) for side in SIDES for place in (0, -1)]

@@ -45,7 +45,7 @@ def first_sums(given: Given, model: int, ranks: Ranked) -> List[Expression]:
 
 
 def _cuts_upto(place: Expression, rows: int) -> Expression:
-    """How many places of the sorted rows that divide them into ECE_BINS are no higher than one."""
+    """How many of the places that divide the sorted rows into ECE_BINS are `place` or lower."""
     return F.greatest(F.lit(0), F.floor((place * ECE_BINS + (ECE_BINS - 1)) / rows))
 
 
@@ -99,6 +99,8 @@ def _reliability(given: Given, side: str, edges: List[float]) -> Reliability:
 
 def _thresholded(given: Given, side: str) -> float:
     """`parity.stats.tf1_auc`, from how many thresholds are no lower than each score."""
+    # In float32, as tf.metrics.auc compares; negated, since it counts the thresholds below a score
+    # and `in_ranges` those that are no larger.
     score = scale.probability(given.logits, side).cast("float").cast("double")
     rows = given.rows.select("p", "w", (-score).alias("score"))
     edges = sorted(-value for value in thresholds().astype(float).tolist())
@@ -122,7 +124,7 @@ def _curve(ranked: DataFrame, ranks: Ranked) -> Tuple[np.ndarray, np.ndarray]:
 
 
 class Gauc(NamedTuple):
-    """Of both models; None without a group that holds both classes."""
+    """The GAUC of both models; None without a group that holds both classes."""
 
     old: Optional[float] = None
     new: Optional[float] = None
@@ -130,7 +132,7 @@ class Gauc(NamedTuple):
 
 
 def gauc_of(given: Given) -> Gauc:
-    """By clusters, as parity.stats.gauc has it."""
+    """The GAUC within clusters, as parity.stats.gauc defines it."""
     if not given.clustered:
         return Gauc()
     rows, weight = given.rows.select("p", "w", "cluster", *SIDES), F.col("w")

@@ -55,7 +55,7 @@ def compare_frames(
         score = names.baseline if 1 < place <= baselines else names.candidate
         pair = (sources[0], source)
         joined = join((frame, other), names.keys, names.label, score, pair, allow_misses)
-        frame, counts = joined.df, counts or joined.counts
+        frame, counts = joined.df, counts or joined.counts  # of the first candidate's
         columns.append(joined.candidate)
         told["new" if place == 1 else f"run{place}"] = Column(score, source)
     candidate, *runs = columns
@@ -154,7 +154,7 @@ def _alike(sides: Sequence[DataFrame], columns: Sequence[Column]) -> Tuple[Expre
 def _counts(
     old: DataFrame, new: DataFrame, names: List[str], label: Optional[Expression]
 ) -> Tuple[Dict[str, int], int]:
-    """The rows by where their key is, and how many joined ones have another label in either."""
+    """How many rows' keys are in both or one, and how many joined rows' labels disagree."""
     ours = old.select(
         *names, F.lit(1).alias("_old"), *([] if label is None else [label.alias("_ours")])
     )

@@ -38,7 +38,7 @@ _RANGES_PER_TASK = 4  # so that a task with a range of many ties has fewer other
 
 
 class Names(NamedTuple):
-    """The names of the columns."""
+    """The names of a DataFrame's columns, by role."""
 
     label: str
     baseline: str
@@ -117,7 +117,7 @@ def given(df: DataFrame, names: Names, source: str, told: Mapping[str, Column]) 
 
     Args:
         source: the DataFrame's name in messages.
-        told: the messages' name of a column of another source, by its name in `rows`.
+        told: {column of `rows`: its name in messages} for those that other DataFrames brought.
 
     Raises:
         BadInput: a column is not as above; the message names it.
@@ -208,6 +208,7 @@ def column_of(df: DataFrame, column: Column) -> Expression:
 
 
 def _count(condition: Expression) -> Expression:
+    # A sum over no rows is null.
     return F.coalesce(F.sum(condition.cast("long")), F.lit(0))
 
 
@@ -330,7 +331,7 @@ def check_key(rows: DataFrame, names: Sequence[str], columns: Sequence[Column]) 
 
 
 def together(columns: Sequence[Column]) -> Column:
-    """The names of a key's columns in messages."""
+    """A key's columns as one, for messages."""
     return columns[0]._replace(name=", ".join(column.name for column in columns))
 
 
@@ -344,7 +345,7 @@ def _has_weight(at: Dict[str, Column]) -> Expression:
 
 
 def _summed(rows: DataFrame, names: Names, at: Dict[str, Column], tasks: int) -> Given:
-    """With the sums of all rows, and ranges of about as many rows each."""
+    """The checked rows with their sums, and with ranges of about as many rows each."""
     positive, weight = F.col("p"), F.col("w")
     sums = [
         F.sum(positive.cast("long")).alias("p1"),

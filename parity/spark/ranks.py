@@ -18,11 +18,11 @@ from parity.spark.scores import SIDES
 
 Told = Mapping[str, Any]  # a row of sums, by name
 
-_LOW_BITS = 20  # of an integer that is added in two halves, as their sum may pass 2^63
+_LOW_BITS = 20  # integers are added in two halves, since their sum may pass 2^63
 
 
 def in_ranges(rows: DataFrame, column: str, edges: Sequence[float], to: str) -> DataFrame:
-    """With a column, int: how many of the edges, which rise, are no larger than the value."""
+    """The rows with an int column `to`: how many of the rising edges are at most the value."""
     if not edges:
         return rows.withColumn(to, F.lit(0))
     splits = [float("-inf"), *edges, float("inf")]
@@ -45,6 +45,7 @@ def cumulated(
     rows = rows.withColumns({held[name]: amount for name, amount in amounts.items()})
     keys = [*within, "_range"]
     rows = in_ranges(rows, score, edges, "_range")
+    # By value, not by row: the sum up to a score includes its ties, which are taken off below.
     upto = Window.partitionBy(*keys).orderBy(score).rangeBetween(Window.unboundedPreceding, 0)
     same = Window.partitionBy(*keys, score)
     ranked = rows.withColumns(
@@ -65,6 +66,7 @@ def cumulated(
         before = {name: F.sum(column).over(lower) for name, column in held.items()}
         offsets = sums.select(
             *keys,
+            # Nothing is below the lowest range: a sum over no rows is null.
             *(F.coalesce(sum_, F.lit(0)).alias(f"_{name}_before") for name, sum_ in before.items()),
         )
         ranked = ranked.join(F.broadcast(offsets), keys)
@@ -90,7 +92,7 @@ def ranked(
 
 
 class Ranked:
-    """Expressions of one model's ranks; of rows from `ranked`."""
+    """Expressions of one model's ranks, for rows from `ranked`."""
 
     def __init__(self, side: str, weighted: bool, masses: Sequence[Expression]) -> None:
         """Args: masses: of negatives and of positives, all that are ranked together."""
@@ -102,16 +104,16 @@ class Ranked:
         return F.col(f"{self._side}_{what}")
 
     def below(self, label: str) -> Expression:
-        """The mass of lower score; of the class "p" or "n"."""
+        """The mass of the class "p" or "n" that has a lower score."""
         return self._of(f"{self._mass}{label}_below")
 
     def tied(self, label: str) -> Expression:
-        """The mass of the same score."""
+        """The mass of the class "p" or "n" that has the same score, the row itself included."""
         return self._of(f"{self._mass}{label}_tied")
 
     @property
     def placement(self) -> Expression:
-        """As parity.stats.roc has it."""
+        """The placement, as parity.stats.roc defines it."""
         (negatives, positives), halves = self.masses, {}
         for label in "pn":
             halves[label] = self.below(label) + self.tied(label) / 2
@@ -121,12 +123,12 @@ class Ranked:
 
     @property
     def doubled_wins(self) -> Expression:
-        """Of a positive: twice the mass of negatives that it wins against, ties half."""
+        """Twice the mass of negatives that a positive wins against, ties half; else null."""
         return F.when(F.col("p") == 1, 2 * self.below("n") + self.tied("n"))
 
     @property
     def tied_negatives(self) -> Expression:
-        """Of a positive: how many negative rows have its score."""
+        """How many negative rows have a positive's score; null for a negative."""
         return F.when(F.col("p") == 1, self._of("rn_tied"))
 
     @property
@@ -136,7 +138,7 @@ class Ranked:
 
     @property
     def rows_tied(self) -> Expression:
-        """How many have the same, the row itself among them."""
+        """How many rows have the same score, the row itself among them."""
         return self._of("rn_tied") + self._of("rp_tied")
 
     @property

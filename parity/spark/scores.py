@@ -1,7 +1,7 @@
-"""A model's scores out of a DataFrame's column, as `parity.io.scores` has them from files.
+"""A model's scores out of a DataFrame's column, as `parity.io.scores` reads them from files.
 
-And expressions of scores that are probabilities or logits, as `parity.inputs.rows` has them: each
-takes whether the baseline's scores, and the candidate's, are logits; of the columns SIDES.
+Also expressions of scores that are probabilities or logits, as `parity.inputs.rows` has them, over
+the columns SIDES: each takes whether the baseline's scores, and the candidate's, are logits.
 """
 
 from typing import Any, Tuple
@@ -19,8 +19,8 @@ Logits = Tuple[bool, bool]
 
 
 def score_of(df: DataFrame, expression: Expression, kind: Any, column: Column) -> Expression:
-    """A double: of a number, of a list of one, or of the probabilities of both classes, a list of
-    two or a vector of Spark ML's, that of the positive one.
+    """A double per row: a number, the value of a list of one, or the positive class's probability
+    out of both classes', a list of two or a vector of Spark ML's.
 
     Raises:
         BadInput: a column of anything else; or lists that are not such pairs, which takes a pass
@@ -43,7 +43,7 @@ def score_of(df: DataFrame, expression: Expression, kind: Any, column: Column) -
 
 
 def number_of(expression: Expression, kind: Any, column: Column) -> Expression:
-    """A double; raises BadInput if the column has no numbers."""
+    """A double per row; raises BadInput if the column has no numbers."""
     if not isinstance(kind, T.NumericType):
         raise BadInput(f"{column} holds {kind.simpleString()} values, not numbers")
     return expression.cast("double")
@@ -62,6 +62,7 @@ def loss(logits: Logits, side: str) -> Expression:
     if not logits[SIDES.index(side)]:
         return -F.when(F.col("p") == 1, F.log(side)).otherwise(F.log1p(-F.col(side)))
     wrong = F.when(F.col("p") == 1, -F.col(side)).otherwise(F.col(side))
+    # ln(1 + e^wrong), without overflow.
     return F.greatest(wrong, F.lit(0.0)) + F.log1p(F.exp(-F.abs(wrong)))
 
 
@@ -72,7 +73,7 @@ def apart(logits: Logits) -> Expression:
 
 
 def as_logit(logits: Logits, side: str) -> Expression:
-    """Of scores strictly inside (0, 1), or of logits."""
+    """The logits of a side whose scores lie strictly inside (0, 1), or are logits."""
     if logits[SIDES.index(side)]:
         return F.col(side)
     return F.log(side) - F.log1p(-F.col(side))

@@ -93,5 +93,6 @@ def read(session: Any, path: str) -> Any:
             frame = session.read.format(kind).load(path)
             if frame.columns:
                 return frame
+    # Once more, for the reason that Spark gives.
     with explained(f"Spark cannot read {path} as Parquet or ORC"):
         return session.read.format(_FORMATS[0]).load(path)

@@ -21,7 +21,7 @@ _CLASSES = ("n", "p")  # negatives, positives
 
 
 class Sums:
-    """The sums: over rows, and over the sums of clusters."""
+    """Sums over rows, and over the sums of clusters, computed together."""
 
     def __init__(self, clustered: bool) -> None:
         self._clustered = clustered
@@ -31,7 +31,7 @@ class Sums:
         self.over("row_count", F.lit(1).cast("long"))
 
     def over(self, name: str, amount: Expression, how: str = "sum") -> None:
-        """Over rows; `how` is sum, min or max."""
+        """Adds an amount over rows; `how` is sum, min or max."""
         self._of_rows[name] = (how, amount)
 
     def by_cluster(self, name: str, amount: Expression) -> Expression:
@@ -40,7 +40,7 @@ class Sums:
         return F.col(name)
 
     def over_clusters(self, name: str, amount: Expression) -> None:
-        """Over clusters; of expressions from `by_cluster`."""
+        """Adds a sum over clusters, of expressions from `by_cluster`."""
         self._over_clusters[name] = amount
 
     def told(self, rows: DataFrame, within: Sequence[str] = ()) -> List[Told]:
@@ -92,7 +92,12 @@ def add_spread(
     estimate: Expression,
     masses: Sequence[Expression],
 ) -> None:
-    """For `spread_from`: values are placements or their differences, masses negatives first."""
+    """Adds the sums for `spread_from`.
+
+    Args:
+        values: placements, or differences of placements.
+        masses: of negatives and of positives.
+    """
     psi = {label: (values - estimate) * F.col("w") / mass for label, mass in zip(_CLASSES, masses)}
     squares = {label: of_class(label, of * of) for label, of in psi.items()}
     for label in _CLASSES:
@@ -114,7 +119,7 @@ def add_spread(
 
 
 def add_reaches(sums: Sums, placement: Expression) -> None:
-    """For `sample_from`: of the baseline's placements."""
+    """Adds the extremes of the baseline's placements, for `sample_from`."""
     for label in _CLASSES:
         of_label = F.when(F.col("p") == int(label == "p"), placement)
         sums.over(f"{label}_most", of_label, "max")
@@ -167,13 +172,13 @@ def spread_from(told: Told, name: str, clustered: bool) -> Spread:
 
 
 def cluster_sums(told: Told, name: str) -> ClusterSums:
-    """From the sums of `add_spread`."""
+    """The `ClusterSums`, from the sums of `add_spread`."""
     fields = [field for field in ClusterSums._fields if field != "held"]
     return ClusterSums(**{of: told[f"{name}_{of}"] for of in fields}, held=holding_of(told))
 
 
 def add_evidence(sums: Sums, old: Ranked, new: Ranked, delta: Expression) -> None:
-    """For `evidence_from`."""
+    """Adds the sums for `evidence_from`."""
     moved = new.placement - old.placement
     add_spread(sums, "moved", moved, delta, old.masses)
     sums.over("moved_least", moved, "min")

@@ -70,7 +70,7 @@ def _compare(
     verified: Optional[Verified],
     repeated: Tuple[str, ...],
 ) -> Comparison:
-    """Of the first runs; `repeated` warns of rows that stand more than once."""
+    """The comparison of the first runs; `repeated` warns of rows that stand more than once."""
     ranks = [Ranked(side, given.weighted, [F.lit(mass) for mass in given.masses]) for side in SIDES]
     first = _first_sums(given, placed, ranks)
     aucs = [area(first, side, given.masses, given.weighted) for side in SIDES]
@@ -206,8 +206,8 @@ def _difference(
 def _repeats_in(given: Given) -> Optional[Repeats]:
     """As `parity.stats.repeats` finds them; None where chance explains the repeats, or may do so.
 
-    In place of the labels of a group's first two rows, of which there are none in a DataFrame,
-    stands how often two of its rows differ.
+    A DataFrame's rows have no order, so a group has no first two rows whose labels to compare: the
+    probability that two of its rows differ takes their place.
     """
     positives, rows = F.col("positives"), F.col("rows")
     negatives = rows - positives

@@ -33,7 +33,8 @@ from parity.stats.equivalence import Evidence
 from parity.stats.intervals import HITS, Interval, student_interval, unseen
 
 ECE_BINS = 20
-FARTHEST_LOSS = 24 * math.log(2)  # nats: 0 where a float32 says all but 1, at 1 - 2^-24
+# nats: a negative row's loss at the largest float32 below 1, which is 1 - 2^-24
+FARTHEST_LOSS = 24 * math.log(2)
 
 
 class Calibration(NamedTuple):
@@ -72,8 +73,8 @@ class MeanDifference(NamedTuple):
     standard_error: float  # by clusters where there are any
     interval: Interval
     freedom: float  # degrees of freedom of the standard error
-    allowance: float  # for few rows or clusters that carry it
-    floor: float  # the move by faults that hit no row
+    allowance: float  # for few rows or clusters that carry the standard error
+    floor: float  # the largest move by faults too rare to have hit a row
 
     @classmethod
     def of(
@@ -90,11 +91,12 @@ class MeanDifference(NamedTuple):
 
     @property
     def evidence(self) -> Evidence:
-        """For `decide`; a mean needs no number of rows to have a value at all."""
+        """The evidence for `decide`."""
         return Evidence(
             delta=self.delta,
             standard_error=self.standard_error,
             freedom=self.freedom,
+            # No `resolution`: that is of ranks, which move by steps of 1 / observations.
             observations=math.inf,
             allowance=self.allowance,
             floor=self.floor,
@@ -121,7 +123,7 @@ def losses(positive: np.ndarray, scores: np.ndarray, logits: bool = False) -> Op
     if scores.min() <= 0 or scores.max() >= 1:
         return None
     loss = np.negative(scores, dtype=np.float64)
-    np.log1p(loss, out=loss)
+    np.log1p(loss, out=loss)  # ln(1 - p) of a small p, which 1 - p would round away
     loss[positive] = np.log(scores[positive].astype(np.float64))
     return np.negative(loss, out=loss)
 
@@ -151,7 +153,7 @@ def calibration(
 
 
 def calibration_of(label: float, loss: float, score: float, fit: Reliability) -> Calibration:
-    """From the means of the labels, the losses and the scores."""
+    """All four figures, from the means of the labels, the losses and the scores."""
     entropy = -label * math.log(label) - (1 - label) * math.log1p(-label)
     return Calibration(loss, loss / entropy, score / label, fit.ece)
 
@@ -161,7 +163,7 @@ def reliability(
 ) -> Reliability:
     """The bins of checked rows: bool (n,), probabilities (n,), float64 (n,) weights or None."""
     rows = len(scores)
-    cuts = np.unique(np.arange(1, ECE_BINS) * rows // ECE_BINS)
+    cuts = np.unique(np.arange(1, ECE_BINS) * rows // ECE_BINS)  # fewer where rows are few
     edges = np.unique(np.partition(scores, cuts)[cuts])  # tied scores share a bin
     bins = np.searchsorted(edges, scores, side="right")
     if weights is None:
@@ -173,7 +175,7 @@ def reliability(
 
 
 def reliability_of_sums(mass: np.ndarray, score: np.ndarray, label: np.ndarray) -> Reliability:
-    """From each bin's weight, and the weighted sums of its scores and labels."""
+    """The bins, from each one's weight and the weighted sums of its scores and labels."""
     used = mass > 0
     mass, score, label = mass[used], score[used], label[used]
     return Reliability(score / mass, label / mass, mass / mass.sum())
@@ -222,11 +224,17 @@ def mean_difference(
     weights: Optional[np.ndarray] = None,
     clusters: Optional[np.ndarray] = None,
 ) -> MeanDifference:
-    """From psi of every row, float64 (n,), how far a fault could move delta that hits all of them,
-    and the rows' weights and clusters, as in `parity.stats.delong.spread`."""
+    """A paired difference of means, from its rows.
+
+    Args:
+        delta: the difference.
+        pulls: float64 (n,), psi of every row.
+        reach: how far a fault could move delta that hits all rows.
+        weights, clusters: as in `parity.stats.delong.spread`.
+    """
     observations = len(pulls) if weights is None else effective_number(weights)
     if clusters is not None:
-        held = np.bincount(clusters) > 0
+        held = np.bincount(clusters) > 0  # of some of the rows, some codes may not occur
         pulls = np.bincount(clusters, pulls)[held]
         observations = effective_number(np.bincount(clusters, weights)[held].astype(float))
     squares = pulls * pulls
@@ -237,7 +245,7 @@ def mean_difference(
 def mean_difference_of(
     delta: float, squares: float, fourths: float, units: int, observations: float, reach: float
 ) -> MeanDifference:
-    """From sum psi^2 and sum psi^4 over rows, or over clusters, and how many `units` these are."""
+    """`mean_difference`, from sum psi^2 and sum psi^4 over `units` rows or clusters."""
     _, step = carried(squares, fourths)
     error = math.sqrt(squares * units / (units - 1))
     return MeanDifference.of(delta, error, observations, step, reach)

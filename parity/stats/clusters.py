@@ -82,7 +82,7 @@ class ClusterSums(NamedTuple):
         )
 
     def joined(self, other: "ClusterSums") -> "ClusterSums":
-        """With other clusters."""
+        """The sums of these clusters and of others, which share none with them."""
         held = Holding(*(ours + theirs for ours, theirs in zip(self.held, other.held)))
         sums = {name: getattr(self, name) + getattr(other, name) for name in self._fields[:-1]}
         return ClusterSums(**sums, held=held)
@@ -98,8 +98,9 @@ class ClusterSums(NamedTuple):
         ]
 
     def standard_error(self) -> float:
-        """Obuchowski's; no variance is negative: the first two factors bound the third."""
+        """Obuchowski's."""
         shared = 2 * self.across * self.held.either / (self.held.either - 1)
+        # Below 0 by rounding alone: 2 |u d| <= u^2 + d^2, and G / (G - 1) is the least factor.
         return math.sqrt(max(0.0, sum(self.parts()) + shared))
 
     def error_of_total(self) -> float:

@@ -106,7 +106,7 @@ def spread_of(
     observations: Tuple[float, float],
     sums: Optional[ClusterSums] = None,
 ) -> Spread:
-    """From sums over rows, negatives first, and over clusters.
+    """`spread`, from sums over rows, negatives first, and over clusters.
 
     Args:
         classes: sum psi^2 over each class, and how many rows it has.
@@ -166,6 +166,7 @@ def evidence_of_moves(
         # A row of the rarer class passes at most 2 `passed` rows of the other.
         reach: Optional[float] = min(1.0, 2 * passed / common)
     else:
+        # Pulls that cancel within every cluster leave no error but that of rounding.
         varies = moves.clustered is None or moves.clustered > 1e-9 * moves.independent
         reach = None if varies else 1.0
     if reach is not None:
@@ -229,7 +230,7 @@ def class_observations(
 def welch(variances: Sequence[float], observations: Sequence[float]) -> float:
     """Welch and Satterthwaite's degrees of freedom of a sum of two classes' variances."""
     total = sum(variances)
-    least = [max(n - 1, 1e-9) for n in observations]
+    least = [max(n - 1, 1e-9) for n in observations]  # an effective number may be 1
     if not total:
         return min(least)
     return total**2 / sum(part**2 / degrees for part, degrees in zip(variances, least))

@@ -45,7 +45,7 @@ def within_groups(
         weights: float64 (n,) above 0, or None.
     """
     bits = sortable_bits(scores)
-    order = np.lexsort((bits, groups))
+    order = np.lexsort((bits, groups))  # by group, then by score
     group, bits, label = groups[order], bits[order], positive[order]
     weight = np.ones(len(order)) if weights is None else weights[order]
     new_group = np.concatenate(([True], group[1:] != group[:-1]))
@@ -67,7 +67,7 @@ def within_groups(
 def gauc_difference(
     old: Optional[WithinGroups], new: Optional[WithinGroups]
 ) -> Optional[MeanDifference]:
-    """The difference in GAUC; None unless two clusters hold both classes."""
+    """The difference in GAUC; None unless two groups hold both classes."""
     if old is None or new is None or len(old.areas) < 2:
         return None
     apart, share = new.areas - old.areas, old.weights / old.weights.sum()

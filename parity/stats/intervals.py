@@ -32,8 +32,9 @@ CONFIDENCE = 0.9  # unless said otherwise
 ALPHA = (1 - CONFIDENCE) / 2  # of the rule of three on unseen events
 HITS = -math.log(ALPHA)  # 3.0: possible with none seen
 
-_NEARLY_NORMAL = 1000  # degrees of freedom: t is less than a thousandth above the normal's, and
-# two terms of Fisher's expansion err by less than 1e-7
+# Degrees of freedom above which t is less than a thousandth above the normal's, and two terms of
+# Fisher's expansion err by less than 1e-7.
+_NEARLY_NORMAL = 1000
 _STEPS = 1000
 
 _LEVEL = contextvars.ContextVar("confidence", default=CONFIDENCE)
@@ -47,12 +48,12 @@ class Interval(NamedTuple):
 
 
 def confidence() -> float:
-    """Of an interval, such as 0.9."""
+    """The confidence of intervals, such as 0.9."""
     return _LEVEL.get()
 
 
 def alpha() -> float:
-    """Of each one-sided test, such as 0.05."""
+    """The level of each one-sided test, such as 0.05."""
     return (1 - _LEVEL.get()) / 2
 
 
@@ -128,7 +129,7 @@ def at_least(interval: Interval, delta: float, half: float) -> Interval:
 
 
 def widened(interval: Interval, by: float) -> Interval:
-    """The interval with as much on either side."""
+    """The interval with `by` more on either side."""
     return Interval(interval.low - by, interval.high + by)
 
 
@@ -207,5 +208,5 @@ def _probability(angle: float, df: float) -> float:
 
 
 def _scale(df: float) -> float:
-    """c, as above."""
+    """c, as in the module's docstring."""
     return math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(math.pi)

@@ -88,7 +88,7 @@ def with_q(parts: Sequence[Part]) -> Tuple[Part, ...]:
     order = np.argsort(p)
     q = np.empty(len(p))
     ratios = p[order] * len(p) / np.arange(1, len(p) + 1)
-    q[order] = np.minimum.accumulate(ratios[::-1])[::-1]
+    q[order] = np.minimum.accumulate(ratios[::-1])[::-1]  # q must not fall where p rises
     corrected = list(parts)
     for i, value in zip(tested, q):
         corrected[i] = parts[i]._replace(q=min(1.0, float(value)))

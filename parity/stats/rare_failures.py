@@ -83,7 +83,7 @@ def reaches(positive: np.ndarray, placements: np.ndarray) -> Tuple[float, float]
 
 
 def notes_on_carriers(rare: RareFailures, reason: Optional[Reason]) -> Tuple[str, ...]:
-    """Whether few rows or clusters carry the standard error, or are the reason of no verdict."""
+    """Sentences where few rows or clusters carry the standard error, or prevent a verdict."""
     sentences = []
     if 0 < rare.carriers < FEW_CARRIERS or reason is Reason.CARRIERS:
         sentences.append(

@@ -23,6 +23,7 @@ MOST = 1 << 20  # groups kept
 SURE = 4.5  # standard errors
 ENOUGH = 20  # counts of equal rows that are all multiples of a number
 
+# Odd, so that multiplying by one of them, modulo 2^64, is one to one.
 _ODD = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 
 
@@ -57,10 +58,11 @@ class RepeatCounter:
     def add(self, positive: np.ndarray, baseline: np.ndarray, candidate: np.ndarray) -> None:
         """Counts checked rows: bool and floating (n,) each."""
         labels = np.stack([~positive, positive], axis=1).astype(np.int64)
-        first = np.stack([positive, positive], axis=1)
+        first = np.stack([positive, positive], axis=1)  # a single row has no second one yet
         of_scores = _of_scores(baseline, candidate)
         rows = _Groups(of_scores, baseline.astype(np.float64, copy=False), labels, first)
         self._held.append(_below(rows, self._limit))
+        # At twice the limit, so that groups are joined once in `most` rows, not with every block.
         if sum(len(held.scores) for held in self._held) > 2 * self._most:
             groups = _joined(self._held)
             while len(groups.scores) > self._most:
@@ -89,9 +91,11 @@ def _below(groups: _Groups, limit: np.uint64) -> _Groups:
 def _joined(held: Sequence[_Groups]) -> _Groups:
     """One of each group, from pieces in the order of the rows."""
     whole = _Groups(*(np.concatenate(columns) for columns in zip(*held)))
-    order = np.argsort(whole.scores, kind="stable")
+    order = np.argsort(whole.scores, kind="stable")  # equal rows stay in the data's order
     scores, baseline, labels, first = (column[order] for column in whole)
     starts = np.flatnonzero(np.concatenate([[True], scores[1:] != scores[:-1]])[: len(scores)])
+    # A piece of one row takes its second from the next piece, if that is of the same group; where
+    # it is not, the group has one row, whose second label is not used.
     next_one = np.minimum(starts + 1, len(scores) - 1)
     one_row = labels[starts].sum(axis=1) == 1
     second = np.where(one_row, first[next_one, 0], first[starts, 1])
@@ -106,7 +110,7 @@ def _joined(held: Sequence[_Groups]) -> _Groups:
 def repeats_of(
     rows: int, cells: int, times: int, copies: bool, share: float = 1.0
 ) -> Optional[Repeats]:
-    """From counts; None where chance explains the repeats, or may do so.
+    """The repeats, from counts; None where chance explains them, or may do so.
 
     Args:
         cells: rows that differ from one another in label or scores.
@@ -144,7 +148,7 @@ def _of_scores(baseline: np.ndarray, candidate: np.ndarray) -> np.ndarray:
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Every bit in every other (the finalizer of splitmix64)."""
+    """Hashes of which each bit depends on every bit of a value (the finalizer of splitmix64)."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         values = (values ^ (values >> np.uint64(shift))) * np.uint64(factor)
     return values ^ (values >> np.uint64(31))

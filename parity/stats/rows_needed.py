@@ -4,8 +4,8 @@ The promise is on rows that are drawn again, so all that the sample leaves uncer
 rows or clusters carry the standard error SE (parity.stats.delong), each pulling by SE / sqrt(K),
 and N be t times as many rows as there are:
 
-1. N rows hold Poisson(t g) carriers, where g is Gamma(K + 1/2): a few do not know their own rate.
-   Each pulls by 1 / t of its present pull.
+1. N rows hold Poisson(t g) carriers, where g is Gamma(K + 1/2), the posterior by Jeffreys' prior:
+   a few do not know their own rate. Each pulls by 1 / t of its present pull.
 2. They pull up at the rate that the sample shows, Beta(u + 1/2, K - u + 1/2) of u up. Where many
    carry the error, and the interval lies across an edge of the margin, the models are taken to be
    equal instead, as many up as down: what is near the margin in truth takes any number of rows.
@@ -49,9 +49,9 @@ class Basis(NamedTuple):
 def rows_to_settle(
     basis: Basis, evidence: Evidence, reason: Reason, margin: float
 ) -> Optional[int]:
-    """Rows that decide it; None where no honest number can be named."""
+    """How many rows decide the comparison; None where no honest number can be named."""
     equal = taken_to_be_equal(basis.carriers, reason)
-    wanted, low = (POWER, -7.0) if equal else (SURER, 0.0)
+    wanted, low = (POWER, -7.0) if equal else (SURER, 0.0)  # `low`: log of times the rows
     if _chance(MOST, basis, evidence, reason, margin) < wanted:
         return None
     high = math.log(MOST)
@@ -87,7 +87,7 @@ def _too_few(count: float, alike: bool) -> bool:
 
 
 def _chance(times: float, basis: Basis, evidence: Evidence, reason: Reason, margin: float) -> float:
-    """That so many times the rows decide it."""
+    """The chance that so many times the rows decide the comparison."""
     random = np.random.default_rng(0)  # the same draws for any `times`
     carriers, error, fewer = basis.carriers, evidence.standard_error, evidence.observations
     equal = taken_to_be_equal(carriers, reason)

@@ -59,7 +59,7 @@ def score_difference(rows: Rows) -> ScoreDifference:
     baseline, candidate = rows.probabilities(0), rows.probabilities(1)
     difference = candidate.astype(np.float64) - baseline
     size = _quantiles(difference)
-    reach = size.p99 or size.max or 1.0
+    reach = size.p99 or size.max or 1.0  # above 0, also where most or all scores are equal
     edges = np.linspace(-reach, reach, BINS + 1)
     counts, _ = np.histogram(np.clip(difference, -reach, reach), edges)
     ordered = rows.on_one_scale()
@@ -84,11 +84,12 @@ def _logit_difference(rows: Rows) -> np.ndarray:
         old, new = _as_logits(rows)
         return new - old
     old, new = (rows.probabilities(m).astype(np.float64) for m in (0, 1))
+    # The difference of two logits near 0 would lose the digits in which they differ.
     return np.log(new / old) - (np.log1p(-new) - np.log1p(-old))
 
 
 def _as_logits(rows: Rows) -> Tuple[np.ndarray, np.ndarray]:
-    """float64 (n,) each; of rows that have a log loss."""
+    """The logits of both models, float64 (n,) each, of rows that have a log loss."""
     old, new = (
         scores if given else logit(scores)
         for scores, given in zip(

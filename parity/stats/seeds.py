@@ -73,10 +73,10 @@ def power(parts: Sequence[Tuple[float, float]], margin: float) -> float:
         return 1.0
     tail = quantile(1 - alpha(), freedom)
     spread_out = 6 * math.sqrt(2 / freedom)
-    # Of the estimated variance to the true one.
+    # Ratios of the estimated variance to the true one, six of their standard deviations either way.
     ratios = np.linspace(max(1e-4, 1 - spread_out), 1 + spread_out, 801)
     density = (freedom / 2 - 1) * np.log(ratios) - freedom * ratios / 2
-    density = np.exp(density - density.max())
+    density = np.exp(density - density.max())  # up to a factor, which the mean divides out
     room = (margin - tail * error * np.sqrt(ratios)) / error
     passes = np.array([max(0.0, math.erf(value / math.sqrt(2))) for value in room])
     return float((density * passes).sum() / density.sum())

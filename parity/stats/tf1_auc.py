@@ -14,6 +14,7 @@ from parity.inputs.checks import check_one_model
 from semisync.common.errors import BadInput
 
 THRESHOLDS = 200  # tf.metrics.auc's default
+# Both of TensorFlow 1.15's metrics_impl.py, there kepsilon and epsilon.
 _BEYOND = 1e-7  # by which the outermost thresholds lie outside [0, 1]
 _EPSILON = 1e-6  # added to every denominator, and to the true positives
 

@@ -107,7 +107,7 @@ def series_of(days: Sequence[Part]) -> Series:
     return Series(
         np.array([i for i, _ in usable], float),
         np.array([day.delta for _, day in usable], float),
-        np.maximum(errors, np.finfo(float).eps),
+        np.maximum(errors, np.finfo(float).eps),  # weights are 1 / e^2
         tuple(day.name for _, day in usable),
     )
 
@@ -146,11 +146,13 @@ def change_of(series: Series) -> Optional[Change]:
 def _fits(series: Series, regressors: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
     """Each regressor's coefficient and its standard error, float64 (k,), of float64 (k, days)."""
     design = np.stack((np.ones(regressors.shape), regressors), axis=-1)
+    # Estimates and ratios do not depend on the scale of the weights.
     weights = series.weights / series.weights.max()
     weighted = design.swapaxes(1, 2) * weights
     solve = np.linalg.solve(weighted @ design, weighted)
     leftover = np.eye(regressors.shape[1]) - design @ solve
     variances = series.errors**2
+    # The weighted sum of squares that residuals have if the days' errors are right.
     expected = leftover**2 @ variances @ weights
     scatter = (leftover @ series.deltas) ** 2 @ weights / expected
     by_errors = solve[:, 1] ** 2 @ variances

@@ -104,6 +104,7 @@ def _losses_in_words(case: Case, apart: Apart) -> List[str]:
     rows = case.rows
     if rows is None or not apart.logits:
         return []
+    # Inside (0, 1): `losses` gives none for a sigmoid that rounds to 0 or 1.
     mended = np.clip(sigmoid(apart.recalibrated()), 1e-300, 1 - 1e-16)
     means = []
     for scores in (rows.baseline, rows.candidate, mended):

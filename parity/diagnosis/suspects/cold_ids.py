@@ -39,7 +39,7 @@ REMEDY_OF_SOME = (
 
 
 def suspect(case: Case) -> Optional[Suspect]:
-    """The strongest of the three."""
+    """The strongest of the three findings."""
     tables, apart = _cold_tables(case), case.apart
     if apart is None:
         return _without_rows(tables)
@@ -154,7 +154,7 @@ def _by_scores(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pa
         within = row % 2 == half
         count = np.bincount(code[within], minlength=len(distinct))
         total = np.bincount(code[within], squares[row[within]], len(distinct))
-        far[1 - half] = total > float(squares.mean()) * count
+        far[1 - half] = total > float(squares.mean()) * count  # looked for in the other half
     both = far.all(axis=0)
     weight = np.bincount(code, squares[row], len(distinct)) * both
     first = [str(distinct[i]) for i in np.argsort(-weight)[:5] if weight[i]]
@@ -168,7 +168,7 @@ def _by_scores(apart: Apart, column: str, ids: Ids, places: int) -> Optional[_Pa
     count = np.array(
         [np.bincount(code[row % 2 == half], minlength=len(distinct)) for half in (0, 1)]
     )
-    others = count.all(axis=0) & ~both  # which were seen often enough to be known, too
+    others = count.all(axis=0) & ~both  # ids of both halves, as those that part are
     often = [float(count[:, ids].sum() / max(1, ids.sum())) for ids in (both, others)]
     return found._replace(cold=often[0] <= HOT * often[1])
 

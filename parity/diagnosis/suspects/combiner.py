@@ -67,7 +67,7 @@ class _Bags(NamedTuple):
 
 
 def _by_rows(case: Case) -> Optional[_Bags]:
-    """For the column of bags whose larger ones have the largest share; None if none has any."""
+    """The column of bags whose larger ones have the largest share; None if none has a share."""
     best = None
     for column, ids in case.ids.items():
         if case.apart is None or ids.lengths is None:

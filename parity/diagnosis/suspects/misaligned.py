@@ -27,10 +27,11 @@ BLOCK = 128  # rows at least, so that a correlation of 0.36 stands out
 SIGMAS = 4  # |r| sqrt(rows) of unrelated scores stays below it
 RELATED = 0.5  # correlation of the other blocks
 SPREAD = 0.5  # least standard deviation of a block, of all rows'; less in files sorted by score
-LEAST = 30  # rows that differ, to look for their scores on the other side
-DISTINCT = 0.5  # of them, at least: two models' rounded scores are equal without any mistake
-SAME = 0.9  # of them
-SAMPLE = 1000  # of them, that tell whether the others are worth a look
+# Of the rows that differ, whose scores are looked for on the other side:
+LEAST = 30  # distinct scores
+DISTINCT = 0.5  # share of distinct scores: two models' rounded ones are equal without any mistake
+SAME = 0.9  # share of scores that the other side has
+SAMPLE = 1000  # rows that show whether the others are worth a look
 MOST_FLOAT32 = 1 << 21  # rows; more float32 scores meet by chance
 LONGEST = 1 << 16  # rows in which a shift is looked for
 
@@ -79,7 +80,8 @@ def _unrelated_stretches(apart: Apart) -> List[Tuple[int, int]]:
 def _digit_by_digit(case: Case, rows: Rows, apart: Apart) -> Optional[Suspect]:
     """Rows whose scores stand in other rows of the other side, value for value."""
     differing = apart.differing
-    kind = min(rows.baseline.dtype, rows.candidate.dtype)  # in which one side was written
+    # The narrower type: a score that was written as float32 is found in a float64 column by it.
+    kind = min(rows.baseline.dtype, rows.candidate.dtype)
     if kind == np.float32 and len(differing) > MOST_FLOAT32:
         return None
     old, new = (scores.astype(kind) for scores in (rows.baseline, rows.candidate))
@@ -102,7 +104,7 @@ def _digit_by_digit(case: Case, rows: Rows, apart: Apart) -> Optional[Suspect]:
 
 
 def _common(known: np.ndarray, scores: np.ndarray) -> float:
-    """Which share of the scores is among known ones, which rise."""
+    """The share of the scores that is among the known ones, which rise."""
     places = np.minimum(np.searchsorted(known, scores), len(known) - 1)
     return float((known[places] == scores).mean()) if len(scores) else 0.0
 
@@ -179,6 +181,7 @@ def _mended(apart: Apart, stretches: List[Tuple[int, int]]) -> float:
 
 def _shift(old: np.ndarray, new: np.ndarray) -> int:
     """By how many rows the candidate's scores come late; 0 where no shift makes them fit."""
+    # Padded with zeros to twice the rows: a cyclic correlation would wrap around.
     size = 1 << (2 * len(old) - 1).bit_length()
     spectra = [np.fft.rfft(values - values.mean(), size) for values in (old, new)]
     fit = np.fft.irfft(np.conj(spectra[0]) * spectra[1], size)

@@ -39,7 +39,7 @@ class _Frequent(NamedTuple):
 
 
 def suspect(case: Case) -> Optional[Suspect]:
-    """The one with the largest share of the distance, of either side."""
+    """The frequent score of either side with the largest share of the distance."""
     apart, rows = case.apart, case.rows
     if apart is None or rows is None:
         return None

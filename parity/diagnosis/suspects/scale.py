@@ -55,7 +55,7 @@ def _opposite(scores: np.ndarray) -> np.ndarray:
 
 
 def _finite_logit(scores: np.ndarray) -> np.ndarray:
-    """For a sigmoid of exactly 0 or 1, the nearest number with a finite logit."""
+    """The logit, of a sigmoid that rounds to 0 or 1 that of a float32's epsilon inside (0, 1)."""
     least = np.finfo(np.float32).eps
     return logit(np.clip(scores.astype(np.float64), least, 1 - least))
 

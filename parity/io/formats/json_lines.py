@@ -1,8 +1,8 @@
 """Lines of JSON.
 
-Those that are nested deeply are refused: pyarrow's parser overflows the stack. Of most lines the
-number of brackets tells that they are not. Only where a line has more, as with lists of lists, are
-its strings left out and the depth counted.
+Deeply nested lines are refused, since pyarrow's parser overflows the stack on them. Most lines have
+too few brackets to be deep. Only where one has more, as with lists of lists, are its strings left
+out and its depth counted.
 """
 
 import re

@@ -46,6 +46,7 @@ class Orc:
         """The rows of each stripe."""
         file, path = self._file, self._path
         size = self._source.size()
+        # The file ends with its footer, its postscript, and one byte: the postscript's length.
         self._source.seek(size - 1 - file.file_postscript_length - file.file_footer_length)
         stored = self._source.read(file.file_footer_length)
         rows = _rows(memoryview(_decompressed(stored, file, path)), path)

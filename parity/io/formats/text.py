@@ -54,7 +54,7 @@ class Text:
 
     def tables(self, columns: Columns, size: int) -> Iterator[pa.Table]:
         """The rows in tables of 16 MB."""
-        if self.columns[-1] in columns.names:
+        if self.columns[-1] in columns.names:  # only a row's last value can be cut short unseen
             refuse_cut(self._path, self._written)
         if not self.holds_rows():
             kinds = [(name, columns.types.get(name, pa.null())) for name in columns.names]
@@ -86,7 +86,7 @@ class Text:
         written, null, rows = self._written, self._written.null, 0
         source = _Watched(streamed(self._path), written.quote)
         source.read(self._start)
-        source.quoted = False
+        source.quoted = False  # quotes in the header do not count
         places = [str(place) for place in range(len(self.columns))]
         place_of = dict(zip(self.columns, places))
         try:
@@ -129,7 +129,7 @@ class Text:
         return BadInput(f"{self._path}: row {row} is not UTF-8; convert the file to UTF-8")
 
     def _open_quote(self) -> BadInput:
-        """Of the first line in which one is open: the parser takes what follows for its field."""
+        """The error for the first line with an open quote, whose field swallows what follows."""
         row, line = 0, b""
         for line in self._lines():
             row += 1
@@ -145,7 +145,7 @@ class Text:
         )
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines of the rows; those that are empty are none."""
+        """The lines of the rows, without empty ones, which are no rows."""
         rest = b""
         with streamed(self._path) as file:
             file.read(self._start)
@@ -231,7 +231,7 @@ def _header(path: str, written: TextFormat) -> Tuple[List[str], int]:
     with streamed(path) as file:
         more = b"\n"
         while more and not end and len(start) <= LONGEST_HEADER:
-            more = file.read(max(_HEADER, len(start)))
+            more = file.read(max(_HEADER, len(start)))  # twice as much each time
             start += more
             first = len(start) - len(start.lstrip(b"\r\n"))
             end = start.find(b"\n", first) + 1

@@ -295,7 +295,7 @@ def _refuse_absent(path: str, first: Records, names: Sequence[str]) -> None:
 
 def _table(records: Records, columns: Mapping[str, Any]) -> pa.Table:
     """The columns, of which there may be none, of as many rows as there are records."""
-    rows = pa.nulls(len(records.starts))
+    rows = pa.nulls(len(records.starts))  # a table without a column would have no rows
     return pa.table({**columns, "": rows}).select(list(columns))
 
 

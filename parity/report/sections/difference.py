@@ -16,7 +16,7 @@ def difference_section(comparison: Comparison) -> str:
 
 
 def _differences(comparison: Comparison) -> Iterator[Tuple[str, str]]:
-    """In AUC, with its test; in log loss, PCOC and GAUC, where they are paired."""
+    """The difference in AUC, with its test, and those in log loss, PCOC and GAUC that exist."""
     margin = comparison.margin
     low, high = (signed(value, margin) for value in comparison.interval)
     yield "difference in AUC", signed(comparison.delta, margin)

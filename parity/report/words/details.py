@@ -12,7 +12,7 @@ from parity.stats.strata import Days
 from parity.stats.trend import Change
 
 FIRST = 3  # suspects that the terminal names
-MOST = 0.99  # that an estimate or a pattern is said to explain, as neither proves anything
+MOST = 0.99  # the most that an estimate or a pattern is said to explain: neither is a proof
 
 _BASIS = {
     ROWS: "shown by the rows",
@@ -100,7 +100,7 @@ def days_in_words(days: Days, margin: float) -> str:
 
 
 def change_in_words(change: Change, margin: float) -> str:
-    """From when on the daily difference is another one, and how surely."""
+    """The days on which the daily difference is another one, by how much, and how surely."""
     when = "From {} on" if change.lasts else "On {} alone"
     return (
         f"{when.format(clipped(change.day, LONGEST_NAME))} the daily difference is another one, by "

@@ -8,11 +8,11 @@ _MOST_FILES = 3
 
 
 def subject(provenance: Optional[Mapping[str, Any]]) -> Optional[str]:
-    """From a report's provenance.
+    """The sentence, from a report's provenance; None where that says too little.
 
     Args:
         provenance: with "columns", names by role, and "inputs", the data sets of "baseline" and
-            "candidate" as they were named; None for one that says neither.
+            "candidate" as they were named; or None.
     """
     columns = (provenance or {}).get("columns") or {}
     if "baseline_score" not in columns or "candidate_score" not in columns:

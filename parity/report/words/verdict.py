@@ -15,7 +15,8 @@ NAME = {
     Verdict.INCONCLUSIVE: "INCONCLUSIVE",
 }
 
-HIDDEN = {  # reasons that can turn it where the interval lies inside the margin, or outside of it
+# Reasons that can turn the verdict although the interval lies inside the margin, or outside of it.
+HIDDEN = {
     Reason.LONE_RUN: "a model's only run cannot show how far its runs spread",
     Reason.TIES: "a model gives many rows one score, and equal ties show nothing",
     Reason.CHANCE: "a model's AUC cannot be told from 0.5, and two that guess agree as well",
@@ -96,7 +97,7 @@ def _unseen(comparison: Comparison) -> str:
 
 
 def gate_name(gate: Gate) -> str:
-    """Such as "PCOC", "slices of country" or "AUC of at least 0.7"."""
+    """The gate in words, such as "PCOC", "slices of country" or "AUC of at least 0.7"."""
     if gate.margin is None:
         return f"AUC of at least {gate.least:g}"
     if gate.name.startswith("slices "):
@@ -147,7 +148,7 @@ def compared(comparison: Comparison) -> str:
 
 
 def sample(comparison: Comparison) -> str:
-    """The rows that it rests on."""
+    """The rows that the comparison rests on."""
     text = f"{comparison.rows:,} rows, {comparison.positives:,} of them positive"
     if comparison.clusters is not None:
         text += f", in {comparison.clusters:,} clusters"
@@ -199,7 +200,7 @@ def rare_failures_in_words(comparison: Comparison) -> List[str]:
 
 
 def needs_record(comparison: Comparison) -> bool:
-    """Whether it is EQUIVALENT by the record of a verification and the rows, not by these alone."""
+    """Whether the verdict is EQUIVALENT by a verification and the rows, not by the rows alone."""
     rare = comparison.rare_failures
     matter = rare is not None and rare.floor >= comparison.margin
     return comparison.verdict is Verdict.EQUIVALENT and matter
