@@ -20,7 +20,7 @@ from semisync.encoding.wire import Value, fields, message, number, numbers, tens
 
 Shape = Optional[Tuple[Optional[int], ...]]  # None: unknown rank; a size of None: unknown
 
-_REFERENCE = 100  # that a reference's type is above the type's own number
+_REFERENCE = 100  # DT_FLOAT_REF is DT_FLOAT + 100, and so on (types.proto)
 
 
 def integer(graph: Graph, node: Node, name: str) -> int:
@@ -43,6 +43,7 @@ def float32(graph: Graph, node: Node, name: str) -> float:
 def float32s(graph: Graph, node: Node, name: str) -> List[float]:
     """As `float32`, a list of them; none if the node has none."""
     items = [value for key, value in _items(graph, _attribute(graph, node, name)) if key == 4]
+    # A list is packed, or has a field for each number, which the wire format gives as an integer.
     packed = [
         numpy.array([value], "<u4").tobytes() if isinstance(value, int) else bytes(value)
         for value in items
@@ -106,7 +107,7 @@ def strings(graph: Graph, node: Node, name: str) -> List[str]:
 
 
 def output_shape(graph: Graph, node: Node, output: int) -> Shape:
-    """The shape from `_output_shapes`, or a placeholder's `shape`; None without either."""
+    """The shape in `_output_shapes`, or else in a placeholder's `shape`; None without either."""
     for name in ("_output_shapes", "shape"):
         listed = shapes(graph, node, name)
         if output < len(listed):

@@ -1,4 +1,4 @@
-"""Moving averages that a checkpoint has under the names of their variables.
+"""Moving averages that a checkpoint stores under the names of their variables.
 
 tf.train.ExponentialMovingAverage keeps the average of a variable V in a variable
 `V/ExponentialMovingAverage`. The swapping_saver of contrib's MovingAverageOptimizer stores each

@@ -77,6 +77,7 @@ def _roots(graph: Graph, train_op: Optional[str]) -> List[str]:
     if listed:
         return listed
     applies = [node.name for node in graph.nodes.values() if TRAINING_OP.match(node.op)]
+    # A job without tf.train's optimizers, as BERT's, assigns the new values itself.
     return applies or [node.name for node in graph.nodes.values() if _trains_by_hand(graph, node)]
 
 
@@ -98,9 +99,11 @@ def _of_step(graph: Graph, roots: Iterable[str]) -> FrozenSet[str]:
 
 
 def _counter(graph: Graph, variable: str, writers: List[Node]) -> Optional[Counter]:
+    # Several writers may run in any order: the next value is not determined.
     if len(writers) != 1 or writers[0].op not in WHOLE or len(writers[0].inputs) < 2:
         return None
     edge = writers[0].inputs[1]
+    # A variable whose step depends on data, such as a moving average, does not count steps.
     if not depends_on(graph, edge) <= {variable}:
         return None
     return Counter(variable, WHOLE[writers[0].op], edge)

@@ -13,7 +13,7 @@ from migrate.graph.metagraph import Graph, Node
 from migrate.graph.tensors import constant_array, is_spread
 from semisync.encoding.wire import text
 
-_MOST_INTEGERS = 1 << 16  # a constant is evaluated only if it holds one value
+_MOST_INTEGERS = 1 << 16  # values of a constant of one repeated value that become a list
 
 
 def constant(graph: Graph, name: str) -> Optional[float]:

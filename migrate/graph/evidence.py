@@ -13,7 +13,7 @@ from migrate.graph.training import Training, find_training
 
 
 class Evidence(NamedTuple):
-    """The findings of a MetaGraph.
+    """The evidence found in a MetaGraph.
 
     Attributes:
         saved: variable nodes by name, with where they are stored.

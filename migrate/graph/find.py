@@ -137,9 +137,11 @@ def _saved(graph: Graph, checkpoint: Checkpoint) -> Dict[str, Saved]:
     if not saved:
         full_names = checkpoint.objects().full_names
         times = Counter(full_names.values())
+        # A full name that several objects have identifies none of them.
         keys = {full: key for key, full in full_names.items() if times[full] == 1}
         variables = [node.name for node in graph.nodes.values() if node.op in VARIABLES]
         saved = {name: Saved(keys.get(name, name), 0) for name in variables}
+        # TensorFlow 2 writes a SavedModel's Saver into functions.
         saved.update(saved_variables(lower(graph)))
     parts = checkpoint.parts
     return {
@@ -217,7 +219,8 @@ def _fits(said: _Type, info: TensorInfo) -> bool:
 
 
 def _stored(checkpoint: Checkpoint) -> Set[str]:
-    """The names of stored variables: all tensors but hash tables and the object graph."""
+    """The names of stored variables: all tensors except hash tables and the object graph."""
+    # The keys and values of a table NAME are stored as NAME-keys and NAME-values.
     hashed = tuple(f"{name}-" for name in stored_tables(checkpoint))
     return {name for name in checkpoint if name != KEY and not name.startswith(hashed)}
 

@@ -136,7 +136,7 @@ def _argument(value: Value, path: str) -> str:
 
 
 def _edge(function: Graph, name: str, number: int) -> Edge:
-    """From "node:output" and k, as `read_node` splits it, to (node, number of the tensor)."""
+    """The edge (node, number of the tensor) for "node:output" and k, as `read_node` splits them."""
     source, colon, output = name.partition(":")
     if not colon:
         return name, number
@@ -155,11 +155,12 @@ def _edge(function: Graph, name: str, number: int) -> Edge:
 
 
 def _starts(function: Graph, node: Node) -> Dict[str, int]:
-    """The number of the first tensor of each list."""
+    """For each list of outputs, the number of its first tensor."""
     starts: Dict[str, int] = {}
     start = 0
     for name, attribute in _LISTS[node.op]:
         starts[name] = start
         types = dtypes(function, node, attribute)
+        # The attribute is a list of types or a number of outputs.
         start += len(types) or integer(function, node, attribute)
     return starts

@@ -1,4 +1,4 @@
-"""A stored graph as `graph_rewrite` indexes one, so that its walks and patterns read it."""
+"""An index of a stored graph, in the form that the walks and patterns of `graph_rewrite` read."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from migrate.graph.tensors import constant_array, is_spread
 
 
 class StoredNodes(Index):
-    """The nodes of a graph; its tensors are called as in a session, "op:0"."""
+    """The nodes of a graph; tensors have the names that they have in a session, "op:0"."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph.nodes.values())
         self._graph = graph
 
     def makers(self, node: Node) -> List[str]:
-        """See `Index`; the names as they are stored."""
+        """The names of the nodes whose outputs `node` reads, as they are stored."""
         return [name for name, _ in node.inputs]
 
     def constant(self, node: Node) -> Optional[numpy.ndarray]:

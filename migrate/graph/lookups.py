@@ -69,6 +69,7 @@ _RULES = {
 def saved_variables(graph: Graph) -> Dict[str, Saved]:
     """Variable nodes by name, with where the graph's Saver stores them."""
     saves = [node for node in graph.nodes.values() if node.op in SAVES]
+    # A job may have several Savers; the MetaGraph names the one that wrote it.
     own = [node for node in saves if node.name.startswith(graph.saver_scope or "")]
     variables: Dict[str, Saved] = {}
     for save in own or saves:
@@ -242,7 +243,9 @@ def gathers(graph: Graph, start: str) -> Iterator[Node]:
 def _lookup(graph: Graph, gather: Node, part: int, parts: int) -> Lookup:
     deal = dealt(graph, gather)
     if parts == 1:
+        # One part that takes dealt ids: a table of several variables, see `Lookup.shared`.
         return Lookup(None, deal is not None)
+    # Part k must take output k, or its rows belong to other ids than the strategy says.
     if deal is None or deal[1] != part:
         return Lookup("unknown", False)
     return Lookup(partition_strategy(graph, deal[0], parts), False)

@@ -1,4 +1,4 @@
-"""The graph of a MetaGraph (`PREFIX.meta`, `saved_model.pb`), decoded without TensorFlow.
+"""The graph in a MetaGraph file (`PREFIX.meta`, `saved_model.pb`), decoded without TensorFlow.
 
     SavedModel    {1 saved_model_schema_version, 2 meta_graphs}
     MetaGraphDef  {1 meta_info_def {4 tags}, 2 graph_def, 3 saver_def, 4 collection_def,
@@ -167,6 +167,7 @@ def read_graph(path: str) -> Graph:
                 f"{path} has {file.size} bytes, expected a MetaGraph of 1 to {_MAX_META}"
             )
         data = memoryview(file.read(0, file.size, path))
+    # Before the bytes are decoded, so that the error says what the file is.
     refuse_keras_file(path, bytes(data[:4]))
     data = _meta_graph(data, path)
     graph = _read_graph_def(data, path) if _is_graph_def(data, path) else _read(data, path)
@@ -204,6 +205,7 @@ def _read(meta_graph: memoryview, path: str) -> Graph:
             signatures[key] = _signature(entry, path)
         elif field == 6:
             assets.update([_asset(message(value, path), path)])
+    # Once the whole file is read: fields may come in any order.
     plain = plain_nodes(graph.nodes, plain_steps, path)
     return graph.replace(
         signatures=signatures,

@@ -139,6 +139,7 @@ def _divided(graph: Graph, segments: Node) -> str:
             kinds.add("sqrtn")
         else:
             kinds.add("sum")
+    # A sum that nothing reads, such as an output, is a sum.
     return kinds.pop() if len(kinds) == 1 else "unknown" if kinds else "sum"
 
 

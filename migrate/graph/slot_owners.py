@@ -26,6 +26,7 @@ class SlotOwners:
         """Records `leaf` as a name of that optimizer's slots, unless two optimizers use it."""
         known = self._learned.get(leaf)
         if known is not None and known.optimizer != slots.optimizer:
+            # Two optimizers of one name: slots with it belong to neither by their names.
             self._names.pop(leaf, None)
             return
         self._names[leaf] = slots.optimizer

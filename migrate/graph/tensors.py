@@ -57,6 +57,7 @@ def _array(tensor: memoryview, name: str, path: str) -> numpy.ndarray:
     if dtype.name == "string":
         found = [bytes(message(value, path)) for value in parts.get(_STRINGS, [])]
         return _repeated(numpy.array(found or [b""], object), count, name, path).reshape(sizes)
+    # bfloat16 is stored as its 16 bits, in tensor_content and in half_val.
     array = numpy.dtype("<u2") if dtype.array == BFLOAT16 else dtype.array
     if array is None or array.fields:
         raise BadInput(f"{path}: the constant {name!r} is {dtype.name}, which is not read here")
@@ -99,6 +100,7 @@ def _listed(
                 for value in values
             ]
             data = b"".join(packed)
+            # Surplus bytes are dropped; `_repeated` compares the count.
             return numpy.frombuffer(data[: len(data) // form.itemsize * form.itemsize], form)
         if field in _VARINTS:
             whole = [one for value in values for one in numbers(value, path)]
@@ -117,6 +119,7 @@ def _repeated(values: numpy.ndarray, count: int, name: str, path: str) -> numpy.
             "damaged"
         )
     if len(values) == 1:
+        # A view: its stride of 0 is how `is_spread` knows it.
         return numpy.broadcast_to(values, count)
     if count > max(_MOST_FEW, _MOST_EACH * len(values)):
         raise BadInput(

@@ -296,6 +296,8 @@ class _Finder:
                 checkpoint.
         """
         below_scope: List[Tuple[str, str, str]] = []
+        # Variables whose slots an earlier source named: another tensor with such a name is an
+        # orphan.
         explained = set(self._slots.by_variable)
         for called, name in stored.items():
             base, _, leaf = called.rpartition("/")
@@ -317,6 +319,7 @@ class _Finder:
 
     def _owner(self, base: str, name: str, stored: Mapping[str, str]) -> Optional[str]:
         """The variable that `base` ends with, below a scope: the one of the longest name."""
+        # From the longest name to the shortest.
         while "/" in base:
             base = base.partition("/")[2]
             if base in stored and self._fits(stored[base], name):

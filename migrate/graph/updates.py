@@ -48,7 +48,7 @@ def _has_rate(nodes: Any, bound: Mapping[str, str]) -> bool:
 _MOVES_ROWS = {"ResourceScatterSub", "ScatterSub"}
 _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
-_OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # the slot as the step has left it
+_OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # ops that hand on a slot after the step wrote it
 _OF_ROWS = _OF_SLOT | GATHER | _WRITES_ROWS
 # Gradient descent of rows: w -= g lr, and of a resource w += -g lr; by hand of all rows, too.
 _TABLE = variables.variable()
@@ -152,7 +152,8 @@ def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[Variab
 
 
 def _descents(graph: Graph) -> Iterator[VariableUpdate]:
-    """1.15 makes a constant of the learning rate for each part of a table."""
+    """The updates by gradient descent without a training op. TensorFlow 1.15 makes a constant of
+    the learning rate for each part of a table, of which one stands for all."""
     constants: Dict[Tuple[str, float], Edge] = {}
     for node in index_of(graph).of_type(_DESCENT.roots.__contains__):
         found = next(_matches(graph, (node.name, 0), _DESCENT), None)
@@ -171,9 +172,9 @@ def _descents(graph: Graph) -> Iterator[VariableUpdate]:
 
 
 def _descends(graph: Graph, node: Node, variable: str, gradient: Edge) -> bool:
-    """Whether `node` subtracts from a trained variable what may be its gradient: no variable's
-    share, as a decay is, no distance from an average, and made of no state that may be its slot, as
-    a momentum is."""
+    """Whether what `node` subtracts from a trained variable may be its gradient: not a part of a
+    variable, as a weight decay is; not the distance from an average; and computed from no state
+    that may be its slot, as a momentum is."""
     trained = graph.trainable if graph.trainable is not None else {variable}
     decay = origin(graph, gradient) is not None
     if (
@@ -207,8 +208,8 @@ def _by_several_ops(graph: Graph) -> Iterator[VariableUpdate]:
 def _by_first_constants(
     update: VariableUpdate, constants: Dict[Tuple[str, float], Edge]
 ) -> VariableUpdate:
-    """The update with one tensor per number: an optimizer composed of several ops makes the same
-    constant anew for every variable."""
+    """The update, with the first tensor for every equal number: an optimizer of several ops makes
+    the same constant again for every variable."""
     inputs = dict(update.inputs)
     for name, value in update.hyperparameters.items():
         if value is not None and name in inputs:
@@ -271,7 +272,7 @@ def _matches(graph: Graph, edge: Edge, pattern: Pattern) -> Iterator[Dict[str, E
 def _is_of(
     graph: Graph, matched: Mapping[str, Edge], variable: str, values: Mapping[str, Optional[float]]
 ) -> bool:
-    """Whether the formula's variable is this one, and its "1 - b" is 1 minus its b."""
+    """Whether the formula's variable is this one, and the constant named "1 - b" is 1 - b."""
     for name, edge in matched.items():
         if name == "variable" and origin(graph, edge) != variable:
             return False

@@ -40,6 +40,7 @@ def plain_nodes(nodes: Mapping[str, Any], entries: Iterable[str], path: str) -> 
     plain = {}
     for name, node in nodes.items():
         if name in waits:
+            # The wrapper's train op becomes a group of the plain job's ops.
             plain[name] = node._replace(op="NoOp", inputs=(), attrs={}, controls=(*waits[name],))
         elif any(edge in tensors for edge in node.inputs):
             inputs = tuple(tensors.get(edge, edge) for edge in node.inputs)

@@ -110,6 +110,7 @@ def _sources(nodes: Sequence[Node], edges: Sequence[Edge]) -> _Sources:
         while pending:
             node = pending.pop()
             known = sources.get(node.name, edge)
+            # Reached by this tensor before, or by several: nothing new to pass on.
             if node.name in sources and known in (edge, None):
                 continue
             sources[node.name] = edge if node.name not in sources else None
@@ -150,6 +151,8 @@ def _keep_in_order(names: Dict[Edge, Set[str]]) -> None:
     for after, order in ((True, edges), (False, edges[::-1])):
         bound: Optional[str] = None
         for edge in order:
+            # In ascending order a name must be above the least name that the previous tensor may
+            # have.
             fit = {
                 name
                 for name in names[edge]

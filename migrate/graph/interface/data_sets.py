@@ -105,6 +105,7 @@ class _Search:
         node = place.nodes.get(edge[0])
         named = _DATA_SET.fullmatch(node.op) if node is not None else None
         self._left -= 1
+        # Both bounds end in "no names", which is no error: the features keep the tensors' names.
         if node is None or named is None or not steps or self._left < 0:
             return []
         kind = named[1]
@@ -140,6 +141,7 @@ class _Search:
         if found is None:
             return []
         place = self._graph.replace(nodes=found.nodes)
+        # An argument without a component of its own has no name.
         bound = dict.fromkeys(found.arguments)
         bound.update(zip(found.arguments, before))
         return [self._of_tensor(place, edge, bound) for edge in found.results]

@@ -31,7 +31,7 @@ _START = re.compile(r"((?:.*/)?)grad_ys_\d+")
 
 
 class GradientScopes:
-    """The calls by their scopes, "gradients/", with the nodes that each begins with."""
+    """The calls of tf.gradients, by scope ("gradients/"), with the nodes that begin each."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -160,9 +160,10 @@ class GradientScopes:
         return any(self._differentiated(scope, name) is not None for name in self._graph.nodes)
 
     def _differentiated(self, scope: str, name: str) -> Optional[str]:
-        """The op to whose gradient a node of the scope belongs."""
+        """The op whose gradient a node of the scope is part of; None if it is not part of one."""
         if not name.startswith(scope):
             return None
+        # An op's own name may contain "_grad/": the first part that is an op counts.
         for end in re.finditer(_GRADIENT, name[len(scope) :]):
             op = name[len(scope) : len(scope) + end.start()]
             for outer in _around(scope):

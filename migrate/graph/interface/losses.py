@@ -66,6 +66,7 @@ def _of(walks: Walks, node: Node) -> Iterator[Loss]:
 
 def _of_difference(walks: Walks, node: Node, difference: Node) -> Iterator[Loss]:
     """The loss that `node` computes from the operands of the subtraction `difference`."""
+    # The prediction depends on variables, so that it comes first.
     scores, labels = sorted(difference.inputs, key=lambda edge: edge[0] not in walks.trained)
     if scores[0] in walks.trained and labels[0] not in walks.trained:
         origin, start = walks.origin(scores)
@@ -134,6 +135,7 @@ def _weighing(walks: Walks, log: Node) -> Optional[Edge]:
 
 def _multiplied(walks: Walks, log1p: Node, logits: Edge) -> Optional[Edge]:
     """The labels of x * labels, in the scope of the loss."""
+    # Outside of the scope a product with the logits is another computation than the loss.
     scope = log1p.name.rpartition("/")[0]
     for node in walks.consumers.get(logits, ()):
         if node.op == "Mul" and node.name.rpartition("/")[0] == scope and len(node.inputs) == 2:
@@ -144,6 +146,7 @@ def _multiplied(walks: Walks, log1p: Node, logits: Edge) -> Optional[Edge]:
 def _clipped(walks: Walks, log: Node) -> Optional[Node]:
     """The sigmoid or softmax, or the product of several, below a logarithm."""
     waiting, steps = [log], 0
+    # Bounded: visited nodes are not remembered, and a graph may have cycles.
     while waiting and steps < 16:
         node, steps = waiting.pop(), steps + 1
         for edge in node.inputs:

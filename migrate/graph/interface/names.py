@@ -40,6 +40,7 @@ def delivered_names(graph: Graph) -> Dict[Edge, Name]:
         if guessed.get(edge, name) == name:
             names[edge] = Name(name, False)
         else:
+            # The parser and the scopes disagree: neither name is used.
             del names[edge]
     times = Counter([*(name.name for name in names.values()), *placeholders])
     return {edge: name for edge, name in names.items() if times[name.name] == 1}

@@ -66,6 +66,7 @@ class Output(NamedTuple):
 
 def outputs(walks: Walks, feeds: List[Feed]) -> List[Output]:
     """The likely outputs: chosen ones first, then those of losses, in the order of the graph."""
+    # Frozen: its variables are constants, and it was cut at its outputs.
     if not any(node.op in VARIABLES for node in walks.graph.nodes.values()):
         ends = ((node, (node.name, 0)) for node in _ends(walks, feeds))
         return [_output(walks, node, edge, "end", "nothing reads it", True) for node, edge in ends]

@@ -76,6 +76,7 @@ def _cuts(walks: Walks, order: Sequence[Node]) -> List[Node]:
     found: List[Node] = []
     open_until = joined
     for place, node in enumerate(order):
+        # No node before this one is read by a later one: all paths pass through it.
         if place >= open_until:
             found.append(node)
         open_until = max(open_until, read.get(node.name, place))

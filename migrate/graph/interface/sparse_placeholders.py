@@ -58,6 +58,7 @@ def _is_read_as_sparse(graph: Graph, indices: str, values: str, shape: str) -> b
         read = {name for name, _ in user.inputs}
         if "Sparse" in user.op and (values in read or shape in read):
             return True
+    # A look-up alone reads no shape; a shape that is read otherwise is a feature of its own.
     return not index_of(graph).uses(shape) and any(_segments(graph, indices))
 
 

@@ -78,6 +78,7 @@ def tables_by_id(graph: Graph) -> Dict[str, Shards]:
     found = {}
     for table, parts in stems.items():
         nodes = tuple(node for _, node in sorted(parts))
+        # A graph with some of a table's shards alone cannot look ids up.
         if [stem.number for stem, _ in sorted(parts)] == list(range(parts[0][0].parts or 1)):
             all_export = all(node in exports for node in nodes)
             found[table] = Shards(nodes, tuple(exports[n] for n in nodes) if all_export else ())
@@ -185,6 +186,8 @@ class _Rewriting:
             inputs = ((one.table, 0), one.ids, one.default)
             self._nodes[one.node] = Node(one.node, FIND, inputs, {})
             if one.dealt is not None:
+                # The default is computed per id of the first shard; here it is computed for all
+                # ids.
                 instead[one.dealt] = one.ids
         for wrapper, one in self._wrappers.items():
             for node in self._graph.nodes.values():
@@ -250,6 +253,7 @@ class _Rewriting:
         """The variables to which look-ups, and nothing else, are assigned."""
         given: Dict[str, List[Edge]] = {}
         for node in self._graph.nodes.values():
+            # A variable's own initializer is not counted.
             if node.op in ASSIGN and node.name != f"{node.inputs[0][0]}/Assign":
                 given.setdefault(node.inputs[0][0], []).append(node.inputs[1])
         return {
@@ -280,7 +284,7 @@ class _Rewriting:
         return self._graph.beyond(edge, {"Identity"})
 
     def _join(self, updates: List[Node]) -> None:
-        """The updates of a table's shards as one, if together they have all rows of one deal."""
+        """Joins the updates of a table's shards, if together they take all rows of one deal."""
         dealt = [self._dealt(update) for update in updates]
         first, begun = updates[0], dealt[0]
         if begun is None or len(updates) != self._count(first.inputs[0][0]):
@@ -300,7 +304,7 @@ class _Rewriting:
             self._nodes[other.name] = Node(other.name, "NoOp", (), {}, (first.name,))
 
     def _dealt(self, update: Node) -> Optional[_Dealt]:
-        """The part of a deal that a shard's update sums by ids; None where it does not."""
+        """The shard's part of dealt gradients, if its update sums them by id; else None."""
         tables = {name for name, _, _ in self._shards.values()}
         own = [edge if edge[0] in tables else _uncast(self._graph, edge) for edge in update.inputs]
         for place, edge in enumerate(own[:-1]):

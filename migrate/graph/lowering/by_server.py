@@ -204,6 +204,7 @@ def _apply(node: Node, training: Training, op: _Op) -> Dict[str, Node]:
         size: Node(size, "Size", ((unique, 0),), {}),
         total: Node(total, "UnsortedSegmentSum", summed, {}),
     }
+    # Every input by its position; those that are not set below are the variable.
     inputs = dict.fromkeys(range(len(op.known.inputs)), (table, 0))
     inputs[op.known.inputs.index("grad")] = (total, 0)
     for slot, number in op.slots.items():

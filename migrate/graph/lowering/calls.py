@@ -137,6 +137,7 @@ class _Lowering:
             given = [(name, number) for name in switches]
             sides.append(self._inline(made, node, branch, branch, given, waits))
         merges = []
+        # Merge takes the output of the branch that ran; sides[0] is the else branch, as in Switch.
         for k, pair in enumerate(zip(*sides)):
             merges.append(f"{node.name}/merge_{k}")
             made.append(Node(merges[k], "Merge", pair, {}))
@@ -152,6 +153,8 @@ class _Lowering:
         frame = node.name.encode()
         named = {"frame_name": b"\x12" + encode_varint(len(frame)) + frame}
         given = [(name, 0) for name in merges]
+        # The condition runs in every iteration, so that its pivot is a Merge; the body runs behind
+        # the Switch.
         (going,) = self._inline(made, node, "cond", "cond", given, merges[0])
         given = [(name, 1) for name in switches]
         following = self._inline(made, node, "body", "body", given, pivot)
@@ -198,6 +201,7 @@ class _Lowering:
         for inner in found.nodes.values():
             edges = tuple(outside(edge) for edge in inner.inputs)
             controls = tuple(prefix + name for name in inner.controls if name in found.nodes)
+            # Only nodes without inputs need the pivot: the others run where their inputs do.
             controls += () if edges or controls else (pivot,)
             whole = inner._replace(name=prefix + inner.name, inputs=edges, controls=controls)
             self._room.take(_size(whole))
