@@ -81,7 +81,9 @@ class Both:
         self._serving = as_it_serves(subject, self.written, setting, model.inputs, every.values())
         constants = subjects.told_feeds(setting, model.inputs)
         self.given = ModuleInputs(model.path, model.inputs, setting.named, constants)
+        # TensorFlow's graph keeps its size even if model.py takes any number of rows.
         self.fixed = self.written.freed.size or self.given.batch
+        # New rows begin with random values, which both sides cannot share.
         begin_with_zeros(zeros_fed(subject), model.module)
         self.tensorflow = self._open(setting)
 

@@ -36,6 +36,7 @@ def apart(
     """The difference of `ours` from TensorFlow's value, of the same shape.
 
     Args:
+        on_the_way: whether it is an intermediate value, see above.
         rounding: of TensorFlow's value, of the same shape.
     """
     if theirs.dtype.kind not in "fiub" or ours.dtype.kind not in "fiub":
@@ -49,6 +50,7 @@ def apart(
     same = (wanted == given) | (np.isnan(wanted) & np.isnan(given))
     with np.errstate(invalid="ignore"):
         distance = np.abs(wanted - given)
+    # inf - inf and NaN - NaN are NaN, but equal; any other NaN is infinitely far.
     distance = np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
     size = np.abs(wanted)
     if on_the_way and size.size:

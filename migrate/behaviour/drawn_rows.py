@@ -61,6 +61,7 @@ def draw_rows(data: str, inputs: Sequence[Input], setting: Setting, count: int) 
     last = count // 10
     rows.update(range(total - last, total))
     drawn = np.random.default_rng(SEED).choice(total, count, replace=False).tolist()
+    # `count` are drawn, since some may be among the rows that were chosen before.
     others = [row for row in drawn if row not in rows][: count - len(rows)]
     chosen = np.array(sorted([*rows, *others][:count]))
     return Drawn(chosen, total, _in_words(count, total, seen, each, last))
@@ -115,10 +116,12 @@ class _Seen:
             before: rows of earlier calls.
         """
         rows = before + np.arange(len(column))
+        # 1 where a value is missing, so that the first row with one is kept.
         self._end("missing", _missing(column).astype(float), rows, least=1.0)
         lengths = feature.lengths
         if lengths is not None:
             self._end("longest", lengths, rows, least=1)
+            # An empty list is the greatest of the negated lengths; with `least` 0 no other counts.
             self._end("empty", -lengths, rows, least=0)
         flat, width = _flat(feature)
         rows = np.repeat(rows, width if lengths is None else lengths)
@@ -140,6 +143,7 @@ class _Seen:
         if len(found) <= self._most:
             for value, row in zip(found.tolist(), rows[places].tolist()):
                 values.setdefault(value, row)
+        # Too many values for a row each: they are forgotten, and memory stays bounded.
         if len(found) > self._most or len(values) > self._most:
             self.values = None
 
@@ -162,7 +166,7 @@ def _missing(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _flat(feature: Feature) -> Tuple[Any, int]:
-    """All values one after the other, and how many each row of a dense feature has."""
+    """All values in one array, and how many of them each row of a dense feature has."""
     values = feature.values
     if isinstance(values, np.ndarray):
         return values.reshape(-1), int(np.prod(values.shape[1:], dtype=int))

@@ -94,7 +94,7 @@ def _judge(both: Both, data: str, setting: Setting, found: _Apart, column: int) 
 
 
 class _Suspects(NamedTuple):
-    """Rows whose scores differ by more than the tolerance, ascending.
+    """Rows whose scores differ by more than the tolerance, in ascending order.
 
     Attributes:
         rows: counted over the data set from 0.
@@ -147,6 +147,7 @@ def scores_apart(theirs: str, ours: str, key: str, score: str) -> _Apart:
     largest, at = 0.0, None
     kept = _Suspects(*(np.empty(0, kind) for kind in (np.int64, object, float, float)))
     for keys, one, other in _side_by_side(theirs, ours, key, score):
+        # A key that is the row's number is not repeated in the report.
         keys = np.full(len(keys), None) if key == ROW else keys
         found = apart(one, other)
         every = _Suspects(rows + np.arange(len(one)), keys, one, other)
@@ -164,6 +165,7 @@ def _furthest(found: _Suspects) -> _Suspects:
     if len(found.rows) <= MOST:
         return found
     share = np.abs(found.theirs - found.ours) / (ABSOLUTE + RELATIVE * np.abs(found.theirs))
+    # Ascending rows again: `read_rows` takes them in order.
     return found.take(np.sort(np.argsort(-share, kind="stable")[:MOST]))
 
 
@@ -176,8 +178,10 @@ def _side_by_side(
     ]
     first, second = (next(one, None) for one in tables)
     while first is not None and second is not None:
+        # The blocks of the two files may end at different rows.
         count = min(first.num_rows, second.num_rows)
         keys, others = (one[key].slice(0, count) for one in (first, second))
+        # The rest of both files is left, which is the error below.
         if not keys.equals(others):
             break
         yield (

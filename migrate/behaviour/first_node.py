@@ -71,12 +71,14 @@ def find_first(
     found = first_cause(subject.found.graph, compared, outputs)
     if found is not None:
         return _difference(subject, written, model.directory, set(computed), *found)
+    # The source made anew agrees at every node: what differs is model.py as it lies there.
     names = model.watch(given)
     values = (model.value(computed[edge].text, names) for edge in edges)
     found = first_cause(subject.found.graph, _compared(batch, theirs, values), outputs)
     if found is None:
         return None
     told = _difference(subject, written, model.directory, set(computed), *found)
+    # The code is the conversion's own, so that its constants differ.
     if model.is_code_of(written.text):
         return told._replace(changed=[CONSTANTS])
     line = model.line(computed[found[0]].text, written.text)
@@ -200,6 +202,7 @@ class _Fetched(Dict[Edge, Optional[np.ndarray]]):
         first = self._edges.index(edge)
         asked = self._edges[first : first + _AT_A_TIME]
         once, again = self._values(asked), self._values(asked)
+        # Only one group is kept: the values of all tensors may not fit into memory.
         self.clear()
         for one, value, other in zip(asked, once, again):
             same = value.shape == other.shape and not apart(value, other, True).beyond.any()

@@ -72,6 +72,7 @@ def _of_several_sizes(batches: Iterator[Rows]) -> Iterator[Tuple[Rows, Rows]]:
     two of seven rows and of one."""
     for batch in itertools.islice(batches, 1):
         ends = [0, *(end for end in _FIRST if end < batch.rows), batch.rows]
+        # The largest first: the exports and the second run of TensorFlow take the first batch.
         yield from reversed([(batch.part(*both), batch) for both in zip(ends, ends[1:])])
     yield from ((batch, batch) for batch in batches)
 

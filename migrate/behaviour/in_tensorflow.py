@@ -138,6 +138,7 @@ def _op_and_inputs(node: Node) -> List[Any]:
 
 def _gradients(arrays: Mapping[str, np.ndarray]) -> Dict[str, Gradient]:
     found: Dict[str, List[np.ndarray]] = {}
+    # NODE/0 is a gradient's values, NODE/1 the indices of a sparse one.
     for name, array in sorted(_under("gradient/", arrays).items()):
         found.setdefault(name.rpartition("/")[0], []).append(array)
     return {node: (both[0], both[1] if both[1:] else None) for node, both in found.items()}

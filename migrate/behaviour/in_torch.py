@@ -77,6 +77,7 @@ class Converted:
         block; complete at its end."""
         model = type(self.module)
         methods = [getattr(model, name, None) for name in _METHODS]
+        # The methods themselves, within the decorators of runtime.
         codes = [inspect.unwrap(method).__code__ for method in methods if method is not None]
         found: Dict[str, Any] = {}
 
@@ -88,6 +89,7 @@ class Converted:
                 found.update(frame.f_locals)
             return returns
 
+        # A debugger or a coverage tool may be tracing.
         before = sys.gettrace()
         sys.settrace(calls)
         try:
@@ -108,7 +110,7 @@ class Converted:
             return None  # such as a value that has another kind in an edited model.py
 
     def is_code_of(self, text: str) -> bool:
-        """Whether a source has the same code, apart from docstrings."""
+        """Whether a source has the same code as model.py, apart from the module docstring."""
         codes = [ast.parse(source).body[1:] for source in (self._text(), text)]
         return ast.dump(ast.Module(codes[0], [])) == ast.dump(ast.Module(codes[1], []))
 

@@ -12,7 +12,7 @@ from migrate.behaviour.rows import Rows
 
 
 class Largest:
-    """Takes batch after batch; `told` returns the result."""
+    """The largest difference so far: `take` adds a batch, `told` returns it."""
 
     def __init__(self, output: str, leg: str) -> None:
         self._found = OutputDifference(output, leg, 0.0, None, 0.0, None, 0)
@@ -64,6 +64,7 @@ def at_largest(batch: Rows, sizes: np.ndarray, theirs: np.ndarray, ours: np.ndar
     """The place of the largest of `sizes`."""
     index = place(int(np.argmax(sizes)), sizes.shape)
     row: Optional[int] = None
+    # A value without a row per row of the batch, such as a loss, has no row number.
     if index and len(theirs) == batch.rows:
         row = int(batch.numbers[index[0]]) + 1
     return Place(batch.file, row, index, plain(theirs[index]), plain(ours[index]))

@@ -94,6 +94,7 @@ def _by_torch(part: Numeric) -> bytes:
         raise BadInput(
             "torch does not export a table by raw id, whose rows are found while the model runs"
         )
+    # The names that `tf_child.exporting` gives TensorFlow's placeholders, too.
     names = [f"input_{place}" for place in range(len(part.tensors))]
     exported = torch.export.export(Positional(part), tuple(part.values))
     written: Any = torch.onnx.export(exported, input_names=names, dynamo=True, verbose=False)
@@ -115,6 +116,7 @@ def _in_onnxruntime(model: bytes, values: Sequence[Any]) -> List[np.ndarray]:
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     given = {f"input_{place}": value.numpy() for place, value in enumerate(values)}
     wanted = [one.name for one in session.get_inputs()]
+    # tf2onnx keeps TensorFlow's names, "input_0:0"; an exporter may drop inputs that are not read.
     return session.run(None, {name: given[name.partition(":")[0]] for name in wanted})
 
 

@@ -77,7 +77,7 @@ def read_rows(
 
 
 def reading_of(setting: Setting, inputs: Sequence[Input], size: int) -> Reading:
-    """How both sides' rows are read, `size` at a time."""
+    """How the rows for both sides are read, `size` at a time."""
     lists = [*setting.reading.lists, *(one.column for one in inputs if one.several)]
     return setting.reading._replace(size=size, lists=lists)
 
@@ -113,6 +113,7 @@ def _together(found: Iterator[Rows], inputs: Sequence[Input], size: int) -> Iter
     for rows in found:
         if waiting and (
             sum(one.rows for one in waiting) + rows.rows > size
+            # A batch has one file, whose row numbers a report names, and one length of dense lists.
             or (rows.file, _shape(rows)) != (waiting[0].file, _shape(waiting[0]))
         ):
             yield joined()

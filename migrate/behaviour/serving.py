@@ -116,6 +116,7 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
                 feeds[join(*edge)] = value
             elif flag(graph, node, "is_training") and edge[1] in (1, 2):
                 fused.setdefault(node.name, [None, None])[edge[1] - 1] = value
+    # Mean and variance are replaced together or not at all.
     fused = {name: both for name, both in fused.items() if None not in both}
     return Serving(feeds, fused, bool(feeds or fused))
 

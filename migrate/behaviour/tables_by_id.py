@@ -79,6 +79,7 @@ class TablesById:
         for name in self._tables.keys() & given.keys():
             ids = np.unique(np.asarray(gradients[name][1]))
             rows, _ = self._tables[name].find(torch.tensor(ids))
+            # The child gives the sums by ascending id, the comparison takes them by ascending row.
             found[name] = given[name][rows.argsort().cpu().numpy()]
         return found
 
@@ -95,6 +96,7 @@ class TablesById:
             if len(more):
                 raise BadInput(f"after a step torch's {name!r} lacks the id {more[0]}")
             there = np.isin(wanted, own)
+            # torch may have added an id that TensorFlow did not: its row equals nothing.
             rows = np.full((len(wanted), *values[name].shape[1:]), np.nan, values[name].dtype)
             rows[there] = values[name][np.searchsorted(own, wanted[there])]
             found[name], found[ids_of(name)] = rows, wanted

@@ -250,6 +250,7 @@ class _Both:
         return self._by_id.after(values, ids), self._by_id.gradients(gradients)
 
     def _check(self, loss: float, again: Optional[float]) -> None:
+        # A NaN is no draw: the comparison of steps reports it.
         if again is None or abs(again - loss) <= _SAME * abs(loss) or loss != loss:
             return
         nodes = subjects.drawing(self._subject, [self._loss], self._fed)

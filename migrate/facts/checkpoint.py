@@ -82,6 +82,7 @@ def _tables(
         if len(info.shape) != 2 or not BY_NAME[info.dtype].is_floating or name in state:
             continue
         if evidence is None:
+            # How ids were dealt to partitions is known to the MetaGraph alone.
             if partitions(info) == 1:
                 dealt[name] = False
         elif name in evidence.lookups and evidence.lookups[name].strategy != "unknown":
@@ -96,7 +97,7 @@ def _cold_rows(
     states: Mapping[str, SlotSample],
     deal: bool,
 ) -> np.ndarray:
-    """bool (rows,) in the order of the ids."""
+    """The mask of cold rows, bool (rows,), in the order of the ids."""
     per_chunk = max(1, _CHUNK // max(1, checkpoint[name].shape[1]))
 
     def stream(source: str) -> Iterator[np.ndarray]:
@@ -109,7 +110,7 @@ def _cold_rows(
 
 
 def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, SlotSample]:
-    """By optimizer, the samples of its second-moment slots."""
+    """The samples of second-moment slots, by optimizer."""
     samples: Dict[str, SlotSample] = {}
     for owner in slots.values():
         state = samples.setdefault(owner.optimizer, SlotSample(owner.optimizer))
@@ -119,6 +120,7 @@ def _sampled(checkpoint: Checkpoint, slots: Mapping[str, Slots]) -> Dict[str, Sl
         if source is None or not BY_NAME[checkpoint[source].dtype].is_floating:
             continue
         width = int(np.prod(checkpoint[source].shape[1:], dtype=np.int64)) or 1
+        # Neither the smallest value nor the median depends on the order of rows.
         for _, rows in checkpoint.chunks(source, max(1, _CHUNK // width)):
             state.add(as_rows(rows))
     return samples
@@ -141,8 +143,10 @@ def _batch_norm(graph: Graph) -> Dict[str, float]:
         if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
             if "epsilon" in node.attrs:
                 epsilons.add(float32(graph, node, "epsilon"))
+        # The epsilon of tf.nn.batch_normalization, variance + epsilon.
         elif re.search(r"batchnorm(_\d+)?/add/y$", name):
             epsilons.add(constant_float(graph, name))
+        # The op's constant called decay is 1 - momentum (moving_averages.py).
         elif name.endswith("AssignMovingAvg/decay"):
             decay = constant_float(graph, name)
             momenta.add(None if decay is None else round(1 - decay, 9))

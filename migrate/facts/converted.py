@@ -73,7 +73,7 @@ def read_converted(directory: str) -> Facts:
 
 
 def _kind(table: TableSummary) -> str:
-    """The owner of the table's slots: LazyAdam's are Adam's."""
+    """The optimizer by which the table's slots are named: Adam for LazyAdam."""
     record = OPTIMIZERS.get(table.optimizer or "")
     return table.optimizer or "" if record is None else record.leaf
 

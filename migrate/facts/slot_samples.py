@@ -7,14 +7,14 @@ import numpy as np
 
 from migrate.optimizers.registry import OPTIMIZERS
 
-_SAMPLE = 1 << 20  # values at most that the median is taken of, evenly spread over all
+_SAMPLE = 1 << 20  # most values that the median is computed from, spread evenly over all
 
 
 class SlotSample:
     """The slot values of one optimizer, over all variables; its second moments are sampled."""
 
     def __init__(self, optimizer: str) -> None:
-        """Takes TensorFlow's name of an optimizer; one without a record has no telling slots."""
+        """Takes TensorFlow's name of an optimizer; one without a record has no known slots."""
         record = OPTIMIZERS.get(optimizer)
         self._slots = () if record is None else record.all_slots
         self._second_moment = None if record is None else record.second_moment
@@ -25,16 +25,18 @@ class SlotSample:
 
     @property
     def second_moment(self) -> Optional[int]:
-        """The number of the slot to add."""
+        """The number of the slot whose values `add` takes; None: the optimizer has none."""
         return self._second_moment
 
     def add(self, values: np.ndarray) -> None:
-        """Takes some of the values, a floating array; all for their smallest and number."""
+        """Adds values, a floating array: a sample of them, and the smallest and number of all."""
         values = values.ravel()
         if values.size:
             self._smallest = min(self._smallest, float(str(values.min())))  # 0.1, not 0.10000000149
             some = values[:: self._step].astype(np.float32)
             self._values = np.concatenate([self._values, some])
+            # Every second value of those so far, and half as many from now on: the sample stays
+            # even.
             while len(self._values) > _SAMPLE:
                 self._values, self._step = self._values[::2], 2 * self._step
             self.seen += len(values)
@@ -57,7 +59,7 @@ class SlotSample:
 
     @property
     def _setting(self) -> Optional[str]:
-        """The setting from which the second moment grows; None where that is not seen."""
+        """The setting that is the second moment's initial value; None if that cannot be seen."""
         if self._second_moment is None or not self.seen:
             return None
         return self._slots[self._second_moment].setting
@@ -67,6 +69,7 @@ class SlotSample:
         if self.second_moment is None or not self.seen:
             return None
         initial = self.initial[self.second_moment]
+        # In float32, the type of the values: 0.1 itself is not float32(0.1).
         trained = self._values[self._values != np.float32(initial)]
         return float(np.median(trained)) if trained.size else None
 
@@ -74,11 +77,11 @@ class SlotSample:
 def cold_rows(
     rows: Iterable[np.ndarray], slots: Sequence[Iterator[np.ndarray]], initial: Sequence[float]
 ) -> np.ndarray:
-    """bool (rows,): those that are all zero, or whose every slot holds its initial value.
+    """The mask, bool (rows,), of rows that are all zero, or all of whose slots have initial values.
 
     Args:
         rows, slots: in blocks (rows, dim) of the same rows.
-        initial: of each slot; the slots do not tell where it is not known of all.
+        initial: of each slot; unless it is known for all, the slots are not considered.
     """
     told = 0 < len(slots) <= len(initial)
     blocks = [np.zeros(0, bool)]

@@ -34,6 +34,7 @@ from migrate.optimizers.record import (
 
 POWERS = ("beta1_power", "beta2_power")  # inputs of the op that are not hyperparameters
 
+# lr sqrt(1 - beta2^t) / (1 - beta1^t), in which the powers are variables.
 _CORRECTED_RATE = op(
     "RealDiv",
     times("learning_rate", op("Sqrt", op("Sub", ANY, "beta2_power"))),
@@ -65,6 +66,7 @@ ADAM = Optimizer(
         Slot(name="m", torch="exp_avg", aliases=("adam_m",)),
         Slot(name="v", torch="exp_avg_sq", second_moment=True, aliases=("adam_v",)),
     ),
+    # TensorFlow has no SparseApplyAdam: a table's update is several ops.
     ops=(Op("ApplyAdam", _INPUTS, sparse=False),),
     hyperparameters={
         "lr": "learning_rate",

@@ -18,6 +18,7 @@ from migrate.optimizers.record import Composed, Counterpart, Optimizer, Slot
 
 _M = plus(times("beta1", "slot 0"), times("1 - beta1", "grad of m"))
 _V = plus(times("beta2", "slot 1"), times("1 - beta2", square("grad")))
+# g occurs in m and in v; both must be the same tensor.
 _UPDATE = given(op("RealDiv", _M, plus(op("Sqrt", _V), "epsilon")), alike("grad", "grad of m"))
 _DECAYED = plus(_UPDATE, times("weight_decay", "variable"))
 

@@ -1,8 +1,8 @@
 """The optimizers without slots: gradient descent, w -= lr g, and the same with w shrunk towards 0.
 
 ProximalGradientDescent: u = w - lr g; w = sign(u) max(|u| - lr l1, 0) / (1 + lr l2).
-On a table GradientDescent is not training op: ScatterSub(w, ids, lr g), and of a resource variable
-ResourceScatterAdd(w, ids, -g lr). The dense ops call the gradient "delta".
+On a table GradientDescent is no training op: it is ScatterSub(w, ids, lr g), or for a resource
+variable ResourceScatterAdd(w, ids, -g lr). The dense ops call the gradient "delta".
 Source: python/training/gradient_descent.py and proximal_gradient_descent.py.
 """
 

@@ -99,8 +99,8 @@ class Counterpart:
         path: its class, dotted.
         arguments: TensorFlow's name of a hyperparameter -> the class's argument.
         always: arguments that are given unless a hyperparameter gives them.
-        only: hyperparameter -> the one value for which it computes the same; one that is not known
-            is taken to have it.
+        only: hyperparameter -> the one value for which it computes the same; an unknown value is
+            taken to be that one.
         for_slot: torch's name of a slot -> the argument that is True where the variable has the
             slot.
         fused: whether TorchRec's fused kernels compute the same.
@@ -120,7 +120,7 @@ class Counterpart:
 
 @dataclass(frozen=True)
 class Optimizer:
-    """All knowledge of one optimizer.
+    """All that this project knows of one optimizer.
 
     Attributes:
         name: TensorFlow's default `name=`, by which slots are named; "LazyAdam" for the one whose
@@ -132,7 +132,7 @@ class Optimizer:
         named_as: whose name slots have, where not its own.
         longer: its slots where an option adds some (centered RMSProp).
         flags: attribute of the ops -> the hyperparameter that it sets to 1.
-        fixed: hyperparameters that the ops lack -> the value that their formula amounts to.
+        fixed: hyperparameters that the ops do not take -> the value that their formula implies.
         composed: its update of a table, where several ops make it.
         still_at_zero: whether a value whose gradient is 0 stays as it is, and its slots.
         counterpart: the torch optimizer that continues it; None: none does.

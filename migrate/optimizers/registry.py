@@ -65,6 +65,7 @@ def _training_op(optimizer: Optimizer, op: Op, sparse: bool) -> TrainingOp:
     def numbers(slots: Tuple[Slot, ...]) -> Tuple[int, ...]:
         return tuple(inputs.index(slot.input or slot.name) for slot in slots)
 
+    # An op with inputs for all slots is that of the longer form, as centered RMSProp's.
     every = all((slot.input or slot.name) in inputs for slot in optimizer.all_slots)
     return TrainingOp(
         optimizer,
@@ -143,6 +144,7 @@ def table_slot(name: str, beside: Collection[str] = ()) -> Optional[Tuple[str, i
     if start in LEAVES:
         record = OPTIMIZERS[start]
         names = {other.partition("_")[2] for other in beside}
+        # The k of RMSProp's momentum is 1, or 2 beside the mean of a centered one.
         longer = not names <= {known.name for known in record.slots}
         for k, known in enumerate(record.all_slots if longer else record.slots):
             if known.name == slot:

@@ -1,7 +1,7 @@
 """RMSProp: s = d s + (1-d) g^2; a = mu a + lr g / sqrt(s + eps); w -= a.
 
-Centered, it has the mean of the gradients, too: mg = d mg + (1-d) g, and s - mg^2 in place of s.
-Keras's, whose mean square begins with 0, is named RMSprop, and is another.
+The centered form also keeps the mean of the gradients, mg = d mg + (1-d) g, and has s - mg^2 in
+place of s. Keras's RMSprop, whose mean square begins with 0, is another optimizer.
 """
 
 from __future__ import annotations

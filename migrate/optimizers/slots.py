@@ -43,7 +43,7 @@ class Slots(NamedTuple):
 
     @property
     def variant(self) -> str:
-        """The optimizer's name; "LazyAdam", too."""
+        """The optimizer's name, which is "LazyAdam" if it is lazy."""
         return LAZY_ADAM.name if self.lazy else self.optimizer
 
     @property

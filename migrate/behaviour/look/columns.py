@@ -121,6 +121,7 @@ class _Seen:
                 return feature_of(batch, self.taken, reading)
             except MissingValue as error:
                 self._first = error
+        # From the first missing value on they are counted; the others are checked with a stand-in.
         return feature_of(batch, self.taken, reading, _STAND_IN)
 
     def _stray(self, batch: Batch, feature: Feature, table: TableRows) -> None:
@@ -174,6 +175,8 @@ class _Keys:
         """The findings on the keys."""
         if self._fault is not None:
             yield self._fault
+        # Keys of several types cannot be compared; no chunks: the column is missing, which is
+        # noted.
         elif len({chunk.type for chunk in self._chunks}) == 1 and self._key is not None:
             try:
                 keys = pa.chunked_array(self._chunks)

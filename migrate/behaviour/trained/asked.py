@@ -29,6 +29,7 @@ def variables(
     for node, saved in sorted(subject.found.saved.items(), key=lambda item: item[1].row):
         if saved.name in nodes and node in subject.raw.nodes:
             nodes[saved.name].append(node)
+    # State that starts over is in no checkpoint, but TensorFlow has its variables.
     nodes.update(optimizer.begun)
     return nodes
 

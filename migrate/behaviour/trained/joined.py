@@ -108,6 +108,7 @@ class Joined(nn.Module):
         if of_loss.grows:  # ids and weights grow together
             above, _, leaf = owner.rpartition(".")
             setattr(self.loss.get_submodule(above), leaf, self.model.get_submodule(home))
+        # Shared statistics would be moved by both modules in one step.
         elif _is_statistic(inner, name):
             return
         elif of_loss.axes == of_model.axes and name in inner._parameters:

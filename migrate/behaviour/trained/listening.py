@@ -48,7 +48,9 @@ class Listening(TorchFunctionMode):
         self._path, self._drawn = path, list(drawn)
         self.dropped: List[Dropped] = []
         self._masks: Dict[int, int] = {}  # by the ones that a dropout was given, its number
-        self._made: Dict[int, Tuple[str, Any, torch.Tensor]] = {}  # which it keeps alive, too
+        # By id of a result: the function, its input and the result, which keeps the id from being
+        # reused.
+        self._made: Dict[int, Tuple[str, Any, torch.Tensor]] = {}
 
     def of(self, output: torch.Tensor, activation: str) -> Optional[torch.Tensor]:
         """The input of the activation whose result is `output`, possibly reshaped; or None."""
@@ -99,6 +101,8 @@ class Listening(TorchFunctionMode):
         self, input: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
     ) -> torch.Tensor:
         if training and p:
+            # A dropout of ones makes a mask with a noise_shape: x is what it is multiplied by
+            # later.
             if bool((input == 1).all()):
                 self._masks[id(input)] = len(self.dropped)
             self.dropped.append(Dropped(p, tuple(input.shape), input))

@@ -126,6 +126,7 @@ def _write_rest(
         more = subjects.drawn_by(subject, written.emitter)
         if more.keys() <= drawn.keys():
             return written, drawn
+        # Cut there, the source may read further random tensors.
         drawn.update(more)
 
 

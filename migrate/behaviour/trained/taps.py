@@ -115,6 +115,7 @@ def _passed_on(graph: Graph, edge: Edge) -> Iterator[Tuple[Edge, Shape]]:
     reshaped = False
     while True:
         shape = output_shape(graph, graph.nodes[edge[0]], edge[1])
+        # A reshape can be undone only if at most one size is unknown.
         if reshaped and (shape is None or shape.count(None) > 1):
             return
         yield edge, shape if reshaped else None
