@@ -39,10 +39,10 @@ def run(folder, python, faults, seed, steps=0, pause=0.05, said=print):
         python: an interpreter with TensorFlow, kazoo and psutil.
         faults: their number; 0: an undisturbed job. Ctrl-C ends them early.
         steps: how many global steps it trains at least.
-        said: called with what happened, a sentence each.
+        said: called with a sentence for each fault.
 
     Returns:
-        A dict of what was found.
+        A dict of the findings.
 
     Raises:
         Stuck: something hung.
@@ -69,7 +69,7 @@ def run(folder, python, faults, seed, steps=0, pause=0.05, said=print):
 
 
 def report(undisturbed, disturbed):
-    """Prints two Markdown tables of what was found; returns the exit code."""
+    """Prints the findings as two Markdown tables; returns the exit code."""
     spread, mean = undisturbed["auc"], disturbed["auc"].mean()
     fates = ", ".join("{} {:,}".format(*fate) for fate in sorted(disturbed["fates"].items()))
     auc = "{:.5f}; {:.5f} to {:.5f}".format(mean, spread.min(), spread.max())

@@ -1,4 +1,4 @@
-"""What `make bench` runs: the commands, in full and short, and the names of what they print."""
+"""The commands that `make bench` runs, in full and short, and the names of the printed tables."""
 
 from typing import NamedTuple, Tuple
 

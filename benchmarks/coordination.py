@@ -90,7 +90,8 @@ def elections(folder, trials):
 
 
 def member_process(pipe, hosts, first, count):
-    """Members of one process: told to, they join, read the generation, and say when they had it."""
+    """Runs members in one process: once asked, they join and read the generation; then it sends the
+    time at which all had it."""
     pipe.send("ready")
     pipe.recv()
     clients = {}
@@ -205,7 +206,7 @@ def forwarding(direct_address):
 
 
 def answering_process(pipe):
-    """A server for `forwarding`, which says its address."""
+    """A server for `forwarding`, which sends its address."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(5)

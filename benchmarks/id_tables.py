@@ -152,7 +152,7 @@ def gigabytes(mark):
 
 
 def load(folder, count):
-    """What a process takes to load them, beyond what it had before, as the cells of a row."""
+    """Memory and time that loading takes, beyond what the process had before, as a row's cells."""
     tables = IdEmbeddings([IdTable("user", LOADED_DIM, ["user"])])
     tables.optimizer(Adagrad, lr=RATE)
     before, begun = gigabytes("VmRSS"), time.process_time()

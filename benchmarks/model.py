@@ -43,7 +43,7 @@ COLUMNS = (
 
 
 def as_inputs(batch):
-    """A batch of NumPy arrays as torch and Arrow have it."""
+    """A batch of NumPy arrays as tensors, and as Arrow arrays where they are text."""
     return {
         name: pyarrow.array(value, pyarrow.large_binary())
         if value.dtype == object
@@ -72,7 +72,7 @@ class Module:
 
 
 def compared(python, folder, model, rows, repeats):
-    """{side: [(wall, CPU) seconds a batch]}, torch's side, and what TensorFlow's said."""
+    """{side: [(wall, CPU) seconds a batch]}, torch's side, and the first line of TensorFlow's."""
     ours, theirs = (
         Module(folder, model, rows),
         Side(SIDE, "score", folder, model, rows, python=python),
@@ -92,7 +92,7 @@ def compared(python, folder, model, rows, repeats):
 
 
 def cells(model, rows, found):
-    """Those of a row of the table."""
+    """The cells of a row of the table."""
     walls = {name: [wall for wall, _ in times] for name, times in found.items()}
     cpus = {name: statistics.median(cpu for _, cpu in times) for name, times in found.items()}
     speeds = (spread((rows / one for one in wall), "{:,.0f}") for wall in walls.values())

@@ -135,6 +135,7 @@ def tables(sizes, repeats, missing):
                 took = measure(call, repeats)
                 middle = statistics.median(took)
                 ours = ours or middle
+                # The next size has ten times the rows.
                 if middle > PATIENCE / 10 and ours != middle:
                     slow.add(name)
                 ratio = f"{middle / ours:.1f}"

@@ -63,7 +63,7 @@ def on_spark(session):
 
 
 def evaluator(session):
-    """Both AUCs by Spark's own."""
+    """Both AUCs by Spark's own evaluator."""
 
     def run(folder, grouped):
         from pyspark.ml.evaluation import BinaryClassificationEvaluator

@@ -11,7 +11,7 @@
     tables      {name: {"columns": [...], "rows": [[...], ...]}}
 
 Cells are text as printed: the benchmark knows how many digits mean something, and how to write a
-spread. Tables of one command have their names from `benchmarks.run`, in the order of printing.
+spread. Tables of one command have their names from `benchmarks.commands`, in the order of printing.
 """
 
 import json
@@ -93,7 +93,7 @@ def machine(core_milliseconds):
 
 
 def processor():
-    """What this machine's processor is called."""
+    """The name of this machine's processor."""
     with open("/proc/cpuinfo") as lines:
         models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.machine()

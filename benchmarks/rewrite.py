@@ -46,7 +46,7 @@ def placement():
 
 
 def tables(nodes):
-    """A MetaGraphDef of at least that many nodes."""
+    """A MetaGraphDef of at least that many nodes, with an embedding table for each loss term."""
     with tf.Graph().as_default(), tf.device(placement()):
         loss = 0.0
         for number in range(nodes // TABLE_OPS):
@@ -59,7 +59,7 @@ def tables(nodes):
 
 
 def batch_norms(nodes):
-    """A MetaGraphDef of at least that many nodes."""
+    """A MetaGraphDef of at least that many nodes, a stack of convolutions with BatchNorms."""
     with tf.Graph().as_default(), tf.device(placement()):
         net = tf.placeholder(tf.float32, [None, 8, 8, 4])
         for number in range(nodes // LAYER_OPS):

@@ -15,7 +15,7 @@
 6. --list says of each what it measures, about how long it takes, what it needs, and its command.
 
 The rest of the machine should be idle: the load before each command is in its result. All in full
-take a day, by far the most of it auc_evidence and batch_norm. Ends with 1 where a command failed.
+take a day, by far the most of it auc_evidence and sequences. Ends with 1 where a command failed.
 """
 
 import argparse
@@ -110,7 +110,7 @@ def measured_since(name, folder, date):
 
 
 def listed(benchmark, words, places):
-    """What it is, in a few lines."""
+    """A benchmark in a few lines: what it measures, takes and needs, and its command."""
     script = ROOT / "benchmarks" / (benchmark.script + ".py")
     measures = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))).split("\n")[0]
     wanted = "; ".join(
@@ -124,13 +124,13 @@ def listed(benchmark, words, places):
 
 
 def command(benchmark, words):
-    """How to repeat it by hand."""
+    """The command that repeats it by hand."""
     shown = words.format(tf1=TF1, tfra=TFRA, data="interactions.parquet", to="out")
     return f"python -m benchmarks.{benchmark.script} {shown}".strip()
 
 
 def measured(benchmark, words, places, core):
-    """The result of running it."""
+    """Runs a benchmark, and returns its result."""
     python = benchmark.interpreter or sys.executable
     environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
     if not benchmark.interpreter:  # the peers are built for this Python
@@ -162,7 +162,7 @@ def measured(benchmark, words, places, core):
 
 
 def _interpreter(words):
-    """The one that the words of a command name."""
+    """The interpreter that the words of a command name, None if there is none."""
     named = [path for name, path in (("{tf1}", TF1), ("{tfra}", TFRA)) if name in words]
     return named[0] if named else None
 

@@ -59,7 +59,7 @@ class Models:
         self._data, self._args, self._kept = data, args, kept
 
     def settings(self, model):
-        """Those of the trial with the best NDCG@10 of a validation; without trials, as they are."""
+        """The settings of the trial with the best NDCG@10 of a validation; without trials, ours."""
         tower, args = model.split()[-1], self._args
         setting = ours.REFERENCE if args.reference else ours.SETTINGS[tower]
         setting = setting._replace(patience=args.patience)
@@ -97,7 +97,7 @@ class Models:
 
 
 def mean(values):
-    """As text, with the half of its interval where there are several."""
+    """The mean as text, with half of its 95 % interval where there are several values."""
     middle = statistics.fmean(values)
     if len(values) == 1:
         return f"{middle:.4f}"
@@ -106,7 +106,7 @@ def mean(values):
 
 
 def print_speeds(data, sets, args):
-    """The first two tables."""
+    """Prints the first two tables."""
     print("\n" + head(["lengths of", "tower", *WAYS, "times"]))
     for name in sets:
         for tower in ours.TOWERS:
@@ -142,7 +142,7 @@ def print_quality(found):
 
 
 def main():
-    """All of it."""
+    """The command line."""
     args = options(
         __doc__,
         data="../shared/data/amazon_s3rec",

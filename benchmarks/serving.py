@@ -51,7 +51,7 @@ SECONDS = 0.2  # of one repeat
 
 
 class Served:
-    """A model's numeric part, and what it is given: all rows, and half of them."""
+    """A model's numeric part and its batches: all rows, and half of them."""
 
     def __init__(self, written):
         outputs = list(written.said["outputs"].values())
@@ -138,7 +138,7 @@ WAYS = {
 
 
 def difference(found, own):
-    """The largest, relative to an output beyond 1."""
+    """The largest difference, relative to an output where that is beyond 1."""
     pairs = [(one.double(), other.double()) for one, other in zip(found, own)]
     return max(float(((a - b).abs() / b.abs().clamp(min=1)).max()) for a, b in pairs)
 

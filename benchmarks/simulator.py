@@ -62,7 +62,7 @@ def compare(measured):
 
 
 def _medians(case, mode):
-    """Those of each figure that all repeats have."""
+    """The median of each figure that all repeats have."""
     names = case["repeats"][0][mode]
     found = {name: values(case, mode, name) for name in names}
     return {name: statistics.median(one) for name, one in found.items() if one}
@@ -119,7 +119,7 @@ def speed(workers):
 
 
 def modes(size):
-    """The modes of benchmarks/semi_sync.py."""
+    """The modes of benchmarks/semi_sync.py, as the simulator has them."""
     return {
         "async": Async(),
         "native-sync": SyncReplicas(size),

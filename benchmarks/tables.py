@@ -1,4 +1,4 @@
-"""How a benchmark shows its figures: tables in Markdown, what was repeated, seconds."""
+"""How a benchmark shows its figures: Markdown tables, medians with extremes, seconds."""
 
 import statistics
 import time
@@ -29,7 +29,7 @@ def spread(values, form="{:.2f}"):
 
 
 def timed(call, *given):
-    """Seconds of wall time, seconds of the process's CPU time, and what the call gives."""
+    """Seconds of wall time, seconds of the process's CPU time, and the call's result."""
     wall, cpu = time.perf_counter(), time.process_time()
     found = call(*given)
     return time.perf_counter() - wall, time.process_time() - cpu, found

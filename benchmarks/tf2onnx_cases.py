@@ -46,7 +46,7 @@ def main():
 
 
 def write(checkout, folder):
-    """The graphs, feeds and results of all tests into a folder."""
+    """Writes the graphs, feeds and results of all tests into a folder."""
     for name in ("onnxruntime", "onnxruntime_extensions"):  # nothing of theirs runs
         sys.modules[name] = types.ModuleType(name)
         sys.modules[name].__version__ = "1.99.0"
@@ -101,7 +101,7 @@ class _Written(Exception):
 
 
 def check(folder):
-    """Prints what did not pass and why, and how many passed, are refused, are wrong, crashed."""
+    """Prints each test that did not pass, with the reason, and how many ended in which way."""
     import torch
 
     import migrate.model.load

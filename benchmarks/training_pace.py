@@ -51,7 +51,7 @@ OF_FLOOR = (
 
 @contextlib.contextmanager
 def busy(wanted):
-    """A busy process beside, or none."""
+    """Keeps a busy process beside the block, if wanted."""
     process = subprocess.Popen(BUSY) if wanted else None
     try:
         yield
@@ -116,7 +116,7 @@ def show_parts(prefix, model, kind, threads, args):
 
 
 def show_floor(args):
-    """Measures and prints what the DeepFM's step cannot go below in torch."""
+    """Measures and prints the least time that the DeepFM's step can take in torch."""
     print(head(OF_FLOOR), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         saved = os.path.join(folder, "model.ckpt")

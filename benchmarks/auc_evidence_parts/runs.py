@@ -38,7 +38,7 @@ USUAL = ["sync", "semi-sync", "async", "async-tuned"]
 
 
 class Experiment(NamedTuple):
-    """What all runs share.
+    """The settings that all runs share.
 
     Attributes:
         data: the folder of `data.prepare`.
@@ -61,7 +61,7 @@ class Experiment(NamedTuple):
         }
 
     def labels(self):
-        """Of the held-out rows."""
+        """The labels of the held-out rows."""
         answers = data.load(self.data)
         return answers.labels[data.rows_of(answers, plan.SPLITS["test"][1])]
 

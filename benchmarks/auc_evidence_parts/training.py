@@ -116,6 +116,8 @@ class Training:
         self._read_at = step_now(self._step)
         pairs = delayed(pairs, self._pause, [self._read_at], _paused)
         with tf.control_dependencies([part for pair in pairs for part in gradient_parts(pair[0])]):
+            # Read once the gradients are there: steps by others since `_read_at` are the batch's
+            # staleness.
             self._applied_at = step_now(self._step)
         self._train = self._optimizer.apply_gradients(pairs, global_step=self._step)
 

@@ -1,4 +1,4 @@
-"""What must be true after any faults. Each check returns figures, or raises AssertionError.
+"""Checks of what must be true after any faults; each returns figures or raises AssertionError.
 
 Reigns: every launcher wrote down at which instants it led. No two led at one instant.
 
@@ -70,7 +70,7 @@ def writes(cluster):
 
 
 def _transactions(cluster):
-    """{zxid: what it did}, of all servers."""
+    """{zxid: its text in the log}, of all servers."""
     found = {}
     for path in sorted(cluster.out.glob("zookeeper/server-*/version-2/log.*")):
         command = ["java", "-cp", classpath(), _DUMP, "-d", str(path)]

@@ -33,7 +33,7 @@ LEADS = 1.0  # seconds since it said so
 
 
 class Stuck(Exception):
-    """Something did not happen; the message has the last words of all."""
+    """Something did not happen in time; the message has the last lines of all logs."""
 
 
 class Cluster:
@@ -119,11 +119,11 @@ class Cluster:
         self._machine(place).plug(is_in)
 
     def plug_server(self, number, is_in):
-        """The same with a ZooKeeper server."""
+        """Pulls a ZooKeeper server's link out, or puts it in."""
         self._machines[len(PLACES) + number].plug(is_in)
 
     def reign(self, place):
-        """Where a place's launchers write down when they lead."""
+        """The file in which a place's launchers write down when they lead."""
         return self.out / "reign-{}".format(place)
 
     def log(self, place):
@@ -135,6 +135,7 @@ class Cluster:
         for place in PLACES:
             lines = _tail(self.reign(place))
             if len(lines) > 2:
+                # The last whole line: what is behind its newline may still be written.
                 last[place] = float(lines[-2].split()[1])
         place = max(last, key=last.get, default=None)
         return place if place and boot_clock() - last[place] < LEADS else None
@@ -173,7 +174,7 @@ class Cluster:
                 path.unlink()
 
     def until(self, what, condition, tick=lambda: None, within=HANG):
-        """Waits for something; Stuck if it does not come."""
+        """Waits for a condition; raises Stuck if it does not come true in time."""
         late = time.monotonic() + within
         while not condition():
             tick()
@@ -196,7 +197,7 @@ class Cluster:
             process.wait()
 
     def story(self, lines=25):
-        """The last words of every launcher and its command."""
+        """The last lines of every launcher and its command."""
         parts = []
         for place in PLACES:
             with open(self.log(place), encoding="utf-8", errors="replace") as log:

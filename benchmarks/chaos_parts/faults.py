@@ -26,7 +26,7 @@ class Kind(NamedTuple):
         name: for people.
         weight: how often it comes, against the others.
         within: seconds for which the training may stand still.
-        act: the name of a method of `Faults`, and whom it may hit.
+        act, whom: the name of a method of `Faults`, and whom it may hit; [] is the leader.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Faults:
                 )
 
     def one(self):
-        """Injects one fault, and waits until the training continues; returns what it was.
+        """Injects one fault and waits until the training continues; returns a sentence on it.
 
         Raises:
             Stuck: that takes too long.
@@ -138,7 +138,7 @@ class Faults:
         self._cluster.until("batches of all workers", lambda: not missing(), self.tick)
 
     def _choice(self):
-        """A kind, and whom it hits, who has none already."""
+        """A kind of fault, and whom it hits: somebody without one."""
         while True:
             self.tick()
             kind = self._random.choices(KINDS, [kind.weight for kind in KINDS])[0]

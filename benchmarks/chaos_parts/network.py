@@ -53,6 +53,7 @@ def machines(count, megabits):
         time.sleep(1.0)  # the bridge begins to forward
         yield made
     finally:
+        # One more than were made: the last may have failed half-way.
         _remove(mark, [f"{mark}n{number}" for number in range(len(made) + 1)])
 
 

@@ -114,7 +114,7 @@ def trained(task, batches):
 
 
 def _whole(tensor):
-    """A weight; of a sharded one the only part."""
+    """A weight as one tensor; a sharded one has a single part here."""
     if hasattr(tensor, "local_shards"):
         (shard,) = tensor.local_shards()
         tensor = shard.tensor

@@ -1,6 +1,6 @@
-"""What a static table takes of a GPU's memory, and how fast it is looked up there.
+"""The memory of a static table on a GPU, and the speed of its look-ups there.
 
-Of a table with its Adagrad state and of the same one static in fp16 and int8: megabytes that torch
+For a table with its Adagrad state, and the same one static in fp16 and int8: megabytes that torch
 has allocated, and milliseconds of a look-up of 262,144 ids.
 """
 

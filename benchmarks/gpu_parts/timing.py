@@ -1,4 +1,4 @@
-"""How long work on a device takes, until it is done there, and what memory it has at most."""
+"""The time of work on a device, until it is done there, and the most memory that it takes."""
 
 import contextlib
 import time
@@ -28,7 +28,7 @@ def synchronize(device):
 
 @contextlib.contextmanager
 def peak(device):
-    """What the block allocates of a GPU's memory at most: `gigabytes`, None on a CPU."""
+    """Yields the most GPU memory that the block allocates, as `gigabytes`; None on a CPU."""
     found = types.SimpleNamespace(gigabytes=None)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats()

@@ -1,4 +1,4 @@
-"""What the benchmarks share.
+"""The tools that the benchmarks share.
 
     apart     a call in an interpreter of its own
     cluster   a TensorFlow cluster whose processes run a module

@@ -1,4 +1,4 @@
-"""What runs in an interpreter of its own, with nothing of what this one has loaded or cached."""
+"""Calls in an interpreter of their own, which has nothing that this one has loaded or cached."""
 
 import contextlib
 import multiprocessing
@@ -10,12 +10,13 @@ def beside(function, *given, start="spawn"):
 
     Args:
         function: at the top of a module.
-        start: "fork" where it may have what this process has.
+        start: "fork" where it may share what this process has loaded.
     """
     context = multiprocessing.get_context(start)
     ours, theirs = context.Pipe()
     process = context.Process(target=function, args=(theirs, *given))
     process.start()
+    # Only the child may hold this end: when it dies, reading ours ends with EOFError.
     theirs.close()
     try:
         yield ours
@@ -25,10 +26,10 @@ def beside(function, *given, start="spawn"):
 
 
 def apart(call, *given, seconds=None, start="spawn"):
-    """What the call gives, or raises, there.
+    """Makes the call in a process of its own; returns its result, or raises its error.
 
     Args:
-        seconds: how long it may take; None: as long as it does.
+        seconds: its time limit; None: none.
 
     Raises:
         TimeoutError: it took longer.

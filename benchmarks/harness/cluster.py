@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def cluster_of(module, python, ps, workers, logs):
-    """The LocalCluster, which is yet to start."""
+    """A LocalCluster that has not started yet."""
     return LocalCluster(python, module, ps=ps, workers=workers, logs=logs, cwd=ROOT)
 
 

@@ -9,7 +9,7 @@ class Kept:
 
     Args:
         path: the file, which may be there; None: nothing is kept.
-        names: what of a line tells it from others.
+        names: the keys of a line that identify a run.
     """
 
     def __init__(self, path, names):
@@ -22,7 +22,7 @@ class Kept:
         return tuple(line[name] for name in self._names)
 
     def line(self, about, carry_out):
-        """The line of a run, with what `carry_out` gives beside what it is `about`."""
+        """The line of a run: `about`, and the result of `carry_out`, called if the run is new."""
         key = self._key(about)
         if key not in self._lines:
             self._lines[key] = {**about, **carry_out()}

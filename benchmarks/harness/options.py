@@ -5,7 +5,7 @@ from typing import NamedTuple, Sequence
 
 
 class AnyOf(NamedTuple):
-    """Names of which an option takes some, by default all."""
+    """Names from which an option takes some, by default all."""
 
     names: Sequence
     default: Sequence = ()
@@ -16,7 +16,7 @@ def options(about, *positional, **defaults):
 
     Args:
         about: the module's docstring, which --help prints.
-        positional: names of those without a dash.
+        positional: names of the positional arguments.
         defaults: by name. False is a switch; a list takes values of its first one's type; a type
             takes a value, None without it.
     """
@@ -43,5 +43,5 @@ def options(about, *positional, **defaults):
 
 
 def refuse(sentence):
-    """Ends the program, since its arguments are not of use."""
+    """Ends the program because its arguments make no sense."""
     argparse.ArgumentParser().error(sentence)

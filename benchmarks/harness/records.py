@@ -4,7 +4,7 @@ import numpy as np
 
 
 def serialized(tf, row):
-    """A tf.train.Example of {name: array}, whose dtypes say which lists they are."""
+    """A tf.train.Example of {name: array}; the dtypes decide on the kinds of lists."""
     features = {}
     for name, values in row.items():
         values = np.ravel(values)
@@ -19,14 +19,14 @@ def serialized(tf, row):
 
 
 def write(tf, path, examples):
-    """Writes what `serialized` gives."""
+    """Writes the results of `serialized` to a TFRecord file."""
     with tf.io.TFRecordWriter(str(path)) as writer:
         for one in examples:
             writer.write(one)
 
 
 def read_by_torch(path, schema, batch, shuffle=None):
-    """By migrate.data."""
+    """Reads a file through by migrate.data."""
     from migrate.data import open_data
 
     count = total = 0
@@ -37,7 +37,7 @@ def read_by_torch(path, schema, batch, shuffle=None):
 
 
 def read_by_tensorflow(path, features, batch):
-    """By tf.data, its sparse features being ids; gzip by the ending .gz."""
+    """Reads a file through by tf.data; its sparse features are the ids, a name in .gz is gzip."""
     import tensorflow as tf
 
     records = tf.data.TFRecordDataset(str(path), "GZIP" if path.suffix == ".gz" else "")

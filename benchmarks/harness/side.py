@@ -33,31 +33,31 @@ class Side:
         self.said = self.hear()
 
     def hear(self):
-        """The next line."""
+        """Returns the program's next line."""
         line = self._process.stdout.readline()
         if not line:
             raise EOFError("{} ended without an answer".format(self._process.args[4]))
         return json.loads(line)
 
     def ask(self, *question):
-        """The answer."""
+        """Asks a question, and returns the answer."""
         self._process.stdin.write(json.dumps(question) + "\n")
         self._process.stdin.flush()
         return self.hear()
 
     def end(self):
-        """Has it end."""
+        """Ends the program."""
         self._process.stdin.close()
         self._process.wait()
 
 
 def say(value):
-    """A line for who asks."""
+    """Writes a line to the end that asks."""
     print(json.dumps(value), flush=True)
 
 
 def answer(said, call):
-    """Says the first line, then what the call gives of each question, until there are no more."""
+    """Says the first line, then the call's answer to each question until there are no more."""
     say(said)
     for line in sys.stdin:
         say(call(*json.loads(line)))

@@ -2,10 +2,10 @@
 
 
 def turns(sides, repeats, uncounted=0):
-    """{name: what its call gave in each turn} of {name: function}.
+    """Calls each of {name: function} once a turn; returns {name: its results, by turn}.
 
-    Every other turn has the sides in the opposite order; those that are `uncounted` come first,
-    compile and fill caches.
+    Every other turn has the sides in the opposite order. The first `uncounted` turns compile and
+    fill caches.
     """
     found = {name: [] for name in sides}
     for turn in range(uncounted + repeats):
@@ -17,5 +17,5 @@ def turns(sides, repeats, uncounted=0):
 
 
 def ratios(above, below):
-    """Those within each turn."""
+    """The ratio within each turn."""
     return [one / other for one, other in zip(above, below)]

@@ -16,7 +16,7 @@ def processor():
 
 
 class Measured:
-    """Of a block: seconds; processor time, with ended children; MiB by which it grew at most."""
+    """Measures a block: seconds; processor time, with ended children's; most MiB of growth."""
 
     def __enter__(self):
         with open("/proc/self/clear_refs", "w") as marks:

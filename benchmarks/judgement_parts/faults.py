@@ -1,5 +1,7 @@
-"""Faults to plant in torch's side of a training that is right: {name: a function of a Training that
-plants it, and returns what is false, once the steps are taken, where it was none}.
+"""Faults to plant in torch's side of a right training.
+
+{name: function}: the function plants the fault in a Training. Its result is false, once the steps
+are taken, if the fault had no place there.
 """
 
 from typing import Any, Callable, Dict, List
@@ -27,7 +29,8 @@ def _changed(training: Training, name: str, change: Callable[[float], float]) ->
 
 
 def _epsilon(training: Training) -> bool:
-    """Ten times Adam's. RMSProp adds its own to mean squares that begin at 1: it is nothing."""
+    """Makes epsilon ten times as large, but not RMSProp's, which is added to mean squares that
+    begin at 1 and changes nothing."""
     optimizers = {group["optimizer"] for group in training.optimizer.param_groups}
     return "RMSProp" not in optimizers and _changed(training, "eps", lambda eps: 10 * eps)
 
@@ -56,7 +59,7 @@ def _of_norms(name: str, change: Callable[[float], float]) -> Callable[[Training
 
 
 def _transposed_slot(training: Training) -> bool:
-    """The first of which it makes another: an accumulator may be .1 throughout."""
+    """Transposes the first slot that this changes: an accumulator may be .1 throughout."""
     optimizer = training.optimizer
     for target in optimizer.targets:
         state = optimizer.state[target.tensor]
@@ -71,7 +74,8 @@ def _transposed_slot(training: Training) -> bool:
 
 
 def _gradient_of_one_id(training: Training) -> List[Any]:
-    """5e-4 too much for the most frequent id; [] while all gradients are 0, as of a dead tower."""
+    """Makes the gradient of the most frequent id too large by 5e-4; returns [] while all gradients
+    are 0, as below a dead tower."""
     chosen: List[Any] = []
 
     def more_of_one(table: Any) -> None:
@@ -89,7 +93,8 @@ def _gradient_of_one_id(training: Training) -> List[Any]:
 
 
 def _swapped_columns(training: Training) -> List[bool]:
-    """The first two columns of numbers; [] while no loss changes by it: a tower may be dead."""
+    """Swaps the first two columns of numbers; returns [] while no loss changes by it, as where a
+    tower is dead."""
     changed: List[bool] = []
 
     def swap(module: Any, given: Any) -> Any:
@@ -107,7 +112,7 @@ def _swapped_columns(training: Training) -> List[bool]:
 
 @torch.no_grad()
 def _loss(module: Any, inputs: Any) -> float:
-    """Which leaves the moving statistics as they are."""
+    """The loss; the moving statistics stay as they are."""
     before = {name: value.clone() for name, value in module.state_dict().items()}
     loss = float(type(module).forward(module, inputs))
     module.load_state_dict(before)

@@ -32,7 +32,7 @@ OPTIMIZERS = {
 
 
 def _clipping(optimizer):
-    """Without it columns of thousands let these end in NaN."""
+    """Clips the gradients: columns of thousands let these optimizers end in NaN otherwise."""
     from tensorflow.contrib.estimator import clip_gradients_by_norm
 
     return clip_gradients_by_norm(optimizer, 5.0)
@@ -86,7 +86,7 @@ class Feeding(tf.train.SessionRunHook):
         self._batches = batches(rows)
 
     def before_run(self, run_context):
-        """A batch."""
+        """Feeds the next batch."""
         batch = next(self._batches)
         columns = {"x:0": batch["x"], "label:0": batch["label"]}
         columns.update(("w%d:0" % n, words) for n, words in enumerate(batch["words"].T))

@@ -1,7 +1,7 @@
 """The TensorFlow side of benchmarks/model.py; runs under Python 3.7 with TensorFlow 1.15.
 
-write FOLDER                trains nothing: SavedModels of random values
-score FOLDER MODEL ROWS     asked for TIMES the batch is scored so often: (wall, CPU) seconds
+write FOLDER                writes SavedModels of random values, without training
+score FOLDER MODEL ROWS     asked with a number, scores the batch so often: (wall, CPU) seconds
 """
 
 import os
@@ -112,7 +112,7 @@ def write(folder):
 
 
 def score(folder, model, rows):
-    """Answers, when the logits are in FOLDER/MODEL.npy."""
+    """Writes the logits to FOLDER/MODEL.npy, then answers."""
     with tf.Graph().as_default() as graph, session() as running:
         loaded = tf.saved_model.load(running, ["serve"], os.path.join(folder, model))
         signatures = loaded.signature_def

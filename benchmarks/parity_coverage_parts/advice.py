@@ -38,7 +38,7 @@ def _noise(size: float, prevalence: float) -> Callable[[int, np.random.Generator
 
 
 def _faults(of_positives: float) -> Callable[[int, np.random.Generator], Rows]:
-    """A fault takes so many positives from the best rank to the worst."""
+    """Rows in which a fault takes a share of the positives from the best rank to the worst."""
 
     def draw(rows: int, random: np.random.Generator) -> Rows:
         positive = random.random(rows) < 0.5
@@ -79,7 +79,7 @@ CASES = (
 
 
 class Kept(NamedTuple):
-    """What became of the samples that were not decided at once."""
+    """Counts of the samples that were not decided at once."""
 
     undecided: int
     named: int  # with a number of rows

@@ -36,7 +36,7 @@ class Design(NamedTuple):
 
 
 def _auc(signal: float, kind: str) -> float:
-    """The true one; of rounded scores level by level."""
+    """The true AUC; for rounded scores it is summed level by level."""
     if kind != "ties":
         return true_auc(signal, NOISE)
     deviation = (1 + NOISE**2) ** 0.5
@@ -104,7 +104,7 @@ def faults(case: Tuple[int, float], samples: int, seed: int) -> List[float]:
 
 
 def _number(value: object) -> int:
-    """One that is the same in every run."""
+    """A number for a seed that is the same in every run, as `hash` of a text is not."""
     return int.from_bytes(str(value).encode()[:8], "little")
 
 

@@ -50,7 +50,7 @@ def cases() -> Iterator[Case]:
 
 
 def _ruined(hits: int) -> Case:
-    """Positives that a fault gives nearly no probability, so many of ROWS on average."""
+    """A fault that gives `hits` of ROWS, positives, nearly no probability, on average."""
     positive = np.arange(ROWS) < PREVALENCE * ROWS
     score = np.where(np.arange(ROWS) % 2 == 0, 0.05, 0.15)
     rise = float(np.log(score[positive]).mean() - np.log(RUINED))

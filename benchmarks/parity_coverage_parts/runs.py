@@ -29,7 +29,7 @@ class Design(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As a row of the table says it."""
+        """The name in the table."""
         text = f"{self.runs[0]} against {self.runs[1]}"
         text += ", spreads of six to one" if self.unequal else ""
         return text + (", stated" if self.stated else "")
@@ -49,7 +49,11 @@ def _runs(
     signal: Tuple[float, float],
     count: int,
 ) -> List[np.ndarray]:
-    """Args: signal: its mean, and its standard deviation between runs."""
+    """The scores of `count` runs.
+
+    Args:
+        signal: its mean, and its standard deviation between runs.
+    """
     return [
         random.normal(*signal) * labels + shared + NOISE * random.normal(size=ROWS)
         for _ in range(count)
@@ -57,7 +61,7 @@ def _runs(
 
 
 def _spread_of_aucs(signal: float, seeds: float) -> float:
-    """Standard deviation between seeds, of many."""
+    """Standard deviation of the AUC between seeds, of many."""
     signals = np.random.default_rng(0).normal(signal, seeds, 100_000)
     return float(np.std([true_auc(one, NOISE) for one in signals]))
 

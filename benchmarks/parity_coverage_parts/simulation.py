@@ -1,4 +1,4 @@
-"""A table of simulations: cases, of each of which so many samples are drawn and judged."""
+"""A table of simulations: samples of each of its cases are drawn and judged."""
 
 import math
 from statistics import NormalDist
@@ -19,13 +19,13 @@ RECORD = read_record(PASSED)
 
 
 class Table(NamedTuple):
-    """What is shown.
+    """A table to show.
 
     Attributes:
-        columns: those of a case, then of what is found.
-        cases: names, tuples of cells, or what has a `name`.
-        found: of (case, samples, seed) the cells; a float is a share of the samples.
-        most: samples.
+        columns: the columns of a case, then of the findings.
+        cases: names, tuples of cells, or objects with a `name`.
+        found: (case, samples, seed) -> cells of the findings; a float is a share of the samples.
+        most: limit to the number of samples.
     """
 
     columns: str
@@ -51,7 +51,7 @@ def _named(case: Any) -> Iterable[Any]:
 
 
 def share(value: float, samples: int) -> str:
-    """With its Monte Carlo error."""
+    """A share of the samples as text, with its Monte Carlo error."""
     return f"{value:.3f} ± {math.sqrt(value * (1 - value) / samples):.3f}"
 
 
@@ -61,7 +61,7 @@ def compared(rows: Rows, margin: float) -> Comparison:
 
 
 def judged(rows: Rows, margin: float, verified: bool = True) -> Any:
-    """Of the comparison what its verdict rests on alone, which takes a twentieth of the time."""
+    """The part of the comparison on which its verdict rests, in a twentieth of the time."""
     old, new = (rank(scores, rows.positive, None) for scores in rows.scores)
     before = old.placements()
     moved, delta = new.placements() - before, new.area() - old.area()
@@ -73,7 +73,7 @@ def judged(rows: Rows, margin: float, verified: bool = True) -> Any:
 
 
 def true_auc(signal: float, noise: float, seeds: float = 0.0) -> float:
-    """Of a model whose scores have the variance 1 + noise^2 in either class, `signal` apart.
+    """The AUC of a model whose scores have variance 1 + noise^2 in each class, `signal` apart.
 
     Args:
         seeds: the standard deviation of the signal between runs, of which this is the mean.

@@ -21,7 +21,7 @@ RATIOS = {
     "PS CPU sync / async": ("ps_cpu_per_batch", "sync", "async"),
     "start-up semi-sync / native-sync": ("startup_seconds", "semi-sync", "native-sync"),
 }
-# What a reader wants to know first.
+# The ratios that a reader wants to know first.
 SHORT = {
     "x asynchronous": "semi-sync / async",
     "x native sync": "semi-sync / native-sync",
@@ -46,7 +46,7 @@ RATIO_HEAD = ["case", *RATIOS]
 
 
 def values(case, mode, figure):
-    """Those of the repeats; [] where the mode was not trained, or one is missing."""
+    """The figure in each repeat; [] where the mode was not trained, or one is missing."""
     found = [repeat[mode][figure] for repeat in case["repeats"] if mode in repeat]
     return [] if None in found else found
 
@@ -71,7 +71,7 @@ def _late(case, mode):
 
 
 def ratios_of(case, name):
-    """Those of `RATIOS` in each repeat."""
+    """One of `RATIOS` in each repeat."""
     figure, above, below = RATIOS[name]
     return ratios(values(case, above, figure), values(case, below, figure))
 

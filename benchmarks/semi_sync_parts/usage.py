@@ -1,4 +1,4 @@
-"""What the cluster's processes use, and what the machine does besides, by psutil."""
+"""The usage of the cluster's processes, and of the rest of the machine, by psutil."""
 
 import collections
 import time

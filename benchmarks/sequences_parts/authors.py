@@ -16,13 +16,13 @@ from migrate.sequences import Hstu, Packed
 
 
 def use(checkout):
-    """Has the checkout imported from, for `AuthorsModel`."""
+    """Makes the checkout importable, for `AuthorsModel`."""
     sys.path.insert(0, checkout)
     importlib.import_module("fbgemm_gpu")
 
 
 class AuthorsModel(nn.Module):
-    """What `ours.run` needs of a model."""
+    """The authors' model, with the methods that `ours.run` needs."""
 
     def __init__(self, count, tower, setting):
         super().__init__()
@@ -99,7 +99,7 @@ class AuthorsModel(nn.Module):
         return found
 
     def loss(self, packed):
-        """The mean over the items that another one follows."""
+        """The mean loss over the items that another one follows."""
         ids, lengths = self._padded(packed)
         vectors, states = self._states(ids, lengths - 1)
         return self._loss(
@@ -112,12 +112,12 @@ class AuthorsModel(nn.Module):
         )[0]
 
     def user_vectors(self, packed):
-        """[B, dim]"""
+        """The vectors of users [B, dim]."""
         ids, lengths = self._padded(packed)
         return self._states(ids, lengths)[1][torch.arange(len(ids)), lengths - 1]
 
     def item_vectors(self):
-        """[items, dim]"""
+        """The vectors of items [items, dim]."""
         return self._negatives.normalize_embeddings(self._table.weight[1:])
 
     def _states(self, ids, lengths, times=None):

@@ -1,4 +1,4 @@
-"""Histories in the text form of S3-Rec, and what is asked of each.
+"""Histories in the text form of S3-Rec, and the item that is asked for in each.
 
 A line is a user and the items in the order of time, as numbers from 1. Leave one out: the last item
 of a user is the test, the one before it the validation; what lies before that trains.
@@ -34,7 +34,13 @@ PUBLISHED = {
 
 
 class Histories:
-    """items: rows from 0, of all users one behind the other. count: of items."""
+    """The histories of a data set.
+
+    Attributes:
+        items: rows from 0, of all users one behind the other.
+        begins, ends: where each user's items begin, and end.
+        count: number of different items.
+    """
 
     def __init__(self, folder, name):
         with open(os.path.join(folder, name + ".txt"), encoding="utf-8") as file:
@@ -61,5 +67,5 @@ class Histories:
             yield own, self.packed(own, held, length)
 
     def asked(self, users, held):
-        """The first item of each that is held back."""
+        """The first item of each user that is held back."""
         return torch.from_numpy(self.items[self.ends[users] - held])

@@ -75,7 +75,7 @@ def model_of(count, tower, setting):
 
 
 def run(histories, tower, setting, seed, device=CPU, make=model_of):
-    """Trains what `make` makes, and measures the epoch that was best."""
+    """Trains the model that `make` makes, and measures its best epoch."""
     clock = functools.partial(_clock, device)
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ DAY = np.datetime64("2020-01-01")
 
 
 def interactions(path, held):
-    """A row per action but for the last ones of each user."""
+    """A row per action, without the last `held` of each user."""
     rows = []
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -39,7 +39,7 @@ def interactions(path, held):
 
 
 def last_of_each(rows):
-    """bool [rows]: the validation."""
+    """bool [rows]: the last row of each user, which is the validation."""
     return ~rows.duplicated(Columns.User, keep="last")
 
 
@@ -78,7 +78,7 @@ class Best(Callback):
 
 
 def measured(found, asked):
-    """The recommendations that are asked for, by user, as a frame."""
+    """The figures of recommendations, a frame, for the items that were asked for, by user."""
     hits = found[found[Columns.Item].to_numpy() == asked.loc[found[Columns.User]].to_numpy()]
     rank = hits[Columns.Rank].to_numpy()
     figures = {}

@@ -45,5 +45,5 @@ def days(folder, plan):
 
 
 def user(ids):
-    """As a file of raw rows has them."""
+    """Users as a file of raw rows has them."""
     return ["user {}".format(one) for one in ids]

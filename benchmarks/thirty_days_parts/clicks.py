@@ -57,14 +57,21 @@ def days(folder, plan):
 
 
 def user(ids):
-    """As a file of raw rows has them."""
+    """Users as a file of raw rows has them."""
     return ids
 
 
 class Kind:
-    """Users or films. ids: int64 [count]; worth: [count]; taste: [count, DIM]."""
+    """Users or films.
+
+    Attributes:
+        ids: int64 [count].
+        worth: what each adds to the logit by itself [count].
+        taste: [count, DIM].
+    """
 
     def __init__(self, random, count, days, spread):
+        # Twice as many as needed are drawn, in case some are equal; shuffled, since unique sorts.
         self.ids = np.unique(random.randint(1, 2**62, 2 * count))[:count]
         random.shuffle(self.ids)
         self.worth, self.taste = random.normal(0, 0.9, count), random.normal(0, 0.4, (count, DIM))
@@ -73,7 +80,7 @@ class Kind:
         self._last = self._first + random.exponential(LIFE, count)
 
     def drawn(self, random, day, count):
-        """The numbers of those of a day's rows."""
+        """Draws the user or film of each of a day's rows, by its number."""
         weight = self._weight * ((self._first <= day) & (day <= self._last))
         return random.choice(len(weight), count, p=weight / weight.sum())
 

@@ -1,4 +1,4 @@
-"""What the scores of the seeds say: pooled, by day, and the control.
+"""Comparisons of the seeds' scores: pooled, by day, and the control.
 
     torchrec   TorchRec against exact TensorFlow: the same rows in the same steps
     semi-sync  TorchRec against the semi-synchronous job that goes on: what staleness adds
@@ -93,7 +93,7 @@ def compared(name, sides, users, verified):
 
 
 def all_of(seeds):
-    """The three comparisons of the seeds (`stages.Seed`)."""
+    """The comparisons of the seeds (`stages.Seed`): whole only if planned, control if several."""
     table = pq.read_table(seeds[0].path("exact.parquet")).sort_by("key")
     users = table["user"].to_numpy()
 

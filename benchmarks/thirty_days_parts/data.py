@@ -1,9 +1,9 @@
 """The rows of a seed, a day at a time, in the order in which they are to be trained.
 
-day-DD.npz   for TensorFlow, whose Python may lack pyarrow: the columns of the log, its
-                 lists [rows, most] padded with 0
+day-DD.npz       for TensorFlow, whose Python may lack pyarrow: the columns of the log, its lists
+                 [rows, most] padded with 0
 day-DD.parquet   the same rows as files of raw rows, in the order of the global batches that
-             TensorFlow trained
+                 TensorFlow trained
 """
 
 import os

@@ -54,5 +54,5 @@ class Model:
 
 
 def optimizer(plan):
-    """A new one."""
+    """A new optimizer."""
     return de.DynamicEmbeddingOptimizer(model.optimizer(plan))

@@ -68,5 +68,5 @@ class Model:
 
 
 def optimizer(plan):
-    """A new one."""
+    """A new optimizer."""
     return tf.train.AdagradOptimizer(plan.rate, initial_accumulator_value=plan.accumulator)

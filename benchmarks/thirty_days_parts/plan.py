@@ -4,7 +4,7 @@ A day's rows are shuffled by the seed and cut into local batches, of which every
 batch; what fills no whole global batch is left out on both sides. A seed also determines the
 initial values.
 
-tables: what the rows lie in.
+The tables that the rows lie in:
 
     declared   tables of a declared size, over ids that are counted from 0: `answers`, `model`
     hash       TFRA's hash tables, over raw ids that come and go: `clicks`, `hash_model`

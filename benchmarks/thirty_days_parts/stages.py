@@ -45,12 +45,12 @@ class Seed(NamedTuple):
     python: str
 
     def path(self, *names):
-        """Below its folder."""
+        """A path below its folder."""
         return os.path.join(self.folder, *names)
 
 
 def carry_out(seed):
-    """All stages that are not done."""
+    """Carries out all stages that are not done."""
     if not os.path.isdir(seed.path("rows")):
         os.makedirs(seed.path("rows.tmp"), exist_ok=True)
         data.write_seed(seed.prepared, seed.path("rows.tmp"), seed.number, seed.plan)
@@ -139,7 +139,7 @@ def convert(seed):
 
 
 def write_batches(seed):
-    """exact's global batches, a file per day."""
+    """Writes the global batches of the stage `exact`, a file per day."""
     folder, plan = seed.path("batches"), seed.plan
     os.makedirs(folder, exist_ok=True)
     for day in range(plan.switch, plan.days):
@@ -178,7 +178,7 @@ def staleness(seed, stage):
 
 
 def write_scores(seed, stage):
-    """TensorFlow's scores from the switch on, as `semisync train --scores` writes them."""
+    """Writes TensorFlow's scores from the switch on, as `semisync train --scores` does."""
     days = []
     for day in range(seed.plan.switch, seed.plan.days):
         number, _, logits = batches(seed, stage, day)
@@ -192,6 +192,6 @@ def write_scores(seed, stage):
 
 
 def _semisync(*arguments):
-    """What a command printed."""
+    """Runs a command, and returns what it printed."""
     command = [sys.executable, "-m", "semisync.cli", *arguments]
     return subprocess.check_output(command, cwd=cluster.ROOT, encoding="utf-8", timeout=TIMEOUT)

@@ -46,7 +46,7 @@ class Clock:
         self.milliseconds = []  # of a step of the last training, by part
 
     def timed(self, part, call):
-        """The function, whose time counts for a part."""
+        """`call`, wrapped so that its time counts for a part."""
 
         @functools.wraps(call)
         def inner(*args, **more):
@@ -94,7 +94,7 @@ def watch(clock):
 
 
 def train(clock, model, prefix, threads, rows, seconds):
-    """Runs the command once; what it reported, and the parts."""
+    """Runs the command once; returns the pace that it reported, and the parts of a step."""
     data, out = f"{prefix}.{rows}.parquet", prefix + ".trained"
     clock.ignored = max(1, int(seconds * ROWS[model] / rows))
     if not pathlib.Path(data).exists():

@@ -1,4 +1,4 @@
-"""What torch's own calls of the DeepFM's step take: in_floor THREADS.
+"""The time of torch's own calls in the DeepFM's step: in_floor THREADS.
 
 Its 52 look-ups as `torch.nn.Embedding` with sparse gradients, forward and backward, and nothing
 else: no layers, no update, no code of this project.

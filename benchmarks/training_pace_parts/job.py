@@ -1,4 +1,4 @@
-"""What both sides of benchmarks.training_pace train on, and how they answer.
+"""The models and rows that both sides of benchmarks.training_pace train on, and their answers.
 
 wide        canned Wide & Deep (DNNLinearCombined) over 26 columns of text
 deepfm      26 ids, each with a table of 16 and one of 1, 13 numbers, layers of 128 and 64
