@@ -177,7 +177,7 @@ def decision_fields(
     evidence: Evidence, rare: RareFailures, margin: float, verified: Optional[Verified]
 ) -> Dict[str, Any]:
     """The fields of a Comparison that its verdict rests on; arguments as of `concluded`."""
-    floor = rare.floor if verified is None else 0.0
+    floor = rare.floor if verified is None else 0.0  # a record excludes rare faults
     decision = decide(evidence._replace(floor=floor), margin)
     return {
         "verdict": decision.verdict,

@@ -186,7 +186,7 @@ def _metric_gate(comparison: Comparison, metric: str, margin: float) -> Gate:
             why = "It needs groups (--group), one of them with rows of both classes."
         raise BadInput(f"{METRICS[metric]} is required, but there is none. {why}")
     paired = _paired_difference(comparison, metric)
-    if paired is None:
+    if paired is None:  # PR-AUC and ECE: a point value decides nothing
         return Gate(metric, margin, Verdict.INCONCLUSIVE, new - old)
     evidence = paired.evidence
     if comparison.verified is not None:  # which excludes rare faults, as for AUC

@@ -173,6 +173,7 @@ def concluded_runs(
         verified: the record that stands for the rows that rare faults take.
     """
     old, new, by_rows, margin = found.old, found.new, found.moves, single.margin
+    # The rows' part comes last (parity.stats.seeds); below 1 its freedom counts as 1.
     parts = [*_by_seeds(old, new), (by_rows.standard_error**2, max(1.0, by_rows.freedom))]
     error, freedom = satterthwaite(parts)
     lone = old.lone or new.lone

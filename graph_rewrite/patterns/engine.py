@@ -68,7 +68,7 @@ class Op(Pattern):
         if any(attribute(node, key) != value for key, value in self.attributes.items()):
             return
         taken = nodes.inputs(node)
-        if len(taken) < len(self.inputs):
+        if len(taken) < len(self.inputs):  # further inputs may be anything, missing ones may not
             return
         states = [State(state.bound, state.ops + (maker,))]
         if self.name is not None:

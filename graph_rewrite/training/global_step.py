@@ -45,6 +45,7 @@ def counters(meta, nodes, traits):
     counted: Dict[str, List[str]] = collections.OrderedDict()
     for node in nodes.of_type(ADD.__contains__):
         name = traits.written(node.name)
+        # A step that grows by more than 1, or a counter of examples, is no global step.
         if name in known and _is_whole_number(nodes[name]) and number(nodes, node.input[1]) == 1:
             counted.setdefault(name, []).append(node.name)
     return counted
@@ -124,6 +125,7 @@ def _restoring(meta):
     if tf.GraphKeys.SAVERS in meta.collection_def:
         collected = meta.collection_def[tf.GraphKeys.SAVERS].bytes_list.value
         savers += map(tf.train.SaverDef.FromString, collected)
+    # `saver_def` is usually one of the collected savers.
     return list(collections.OrderedDict.fromkeys(saver.restore_op_name for saver in savers))
 
 

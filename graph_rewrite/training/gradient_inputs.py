@@ -83,6 +83,7 @@ def find_trained(nodes, traits, trainable):
     finder = _Finder(flow)
     by_one_op = [finder.by_one_op(node) for node in nodes.of_type(TRAINING_OP.match)]
     claimed = {name for trained in by_one_op for name in trained.ops}
+    # In this order: an op that belongs to an earlier kind is not read as one of a later kind.
     by_several = finder.by_several_ops(claimed)
     claimed.update(name for trained in by_several for name in trained.ops)
     candidates = [name for name in flow.written if name not in claimed]
@@ -139,6 +140,7 @@ class _Finder:
                 continue
             ops = self._writes_below(summed.sum)
             names = sorted({self._written[name] for name in ops} & self._flow.trainable)
+            # A sum for several variables, or for ops of another kind, is no update of one variable.
             if len(names) == 1 and claimed.isdisjoint(ops):
                 trained.append(self._of_sum(summed, names[0], ops))
         return trained

@@ -36,6 +36,7 @@ def find_fed(nodes, traits, trainable):
         return []
     batch = traits.flow([node.name for node in sources if node.name not in names])
     gradients = dict(_gradients(nodes, traits, set(trainable), batch))
+    # What a gradient is made of is data, even a lone number such as a dropout's rate.
     made_of = nodes.reachable(
         [name for makers in gradients.values() for name in makers], nodes.makers
     )

@@ -130,6 +130,7 @@ def column_names(args: argparse.Namespace) -> Dict[str, Any]:
             raise UsageError(
                 f"with one file, --candidate-score must name a second column of {args.baseline}"
             )
+    # One file by two names counts as one.
     elif (
         args.baseline_runs is None
         and score in (None, args.baseline_score)

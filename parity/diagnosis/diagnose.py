@@ -124,7 +124,7 @@ def diagnose(
         candidate=candidate_model,
     )
     suspects = ranked(case)
-    if not moved:
+    if not moved:  # no cause is needed, but rows may show a mix-up
         suspects = tuple(suspect for suspect in suspects if suspect.basis == ROWS)
     return dataclasses.replace(comparison, diagnosis=suspects, diagnosed=True)
 
@@ -190,7 +190,7 @@ def ranked(case: Case) -> Tuple[Suspect, ...]:
 def _weighed(suspects: Sequence[Suspect]) -> List[Suspect]:
     """Suspects that explain enough, weighed by the share that stronger evidence leaves open."""
     weighed: List[Suspect] = []
-    left = 1.0
+    left = 1.0  # the share that stronger evidence leaves open
     for basis in (ROWS, SETTINGS, SYMPTOM, CHANCE):
         weighed += [
             suspect._replace(score=suspect.score * left)

@@ -94,7 +94,7 @@ def compare_blocks(
         comparison = _compare_stored(blocks, kind, margin, grouped, worst, verified, repeats, runs)
     else:
         comparison = compare_counts(count(blocks, kind, repeats=repeats), margin, verified)
-    if grouped:
+    if grouped:  # copies within a group vary together, which the error by groups covers
         return comparison
     told = doubts.of_repeats(repeats.found(), comparison.rows)
     return dataclasses.replace(comparison, warnings=(*comparison.warnings, *told))

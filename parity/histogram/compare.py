@@ -163,6 +163,7 @@ def _reliability(summary: Summary, own: Model, logits: bool) -> Optional[Reliabi
     if not summary.losses.probabilities:
         return None
     of_bins, mass = own.counts.sum(axis=0), own.mass.sum(axis=0)
+    # By the place of a bin's first row: rows of one bin stay together, as ties do.
     group = (np.cumsum(of_bins) - of_bins) * ECE_BINS // int(of_bins.sum())
     scores = middles(own.bins)
     columns = (mass, mass * (sigmoid(scores) if logits else scores), own.mass[1])
@@ -192,7 +193,7 @@ def _score_difference(summary: Summary) -> ScoreDifference:
     reach = size.p99 or size.max or 1.0
     edges = np.linspace(-reach, reach, DIFFERENCE_BINS + 1)
     place = (np.clip(difference / reach, -1, 1) + 1) * (DIFFERENCE_BINS / 2)
-    place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)
+    place = np.minimum(place.astype(np.intp), DIFFERENCE_BINS - 1)  # the last edge is inside
     histogram = np.bincount(place, cells.rows, DIFFERENCE_BINS)
     return ScoreDifference(
         *size,

@@ -58,6 +58,7 @@ class RunCounts:
             old, new = (side[place] if place < len(side) else side[0] for side in sides)
             summary.add(rows.positive, old, new, rows.weights)
         runs = [*sides[0], *sides[1]]
+        # Pairs that differ in a block are not compared in later ones.
         self._same = {(a, b) for a, b in self._same if np.array_equal(runs[a], runs[b])}
 
     @property
@@ -112,7 +113,7 @@ class RunSums:
         if rows.weights is not None:
             share *= rows.weights
         delta = (new[0] - old[0] - self._delta) * share
-        doubt = (new[1] + old[1] + self.bound) * share
+        doubt = (new[1] + old[1] + self.bound) * share  # of the placements, and of the difference
         for value, chosen in enumerate((~rows.positive, rows.positive)):
             self._squares[value] += [float((p[chosen] ** 2).sum()) for p in (delta, doubt)]
             ends = self._ends[value]

@@ -79,6 +79,7 @@ class Summary:
             coarse.append(bins >> COARSE_BITS)
             self.above[model].add(label, scores, bins, weights)
             places = (bins + of_label).astype(np.intp)
+            # np.bincount would fill an array of all bins for every block.
             np.add.at(self.rows_by_bin[model].reshape(-1), places, 1)
             if weights is not None:
                 np.add.at(self.mass[model].reshape(-1), places, weights)
@@ -152,6 +153,7 @@ class Summary:
         for of_model, amounts, within in zip(summary.above, held["above"], held["within"]):
             of_model.restore(amounts, bool(within))
         summary.same = bool(held["same"])
+        # Both models' bins and the cells hold the same rows.
         counted = {int(cells.rows.sum()), summary.rows, int(held["rows"][1].sum())}
         if len(counted) > 1 or min(held["rows"].min(initial=0), cells.rows.min(initial=0)) < 0:
             raise BadInput("its counts do not add up")

@@ -99,7 +99,7 @@ def batches(
     for batch in batches_of(path, _columns(numbers, names, optional), size, text):
         if fills:
             batch = batch._replace(table=with_fills(batch.table, fills, batch.column))
-        if alike and not batch.skipped:
+        if alike and not batch.skipped:  # once per file
             first = first or batch._replace(table=batch.table.slice(0, 1))
             _check_types(batch, first, names)
         yield batch
@@ -212,7 +212,7 @@ def _of_file(
             return
         if file.columns is None:  # TFRecord: only the records say which features they have
             inside = list(dict.fromkeys(columns.names))
-            columns = columns._replace(optional=[*columns.optional, *partitions])
+            columns = columns._replace(optional=[*columns.optional, *partitions])  # or in the path
         else:
             outside = [name for name in partitions if name not in file.columns]
             wanted = chosen(path, [*file.columns, *outside], columns.names, columns.optional)

@@ -120,6 +120,7 @@ def in_dtype(array: pa.Array, dtype: Any, at: At) -> np.ndarray:
         array = cast(array, pa.from_numpy_dtype(target), at)
     elif not pa.types.is_integer(kind) and not pa.types.is_floating(kind):
         array = cast(array, pa.float64(), at)
+    # By NumPy, since Arrow's cast refuses missing numbers, inexact ones and those that overflow.
     with np.errstate(over="ignore"):
         return array.to_numpy(zero_copy_only=False).astype(target, copy=False)
 
@@ -144,6 +145,7 @@ def cast(array: pa.Array, target: pa.DataType, at: At) -> pa.Array:
     if pa.types.is_floating(array.type) and (pa.types.is_integer(target) or is_text(target)):
         _refuse_gaps(array, at)
     try:
+        # Arrow would cast a time to its count of units.
         if pa.types.is_temporal(array.type) and not is_text(target):
             raise pa.ArrowNotImplementedError("a time is not a number")
         return _cast(array, target)
@@ -188,7 +190,7 @@ def _cast(array: pa.Array, target: pa.DataType) -> pa.Array:
     words = pc.utf8_trim_whitespace(array.cast(pa.large_string()))
     try:
         return words.cast(target)
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid:  # words are looked for only where not all of them are numbers
         if not pa.types.is_floating(target):
             raise
         for word, number in (("true", "1"), ("false", "0")):

@@ -66,7 +66,7 @@ def _copied(folder: str, by_name: bool) -> str:
             "more room"
         ) from error
     with open(path, "rb") as file:
-        line = file.readline(1 << 20)
+        line = file.readline(1 << 20)  # Parquet has no lines, and may be of any size
     if not line:
         raise BadInput(f"{_TOLD} is empty (0 bytes)")
     if line.startswith((PARQUET, ORC)):
@@ -76,7 +76,7 @@ def _copied(folder: str, by_name: bool) -> str:
     if not by_name:
         return path
     suffix = ".jsonl" if line.startswith(b"{") else ".tsv" if b"\t" in line else ".csv"
-    named = path + suffix
+    named = path + suffix  # readers know text by its name
     os.rename(path, named)
     return named
 

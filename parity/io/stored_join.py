@@ -77,6 +77,7 @@ class StoredJoin:
         for key, other in itertools.product(self._keys, others):
             pair = first.table[key].type, other.table[key].type
             refuse_unlike(pair, (first.column(key), other.column(key)))
+        # Keys of different types are compared as text, so all are stored as text.
         kinds = {key_of(b.table, self._keys, b.column).type for b in (first, *others)}
         with Store() as store:
             files = [self._put_aside(i, store, len(kinds) > 1) for i in range(len(self._paths))]
@@ -120,6 +121,7 @@ class StoredJoin:
             columns: Dict[str, Any] = {
                 "key": storable(as_text(keys, column) if as_words else keys),
                 f"{name}_row": np.arange(seen, seen + count),
+                # Files of one data set may hold either width, a stored table holds one.
                 f"{name}_score": scores.astype(np.float64, copy=False),
             }
             if names.label in batch.table.column_names:

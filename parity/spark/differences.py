@@ -27,6 +27,7 @@ _SHARES = (0.5, 0.9, 0.99)  # of the rows, whose quantiles are computed
 def first_sums(given: Given, old: Ranked, new: Ranked) -> List[Expression]:
     """Sums over all rows, for `score_difference`."""
     middle = given.total - 1  # of the doubled ranks
+    # Products of two ranks, and their sum, would pass 2^63.
     first, second = ((ranks.doubled_rank - middle).cast("double") for ranks in (old, new))
     products = {"rank_xy": first * second, "rank_xx": first * first, "rank_yy": second * second}
     sums = [F.sum(product).alias(name) for name, product in products.items()]
@@ -119,7 +120,7 @@ def _farthest_apart(given: Given) -> float:
 
 def _histogram(given: Given, reach: float) -> np.ndarray:
     """int64 (BINS,): rows by difference, up to reach; the outermost bins hold those beyond."""
-    edges = np.linspace(-reach, reach, BINS + 1)[1:-1].tolist()
+    edges = np.linspace(-reach, reach, BINS + 1)[1:-1].tolist()  # open at both ends
     rows = in_ranges(
         given.rows.select(scale.apart(given.logits).alias("apart")), "apart", edges, "bin"
     )

@@ -31,6 +31,7 @@ def first_sums(given: Given, model: int, ranks: Ranked) -> List[Expression]:
     side, weight = SIDES[model], F.col("w")
     caught, passed = ranks.masses[1] - ranks.below("p"), ranks.masses[0] - ranks.below("n")
     first, last = ranks.rows_below, ranks.rows_below + ranks.rows_tied - 1
+    # A score at whose ties a bin begins is an edge of the bins, as in parity.stats.calibration.
     cut = _cuts_upto(last, given.total) > _cuts_upto(first - 1, given.total)
     sums = [
         *ranks.wins(),
@@ -116,6 +117,7 @@ def _curve(ranked: DataFrame, ranks: Ranked) -> Tuple[np.ndarray, np.ndarray]:
         (ranks.below(label) + ranks.tied(label)) / mass for label, mass in zip("np", ranks.masses)
     )
     along = (passed + missed) / 2
+    # The first point of each of even pieces along the curve, which lies exactly on it.
     cells = ranked.groupBy(F.floor(along * _CURVE).alias("cell"))
     firsts = cells.agg(F.min(F.struct(along, passed, missed)).alias("first")).where("cell > 0")
     points = sorted(tuple(row["first"])[1:] for row in firsts.collect())

@@ -63,6 +63,7 @@ def _compared(given: Given, name: str, margin: float, mean: bool) -> _Compared:
         usable = {value: known for value, known in firsts.items() if known.part.rarer >= 2}
         if not usable:
             return _Compared([firsts[value].part for value in sorted(firsts)], 0.0, 0.0)
+        # Each part's rows are pulled about the part's own AUCs: these come to them by a join.
         rows = _with_constants(given, placed, column, usable)
         ranks = [Ranked(s, given.weighted, [F.col(c) for c in _CONSTANTS[:2]]) for s in SIDES]
         sums = Sums(given.clustered)

@@ -36,7 +36,7 @@ def found_in(given: Given, placed: DataFrame, seed_sd: Optional[float]) -> Tuple
     first: List[Expression] = []
     for run, of_run in ranks.items():
         first += [*of_run.wins(), *in_halves(of_run.tied_negatives, f"{run}_tied")]
-    for pair in itertools.combinations(runs, 2):
+    for pair in itertools.combinations(runs, 2):  # 1 if the scores of any row differ
         first.append(F.max((F.col(pair[0]) != F.col(pair[1])).cast("int")).alias("_".join(pair)))
     (row,) = placed.agg(*first).collect()
     told = row.asDict()

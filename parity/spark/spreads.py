@@ -48,6 +48,7 @@ class Sums:
         if self._clustered:
             sums = [F.sum(amount).alias(name) for name, amount in self._of_clusters.items()]
             rows = rows.groupBy(*within, "cluster").agg(*sums, *self._at_rows())
+            # Sums of sums, least of least: the amounts over rows come out the same.
             again = [_add(how, F.col(name)).alias(name) for name, (how, _) in self._of_rows.items()]
             more = [F.sum(amount).alias(name) for name, amount in self._over_clusters.items()]
             told = rows.groupBy(*within).agg(*again, *more)
@@ -78,7 +79,7 @@ def add_rows(sums: Sums) -> None:
         mass = sums.by_cluster(f"{label}_cluster_mass", weight)
         sums.over_clusters(f"{label}_clusters_mass", mass)
         sums.over_clusters(f"{label}_clusters_squares", mass * mass)
-        sums.over_clusters(f"{label}_held", (mass > 0).cast("long"))
+        sums.over_clusters(f"{label}_held", (mass > 0).cast("long"))  # every weight is above 0
     both = F.col("n_cluster_mass") + F.col("p_cluster_mass")
     sums.over_clusters("clusters_mass", both)
     sums.over_clusters("clusters_squares", both * both)
@@ -102,7 +103,7 @@ def add_spread(
     squares = {label: of_class(label, of * of) for label, of in psi.items()}
     for label in _CLASSES:
         sums.over(f"{name}_{label}2", squares[label])
-    each = squares["n"] + squares["p"]
+    each = squares["n"] + squares["p"]  # one of them is 0
     sums.over(f"{name}_4", each * each)
     down, up = (
         sums.by_cluster(f"{name}_{label}", of_class(label, psi[label])) for label in _CLASSES

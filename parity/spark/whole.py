@@ -52,6 +52,7 @@ def compare_columns(
     """`parity.spark.compare`; `source` and `told` as for `given`."""
     with given(df, names, source, told) as rows:
         check_rarer(min(rows.counts))
+        # Copies within a cluster vary together, which the error by clusters covers.
         repeated = () if rows.clustered else of_repeats(_repeats_in(rows), rows.total)
         scores = [*rows.runs[0], *rows.runs[1]]
         with kept(ranked(rows, rows.rows, scores=scores)) as placed:
@@ -75,6 +76,7 @@ def _compare(
     first = _first_sums(given, placed, ranks)
     aucs = [area(first, side, given.masses, given.weighted) for side in SIDES]
     means = _means(given, first)
+    # Each row's pull is about the AUCs and means of all rows, so they take a pass of their own.
     second = _second_sums(given, placed, ranks, aucs, means)
     clusters = check_holding(holding_of(second)).either if given.clustered else None
     moves = spread_from(second, "moved", given.clustered)
@@ -176,6 +178,7 @@ def _second_sums(
             sums.over(f"{name}_{power}", mean.pull**power)
             sums.over_clusters(f"{name}_clusters_{power}", by_cluster**power)
     (told,) = sums.told(placed)
+    # A lost executor's part is computed again: from a source that changes, with other rows.
     if (told["n_rows"], told["p_rows"]) != given.counts:
         raise BadInput(
             f"the rows of {given.source} were {given.total:,} at first and "
@@ -225,8 +228,10 @@ def _repeats_in(given: Given) -> Optional[Repeats]:
         if told["cells"] == given.total:
             return None
         several = groups.where(rows > 1).withColumn("share", positives / rows)
+        # By range: a window over all rows would bring them to one task.
         along = Window.partitionBy("range").orderBy("old", "new")
         share, before = F.col("share"), F.lag("share").over(along)
+        # The chances that two rows of a group differ, and one of it and one of the group before.
         pairs = in_ranges(several, "old", given.ranges["old"], "range").select(
             (2 * positives * negatives / (rows * (rows - 1))).alias("within"),
             (share * (1 - before) + before * (1 - share)).alias("between"),

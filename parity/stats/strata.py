@@ -234,7 +234,7 @@ def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
     columns = (moved, delta, rows.positive, rows.weights)
     if rows.clusters is None:
         return spread(*columns)
-    codes = np.unique(rows.clusters, return_inverse=True)[1]
+    codes = np.unique(rows.clusters, return_inverse=True)[1]  # sums are as long as the last code
     if holding(rows.positive, codes).fewer < 2:
         return spread(*columns).lone()
     return spread(*columns, codes)
@@ -242,7 +242,7 @@ def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
 
 def _error_of_mean(usable: Sequence[Tuple[Part, _Pulled]], rows: Rows) -> Tuple[float, float]:
     """Error and observations of the mean over days; clusters are summed over their days."""
-    if rows.clusters is None:
+    if rows.clusters is None:  # days share no row, so their errors are independent
         fewest = min(pulled.spread.observations for _, pulled in usable)
         return error_of_alike([part.standard_error or 0.0 for part, _ in usable], fewest)
     chosen = np.concatenate([pulled.chosen for _, pulled in usable])

@@ -109,6 +109,7 @@ def _many_brackets(data: bytes) -> bool:
     opened = np.flatnonzero(_STEP[found] > 0)
     if len(opened) <= _DEEPEST:
         return False
+    # A line has more than _DEEPEST brackets where two that are _DEEPEST apart are in the same line.
     lines = np.searchsorted(np.flatnonzero(found == ord("\n")), opened)
     return bool((lines[_DEEPEST:] == lines[:-_DEEPEST]).any())
 
@@ -116,6 +117,7 @@ def _many_brackets(data: bytes) -> bool:
 def _depth(data: bytes) -> int:
     """The largest depth in a line, counted from the line's start."""
     found = np.frombuffer(data + b"\n", np.uint8)
+    # int8 steps: their sum over many lines needs more.
     depth = np.cumsum(_STEP[found], dtype=np.int32)
     ends = np.flatnonzero(found == ord("\n"))
     before = np.concatenate([[0], depth[ends[:-1]]])

@@ -149,7 +149,7 @@ class Feature:
         if self.kind == feature_lists.INTEGERS:
             return pa.array(self._bits.view(np.int64))
         if self.kind == feature_lists.FLOATS:
-            return pa.array(self._bits.astype(np.uint32).view(np.float32))
+            return pa.array(self._bits.astype(np.uint32).view(np.float32))  # in the low 32 bits
         starts, ends = self._bits.view(np.int64), np.ascontiguousarray(self._ends)
         data, offsets = spans.gather(self._data, starts, ends)
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
@@ -192,6 +192,7 @@ def _joined(
 ) -> Records:
     if len(pieces) == 1:
         return Records(path, first, *pieces[0])
+    # Of each piece only the span of these records is kept; offsets move with it.
     own = [(data[starts[0] : ends[-1]], starts[0]) for data, starts, ends in pieces]
     shifts = np.cumsum([0, *(len(data) for data, _ in own)]) - [*(at for _, at in own), 0]
     starts, ends = (
