@@ -13,6 +13,7 @@ from semisync.common.errors import UsageError
 
 MODES = ("semi-sync", "async")
 
+# What jobs ask of SyncReplicasOptimizer, and GlobalBatchOptimizer does by its hook.
 _OF_SYNC_REPLICAS = (
     "chief_init_op",
     "get_chief_queue_runner",
@@ -37,6 +38,7 @@ def graph_mode():
             "GlobalBatchOptimizer aggregates between the workers itself: build the train op "
             "outside of {}.scope()".format(type(tf.distribute.get_strategy()).__name__)
         )
+    # Only a FuncGraph has one: the graph of a tf.function, or of a branch, whose type differs.
     if not hasattr(tf.get_default_graph(), "outer_graph"):
         return
     if type(tf.get_default_graph()).__name__ == "FuncGraph":

@@ -5,7 +5,7 @@
 3. The hyperparameters that go with each batch, which step 2 has turned up, join the payload.
 4. The handles: the ops that the hook and the chief's thread run.
 5. The worker's train op.
-6. A note of how the plain job would train (`semisync.wrapped.plain_step`).
+6. A record of how the plain job would train (`semisync.wrapped.plain_step`).
 
 Nothing but the last waits for the caller's ops before the train op, such as UPDATE_OPS,
 which need a batch: the chief has none, nor have a worker's first and last messages.
@@ -67,9 +67,9 @@ class _ChiefStep(NamedTuple):
     hyperparameters: Any
     gradients: List[Any]
     sole_counter: Any
-    applied: Any  # what the wrapped optimizer does of it
-    beyond: Any  # the op behind which the rest of it is
-    updates: List[Any]  # of each item of the extras
+    applied: Any  # the wrapped optimizer's op
+    beyond: Any  # a NoOp after `applied`, for which `op` waits
+    updates: List[Any]  # the op of each item of the extras
 
 
 def build(request):
@@ -298,7 +298,7 @@ def _train_op(request, plan, member, areas, ready, send, draws_between_runs):
 
 
 def _note_plain_step(request, plan, combined, own_items, step, means, train_op):
-    """Notes it, unless the graph cannot: see `semisync.wrapped.plain_step`."""
+    """Records the plain job's step, if it can be described: see `semisync.wrapped.plain_step`."""
     if plan.at_once or any(map(home, request.extras.replaced)):
         return
     if row_table.divided(plan.together)[0]:

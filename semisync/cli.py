@@ -126,7 +126,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _PrintVersion(argparse.Action):
-    """Reads the version only when it is asked for."""
+    """Prints the version, which is read for this alone."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from semisync.common.distribution import version

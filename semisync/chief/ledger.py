@@ -178,6 +178,7 @@ class Ledger:
     def tickets_due(self, undrawn):
         """How many tickets to issue now, given that `undrawn` are in the queue."""
         if self.paced:
+            # Below 0 after `pace`, while more tickets are out than a global step needs.
             due = max(0, self._owed)
             self._owed -= due
             return due

@@ -125,7 +125,7 @@ class Chief(threading.Thread):
         self._finishing.set()
         self._wake()
         self.join()
-        self._coordinator.raise_requested_exception()
+        self._coordinator.raise_requested_exception()  # of this thread, where it has failed
 
     def _wake(self):
         """Ends a wait for messages, this chief's or an earlier one's."""
@@ -142,7 +142,7 @@ class Chief(threading.Thread):
         while self.is_alive():
             stopped = self._coordinator.wait_for_stop(WAKE_EVERY)
             self.wake()
-            if stopped:
+            if stopped:  # from now on `wait_for_stop` returns at once, and this loop would spin
                 self.join(WAKE_EVERY)
 
     def run(self):

@@ -1,4 +1,4 @@
-"""A job's places, and its launchers' shared records besides who is there.
+"""A job's places, and its launchers' shared records besides their membership.
 
 ROOT/generation      by the leader: the members, and in its content
     shape            the job's `Shape`
@@ -9,7 +9,8 @@ ROOT/generation      by the leader: the members, and in its content
     started          null until the commands start, then those that were not ready, a list
     over             null until the chief has ended well, then the seconds that the others have to
                      end: no command is started any more
-    outcome          null while the job runs; then `code`, `why` and `hung`, who had to be stopped
+    outcome          null while the job runs; then `code`, `why` and `hung`, the processes that had
+                     to be stopped
 ROOT/ready/ID-N-S    by the launcher ID: it has what its command needs in generation N; in session S
 ROOT/ended/PLACE     by a launcher whose command has ended for good: `id`, `code`, `why`
 ROOT/training        by the chief's: the chief's latest report of the training, see
@@ -139,13 +140,14 @@ def is_started(generation: Generation) -> bool:
 
 def write_ready(client, root, id, number):
     """Records, until the session ends, that a launcher is ready for a generation."""
+    # By the session, too: the node of an earlier one may still be there, and vanishes with it.
     path = "{}/ready/{}-{}-{:x}".format(root, id, number, client.session or 0)
     with contextlib.suppress(NodeExists):
         client.create(path, b"", ephemeral=True)
 
 
 def read_ready(client, root, watch=None):
-    """{(launcher, generation)} of those who are ready."""
+    """{(launcher, generation)} of the launchers that are ready."""
     above = "{}/ready".format(root)
     client.ensure(above)
     parts = [name.split("-") for name in client.children(above, watch)]

@@ -55,6 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.to_tensorflow:
         return _write_back(args)
     rank = from_environment(args.deadline)
+    # Every other rank writes its share; rank 0 plans, and finishes the files and the manifest.
     if rank.number and not args.dry_run:
         parts = ranks.assist(args.out, rank, args.workers, args.scratch)
         said = f"rank {rank.number} of {rank.size} wrote {parts} parts"

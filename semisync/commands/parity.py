@@ -158,7 +158,7 @@ def _outgrows_memory(args: argparse.Namespace) -> bool:
 def _with_parts(
     comparison: Any, sample: Any, args: argparse.Namespace, logits: Sequence[str]
 ) -> Any:
-    """The comparison with the days, slices and worst rows that were asked for."""
+    """The comparison with the requested days, slices and worst rows."""
     import parity
     from parity.tables import with_parts
 

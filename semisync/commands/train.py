@@ -180,7 +180,7 @@ def run(args: argparse.Namespace) -> int:
     check_writable(args.out)
     _check_scores(args)
     if is_to_launch(args.nproc):
-        refuse_existing(args.out, args.resume)
+        refuse_existing(args.out, args.resume)  # here: every process is given --resume
         return launch(["train", *_arguments(args)], args.nproc, args.max_restarts)
     quieten()
     use_threads(args.threads)

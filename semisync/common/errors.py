@@ -2,7 +2,7 @@
 
     SemisyncError
     ├── BadInput        a file, a row or a value that cannot be trusted or used
-    │   ├── MissingColumn   a data set without a column that was asked for
+    │   ├── MissingColumn   a data set without a requested column
     │   └── MissingValue    a row without a value that is needed, where another can stand for it
     ├── UsageError      the call itself is wrong: an option, an argument, an order of steps
     ├── MissingExtra    an optional dependency is not installed
@@ -52,7 +52,7 @@ class MissingValue(BadInput):
 
 
 class UsageError(SemisyncError):
-    """The caller asked for something that has no meaning or came at the wrong time."""
+    """The caller's request has no meaning, or came at the wrong time."""
 
 
 class MissingExtra(SemisyncError):

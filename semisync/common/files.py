@@ -39,6 +39,7 @@ def check_writable(path):
 def replacing(path):
     """Yields a path beside `path` to write to, and moves it there; a failure leaves nothing."""
     path = pathlib.Path(path)
+    # In the same folder: os.replace is atomic within one file system only.
     beside = path.with_name(".{}.{}".format(path.name, os.getpid()))
     try:
         yield beside

@@ -46,7 +46,7 @@ def reachable(starts: Iterable[T], following: Callable[[T], Iterable[T]]) -> Ite
 
 
 def along(start: T, following: Callable[[T], Optional[T]], where: str = "") -> Iterator[T]:
-    """`start`, its successor, the successor's own, until `following` gives None.
+    """`start`, its successor, the successor's own, until `following` returns None.
 
     Args:
         where: the file that the error names, if it is known.
@@ -82,6 +82,8 @@ def in_order(
     """
     begun: Set[T] = set()
     done: Set[T] = set()
+    # Each is met twice: first its predecessors are put on top of it, then it is yielded. The stack
+    # is reversed, so that they are taken in the given order.
     waiting = [(one, False) for one in reversed(list(starts))]
     while waiting:
         one, ready = waiting.pop()

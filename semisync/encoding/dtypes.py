@@ -96,6 +96,7 @@ def widened(values: numpy.ndarray) -> numpy.ndarray:
     """bfloat16 as float32; everything else as it is."""
     if values.dtype != BFLOAT16:
         return values
+    # Its bits are the upper half of a float32's.
     return (values.view(numpy.uint16).astype(numpy.uint32) << 16).view(numpy.float32)
 
 

@@ -34,7 +34,7 @@ def frames(read: Callable[[int], bytes], path: str) -> Iterator[memoryview]:
     """The records of a file, checked.
 
     Args:
-        read: gives the next bytes, as many as asked for, fewer only at the end.
+        read: function that returns the next bytes: the requested number, fewer only at the end.
         path: of the file, for errors.
 
     Raises:
@@ -83,8 +83,8 @@ def starts_of(read_at: Callable[[int], bytes], path: str, size: int) -> numpy.nd
     """The offset of each record of a file of `size` bytes, int64; their contents are not checked.
 
     Args:
-        read_at: gives the bytes from a place on, at least the head of a record, fewer only at
-            the end.
+        read_at: function that returns the bytes from an offset on, at least the head of a record,
+            fewer only at the end.
 
     Raises:
         BadInput: as `frames`.

@@ -76,6 +76,7 @@ def convert(
         with open_model(settings.checkpoint) as checkpoint:
             prepared = prepare(settings, checkpoint)
     plan, found, outputs, written = prepared
+    # `Parts.convert` has refused to replace a model.py that was edited.
     shutil.rmtree(settings.converted, ignore_errors=True)
     if not resume:
         shutil.rmtree(partial_path(settings.converted), ignore_errors=True)
@@ -107,6 +108,7 @@ def _write(
             write_model(written, directory)
         note = "the graph is frozen: the module scores, but it has no parameters to train"
         return Manifest(settings.checkpoint, "none", "", notes=[note])
+    # Not verified here: `Parts.values` reads both sides again.
     return migrate.convert(
         plan, settings.converted, progress=progress, resume=resume, verify=False, model=written
     )

@@ -160,6 +160,7 @@ def _compare(
             " by itself, as {:,} rows, {:,} of them positive, say little of other rows; the values "
             "and outputs are TensorFlow's".format(comparison.rows, comparison.positives)
         )
+    # Scores that differ from run to run, see `parts`, prove no AUC.
     if state is State.PASSED and any(part.state is State.OPEN for part in scored):
         state = State.OPEN
     return comparison, provenance, Part("auc", compared, state, finding, {})

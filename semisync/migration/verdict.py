@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 def verdict_of(parts: Sequence[Part]) -> Verdict:
-    """MIGRATED where every part that was asked for passed."""
+    """MIGRATED where every requested part passed."""
     states = {part.state for part in parts}
     if State.FAILED in states:
         return Verdict.NOT_MIGRATED

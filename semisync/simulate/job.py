@@ -75,7 +75,7 @@ class Job:
             self.clock.after(self.first(worker), self.begin, worker)
 
     def first(self, worker):
-        """When a worker begins: at some instant of a batch, as no cluster starts in step."""
+        """The time at which a worker begins: within a batch, since no cluster starts in step."""
         return worker.times.phase * sum(worker.times.next(0.0))
 
     def sent(self, worker):

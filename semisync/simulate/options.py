@@ -13,7 +13,7 @@ from semisync.simulate.cluster import Cluster, Costs
 from semisync.simulate.limits import OutOfRange, whole
 from semisync.simulate.times import Times, read_traces
 
-# Of each number that the simulator may refuse, the option that gives it.
+# The option of each number that the simulator may refuse, by the number's meaning.
 _OPTION_OF = {
     "the number of workers": "--workers",
     "the number of parameter servers": "--servers",

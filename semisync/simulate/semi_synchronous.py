@@ -165,7 +165,7 @@ class SemiSyncJob(Job):
         for entry in weighed:
             self.applied(entry.staleness, of_weight(entry.weight).name.lower())
         self.hold(-sum(not entry.commit.withheld for entry in weighed))
-        if not self.ledger.rations:
+        if not self.ledger.rations:  # in the run that applies, as the chief does
             self._issue(self.ledger.tickets_due(len(self._tickets)))
         self._exchange()
 

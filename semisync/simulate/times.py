@@ -146,7 +146,7 @@ class WorkerTimes:
         times, random = self._times, self._random
         factors = np.full(_BLOCK, float(self._steady))
         if times.spread:
-            factors *= random.lognormal(-(times.spread**2) / 2, times.spread, _BLOCK)
+            factors *= random.lognormal(-(times.spread**2) / 2, times.spread, _BLOCK)  # mean 1
         factors[random.random_sample(_BLOCK) < times.slow_share] *= times.slow_factor
         return zip((times.pause * factors).tolist(), (times.demand * factors).tolist())
 

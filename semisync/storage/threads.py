@@ -55,6 +55,7 @@ def in_threads(
         try:
             while pending:
                 done, pending = wait(pending, return_when=FIRST_COMPLETED)
+                # As many as are done, not more: the caller takes these before the next.
                 pending |= {pool.submit(function, item) for item in islice(left, len(done))}
                 yield [call.result() for call in done]
         finally:
@@ -84,7 +85,7 @@ class PerThread(Generic[R]):
         """The calling thread's."""
         if not hasattr(self._local, "own"):
             made = self._make()
-            with self._lock:
+            with self._lock:  # an ExitStack is not safe for threads
                 self._local.own = self._closing.enter_context(made)
         own: R = self._local.own
         return own

@@ -37,7 +37,7 @@ def refuse_row_groups(
     Args:
         source: the file, opened.
         about: its metadata.
-        names: the columns that are asked for.
+        names: the requested columns.
         groups: numbers of row groups; all by default.
     """
     import pyarrow.parquet as pq

@@ -25,7 +25,7 @@ def within(folder: str, name: str) -> Optional[str]:
     if is_remote(folder):  # where there are no links
         return None if name.startswith("/") else joined(folder, name)
     path = os.path.join(folder, name)
-    home = os.path.join(os.path.realpath(folder), "")
+    home = os.path.join(os.path.realpath(folder), "")  # with a slash: /data2 is not in /data
     return path if os.path.realpath(path).startswith(home) else None
 
 

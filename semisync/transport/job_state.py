@@ -83,6 +83,7 @@ class JobState:
             self._fresh_for = variable(name + "/fresh_for", 0, tf.int64)
             self._heartbeat = variable(name + "/heartbeat", 0, tf.int64)
             self._settings = variable(name + "/settings", "", tf.string)
+            # No ticket is 0: a place without a fate is PENDING for every ticket.
             self._fates = variable(name + "/fates", np.tile([0, 0, -1], (RING, 1)), tf.int64)
             self._gauges = variable(name + "/gauges", [0.0] * len(GAUGES), tf.float32)
 
@@ -223,6 +224,7 @@ class JobState:
         """
         with tf.device(self.device):
             fates = value_or_initial(self._fates)
+            # ADMITTED, DECAYED or STALE: the other fates have no staleness.
             decided = tf.greater(fates[:, 1], int(Fate.PENDING)) & tf.less(
                 fates[:, 1], int(Fate.LOST)
             )

@@ -6,7 +6,7 @@
               int64 []       drawn
 
 `semisync.transport.messages` lists the kinds. Only the chief takes messages. It waits on the
-parameter server until the number it asked for is there. A worker waits in one place only: for a
+parameter server until the requested number is there. A worker waits in one place only: for a
 ticket.
 """
 
@@ -50,6 +50,7 @@ def packed(messages, numbers):
 
 def unpacked(value, count):
     """The value of `packed`: the list of `Message`, of workers only, and `count` numbers."""
+    # Per message its member, BATCH numbers and `drawn`, each a string; see `packed`.
     size = (len(value) - count) // (BATCH + 2)
     numbers = [int(number) for number in value[size:]]
     drawn = numbers[BATCH * size :]
@@ -151,7 +152,7 @@ class Mailbox:
     def draw(self):
         """Waits for a ticket; returns it and how long that took in us, int64 scalars."""
         with tf.device(self.device):
-            before = tf.timestamp()
+            before = tf.timestamp()  # on the PS, as the one after it: one clock, and no trip counts
             with tf.control_dependencies([before]):
                 ticket = self._tickets.dequeue(name="draw")
             with tf.control_dependencies([ticket]):

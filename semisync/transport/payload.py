@@ -128,6 +128,7 @@ class SparseGradients:
     def weighed(self, tensors, weight):
         """See DenseGradients."""
         weighed = list(tensors)
+        # Values and ids by turns; ids have no weight.
         weighed[::2] = [values * tf.cast(weight, values.dtype) for values in tensors[::2]]
         return weighed
 
@@ -172,7 +173,7 @@ class StackedTensors:
     def __init__(self, tensors, device, update):
         self.device, self.update = device, update
         self._shapes = [tensor.shape for tensor in tensors]
-        weight = tf.ones([], tf.float32)
+        weight = tf.ones([], tf.float32)  # of the batch, until the chief weighs it
         self.tensors = [tf.expand_dims(tensor, 0) for tensor in [weight] + list(tensors)]
 
     def nothing(self):
@@ -202,5 +203,6 @@ def _wide(tensors):
 
 
 def _divided(tensors, batches):
+    # One constant per dtype, however many tensors there are.
     divisor = functools.lru_cache(maxsize=None)(functools.partial(tf.constant, batches))
     return [tensor / divisor(tensor.dtype.base_dtype) for tensor in tensors]

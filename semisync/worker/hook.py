@@ -1,7 +1,7 @@
 """The session hook: joins, draws the first ticket, and at the end returns it and waits.
 
     begin                  every process: removes updates that the chief performs from the graph,
-                           and will end before other hooks.
+                           and arranges to end before other hooks.
                            Chief: has the savers wait for whole global steps.
     after_create_session   chief: initialises the job state and starts its thread. Every process:
                            joins. No process waits here: a chief may have several optimizers to
@@ -108,7 +108,7 @@ class GlobalBatchHook(EndsFirst):
         self._watchdog: Optional[Watchdog] = None
         self._turns: Any = None  # `Turns` of the graph, where the optimizer has siblings
         self._turn: Optional[Turn] = None  # of the session
-        self._reporter: Any = None  # where a launcher wants reports of the training
+        self._reporter: Any = None  # under a launcher, which reads reports of the training
 
     @property
     def handles(self):

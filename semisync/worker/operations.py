@@ -193,7 +193,7 @@ def build_train_op(member, ready, guarded, early, staleness_policy, send, draw, 
     """
     state = member.state
     with tf.device(state.device):
-        time, elements = 0, state.elements
+        time, elements = 0, state.elements  # without a policy nothing reads the time
         if staleness_policy is not None:
             with tf.control_dependencies([early]):
                 time = now()

@@ -59,6 +59,6 @@ class Turn:
         self._has_failed = True  # until `end`, which a run that fails does not reach
 
     def end(self):
-        """After any run that has not failed."""
+        """Called after each run that has succeeded."""
         self._waits = self._waits or (self._takes_turns and self._ops.waits)
         self._takes_turns = self._has_failed = False

@@ -1,4 +1,4 @@
-"""The global step that an optimizer counts, and who counts if the job counts batches itself.
+"""The global step that an optimizer counts, also in a job that counts batches itself.
 
 An optimizer that is called without a global step counts the graph's, unless that is given to
 another optimizer of the graph. Such a job may count batches on its own, as the canned Estimator

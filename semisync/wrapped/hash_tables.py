@@ -155,7 +155,7 @@ def look_ups(pairs):
 
 
 def _is_wrapper(variable):
-    tfra = sys.modules.get(_TFRA)
+    tfra = sys.modules.get(_TFRA)  # a job that has such tables has imported it
     if tfra is None or not isinstance(variable, tfra.TrainableWrapper):
         return False
     if isinstance(variable, tfra.shadow_ops.ShadowVariable):

@@ -211,6 +211,7 @@ def own_numbers(optimizer):
         if isinstance(value, tf.train.Optimizer):
             inner = own_numbers(value).items()
             named.update(("{}.{}".format(name.strip("_"), key), number) for key, number in inner)
+        # bool is Integral, too: flags such as `_use_locking` are no hyperparameters.
         elif isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
             named[name.strip("_")] = float(value)
     return named

@@ -123,7 +123,7 @@ class _File(web.FileResponse):
 
 
 def _size(request: web.BaseRequest, whole: int) -> int:
-    """How many bytes are asked for of a file of `whole` bytes."""
+    """The number of bytes requested of a file of `whole` bytes."""
     try:
         size = len(range(*request.http_range.indices(whole)))
     except ValueError:

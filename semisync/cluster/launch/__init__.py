@@ -15,7 +15,7 @@ A launcher
 
 The leader, a launcher like the others (`director`),
 1. publishes the first generation when every parameter server and the chief are there, and the
-   workers, or LATE seconds later without those who are late;
+   workers, or LATE seconds later without the late ones;
 2. publishes that its commands start once all in it are ready. DEADLINE seconds later it starts them
    without the workers that are not, by name, or ends the job and names the others;
 3. adds workers that come later, which changes nothing for the others: where a worker was absent

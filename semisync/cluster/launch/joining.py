@@ -1,4 +1,4 @@
-"""Taking a place: a free one, the lowest if nobody else wants it, or the one that was asked for.
+"""Taking a place: a free one, the lowest if nobody else wants it, or the requested one.
 
 A place is free when nobody holds it and its command has not ended well in this run. A place whose
 launcher was lost is free as soon as ZooKeeper has noticed, so it is waited for. Launchers that were
@@ -64,6 +64,7 @@ def join(client, root, order, about, stopped):
         with contextlib.suppress(Unavailable):
             client.own(root)
             here = membership.names(client, root)
+            # One stands for all: each was compared when it came.
             _same_shape(order.shape, membership.about(client, root, here[:1]))
             if about["files"]:
                 _check_holder(membership.about(client, root, names))

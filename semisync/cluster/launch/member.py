@@ -231,14 +231,14 @@ class Launcher:
                 if not record.is_started(generation):
                     self._tell_ready(generation)
                 return None
-            self._report()  # what its command said before it ended
+            self._report()  # the command's last report of the training
             record.write_end(self._client, self._root, self.name, self._id, end.code, end.why)
         except Unavailable:
             return None  # the leader must learn of it: again soon
         return end
 
     def _given_up(self, begun):
-        """The end, if what must come has not come before the deadline."""
+        """The launcher's end, if a process, or a leader, has not come before the deadline."""
         now, deadline = time.monotonic(), self._order.deadline
         if self._belongs_to(self._generation):
             # Polled state is seen that many seconds late.

@@ -47,7 +47,7 @@ def document(
 
 
 def age(document: Dict[str, Any]) -> Optional[float]:
-    """Seconds since the chief last said something; None if it never did."""
+    """Seconds since the chief's last report; None before the first."""
     training = document["training"]
     return None if training is None else max(0.0, document["at"] - training["at"])
 

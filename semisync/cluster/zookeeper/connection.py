@@ -25,7 +25,7 @@ RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0}
 
 
 class Access(NamedTuple):
-    """How to reach a server that asks who you are.
+    """The credentials for a server that authenticates its clients, or that uses TLS.
 
     Attributes:
         auth: `USER:PASSWORD` of the digest scheme; a job's nodes are then this user's alone, see
@@ -130,7 +130,7 @@ class Connection(client.Client):
 
     @property
     def client_id(self):
-        """(session, password): who has it can close the session."""
+        """(session, password), with which any client can close the session."""
         return self._kazoo.client_id
 
     def listen(self, callback):
@@ -142,6 +142,7 @@ class Connection(client.Client):
 
     def get_many(self, paths):
         self._must_be_connected()
+        # All are sent before the first answer is awaited: one round trip, not one per node.
         asked = [(path, self._kazoo.get_async(path)) for path in paths]
         found = {}
         for path, answer in asked:
@@ -259,7 +260,7 @@ def _errors(timeout_error):
 
 
 class _Watcher:
-    """A callback as kazoo wants it; the same one twice at a node is kept once."""
+    """A callback in kazoo's form; kazoo keeps equal ones at a node once."""
 
     def __init__(self, callback):
         self._callback = callback

@@ -27,7 +27,7 @@ class Tree:
     """The nodes, and the callbacks that wait for their changes."""
 
     def __init__(self):
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # a client holds it around `apply`, which takes it again
         self.nodes: Dict[str, _Node] = {"/": _Node(b"", Stat(0, 0))}
         self.watches: Dict[Tuple[str, str], List[Callable[[], None]]] = {}
         self.sessions = itertools.count(1)

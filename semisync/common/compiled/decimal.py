@@ -25,7 +25,7 @@ def _magnitude(value):
 def digits_of(magnitude):
     """How many decimal digits a uint64 has."""
     count = 1
-    while magnitude >= u(10000):
+    while magnitude >= u(10000):  # four digits by one division
         magnitude //= u(10000)
         count += 4
     if magnitude >= u(100):

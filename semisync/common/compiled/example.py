@@ -90,7 +90,8 @@ def _entry(data, at, end):
 
 @inlined
 def _number_of(start, length, names, offsets, guess):
-    """Which of the names, at an address, this one is, or -1; `guess` is tried first."""
+    """The number of the name at the address `start`, or -1; `names` is an address, too, and number
+    `guess` is tried first."""
     count = len(offsets) - 1
     for k in range(count):
         number = (guess + k) % count
@@ -153,8 +154,8 @@ def _single(place, size):
 
 @inlined
 def _as_guessed(place, left, name, length):
-    """Where the value begins, and how long it is, of an entry at an address that has this name, at
-    an address, and is written as protobuf writes short ones; -1 for any other entry."""
+    """The offset and length of the value of the entry at the address `place`; -1 unless it has the
+    name at the address `name` and is written as protobuf writes short entries."""
     # 10, size of the entry, 10, size of the name, the name, 18, size of the value: all in one byte.
     value = 6 + length
     if left < value:

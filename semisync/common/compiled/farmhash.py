@@ -102,7 +102,7 @@ def _weak_32(start, a, b):
 
 @compiled
 def _longer(start, length):
-    seed = u(81)
+    seed = u(81)  # farmhashna's own
     x = seed
     y = seed * _K1 + u(113)
     z = _shift_mixed(y * _K2 + u(113)) * _K2

@@ -121,7 +121,7 @@ float32_at = _at(types.float32)
 
 
 def _trailing(typing_context, number):
-    """How many of the lowest bits are 0: 64 of 0."""
+    """The number of trailing zero bits; 64 for 0."""
 
     def generate(context, builder, signature, arguments):
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

@@ -1,8 +1,8 @@
 """Steps of optimizers on rows of several float32 tables, which are read and written once.
 
 The formulas are those of migrate.torchrec.optimizers, in float32. Tables and ids are given as in
-`table_rows`; `grads` is [ids, width]. Each function returns the first table that is asked for a row
-beyond its size, or -1; the tables before it have taken the step.
+`table_rows`; `grads` is [ids, width]. Each function returns the number of the first table with an
+id beyond its size, or -1; the tables before it have taken the step.
 """
 
 from __future__ import annotations

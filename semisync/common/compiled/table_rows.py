@@ -16,7 +16,7 @@ from semisync.common.compiled.table import KEY, ROW, find_integer, free_slots, s
 def take_rows(tables, sizes, ids, bounds, out):
     """Copies each table's rows to `out` [ids, width].
 
-    Returns the first table that is asked for a row beyond its size, or -1.
+    Returns the number of the first table with an id beyond its size, or -1.
     """
     width, first = out.shape[1], bounds[0]
     for k in range(len(tables)):

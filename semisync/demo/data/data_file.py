@@ -24,12 +24,12 @@ CRITEO_CATEGORIES = tuple(f"C{i}" for i in range(1, 27))
 _CRITEO_NAMES = ("label", *CRITEO_COUNTS, *CRITEO_CATEGORIES)
 _CRITEO_LINE = re.compile(r"([01]\t)?-?\d*(\t-?\d*){12}(\t[0-9a-f]{0,8}){26}")
 _BINARY = re.compile("[\0-\x08\x0e-\x1a]")
-_HEAD = 1 << 16  # bytes that tell how text is separated
+_HEAD = 1 << 16  # bytes in which the separator of text is looked for
 _ROWS = 1 << 16  # of Parquet, decoded at a time
 
 
 class Where(NamedTuple):
-    """How an error names its place: the file or folder of files, and the i-th row, from 0."""
+    """The names of places in errors: the file or folder of files, and the i-th row, from 0."""
 
     whole: str
     row: Callable[[int], str]
@@ -52,7 +52,7 @@ class DataFile(NamedTuple):
 
     @property
     def is_typed(self) -> bool:
-        """Whether the file tells its columns' types."""
+        """Whether the file's format has types for its columns."""
         return self.written is None
 
     def table(self) -> Any:
@@ -79,7 +79,7 @@ class DataFile(NamedTuple):
         return table
 
     def where(self, row: int) -> str:
-        """How an error names a row, from 0."""
+        """The name of a row, counted from 0, in an error."""
         return f"{self.path} row {row + 1}"
 
 

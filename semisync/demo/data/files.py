@@ -1,4 +1,4 @@
-"""Which files a path means, and which of their columns is the label and which the time.
+"""The files that a path names, and their columns of the label and the time.
 
 A file means itself. A folder means its files of a format that every command reads, known by their
 ending (.txt and .pq among them, also with .gz, .bz2 or .zst), that have a label, in the order

@@ -110,7 +110,7 @@ class _World(NamedTuple):
         )
 
     def impressions(self, days: np.ndarray, rng: np.random.Generator) -> Dict[str, np.ndarray]:
-        """Who saw what, where and when: {field: int64 [rows]}, hours rising within a day."""
+        """The impressions: {field: int64 [rows]}, with hours that rise within a day."""
         rows = len(days)
         user = _choose(rng, _zipf(rng, _SIZES["user"], 0.9), rows)
         per_day = np.bincount(days, minlength=DAYS)

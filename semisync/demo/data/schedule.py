@@ -1,4 +1,4 @@
-"""Which rows a numbered batch trains on, and how long it takes: the same in every mode.
+"""The rows of each numbered batch, and the time that it takes: the same in every mode.
 
 The batches cut the log in time order and start over at its end; of a log that is longer than the
 training, the latest rows are taken. This module runs under Python 3.7 and numpy 1.18.

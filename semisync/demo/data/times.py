@@ -30,7 +30,7 @@ MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d.*")  # a date with a time of 
 
 
 class Times(NamedTuple):
-    """When each row was logged.
+    """The time of each row.
 
     Attributes:
         moments: int64 [rows], microseconds, to order by.

@@ -1,9 +1,9 @@
 """One mode's training in one worker of the demo's cluster: the graph, the session, the loop.
 
 The batches are numbered, and a worker takes the next number when it is free: every mode trains the
-same rows equally often, in nearly the same order, whichever worker takes them. Which rows belong to
-a number, and whether the batch is slow, `schedule` says. A slow batch pauses before it sends its
-gradients, so that those of a slow batch are old when they arrive, as those of a slow machine are.
+same rows equally often, in nearly the same order, whichever worker takes them. `schedule` decides
+which rows belong to a number, and whether the batch is slow. A slow batch pauses before it sends
+its gradients, so that they are old when they arrive, as those of a slow machine are.
 
 The chief writes OUT/progress.json while it trains, the checkpoint OUT/model.ckpt, and at the end
 OUT/result.json: the pace, the batches that changed the model, and the checkpoint's prefix. Each
