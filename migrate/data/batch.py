@@ -162,6 +162,7 @@ def _matrix(columns: Sequence[Any], size: int) -> Optional[torch.Tensor]:
     matrix = numpy.zeros((size, sum(width for width, _ in wide)), numpy.float32)
     first = 0
     for width, flat in wide:
+        # Rows beyond these are padding, and stay 0.
         matrix[: len(flat) // width, first : first + width] = flat.reshape(-1, width)
         first += width
     return torch.from_numpy(matrix)

@@ -62,7 +62,7 @@ class InputBatch(NamedTuple):
 def inputs_of(
     inputs: Mapping[str, Input], columns: Optional[Mapping[str, str]] = None
 ) -> Callable[[Rows], InputBatch]:
-    """For `open_data(convert=...)`: makes the inputs of a converted model.
+    """Makes a function for `open_data(convert=...)`, which makes a converted model's inputs.
 
     Args:
         inputs: INPUTS of its model.py, or `tensorflow_inputs` of `migrate.load_model`'s.

@@ -143,6 +143,7 @@ def file_of(path: str, size: int, written: Optional[TextFormat]) -> File:
 def _check_names(file: File, schema: Sequence[Column], written: Optional[TextFormat]) -> None:
     names = [column.name for column in schema]
     chosen(file.path, file.names, names, in_path(file.path))
+    # A file that ends in the middle of its last number would be read with another one.
     if file.format in SEPARATORS and file.names[-1] in names:
         refuse_cut(file.path, of_kind(file.format, written))
 

@@ -187,11 +187,12 @@ class Division:
         ranges: List[Range] = []
         for rank in range(self._ranks):
             ranges += self._left.part(rank * share + taken, (rank + 1) * share)
+        # The rows of the last, partial batch lie behind the ranks' parts.
         return Left(ranges + self._left.part(self._ranks * share, self._left.rows))
 
 
 def left_at(position: Position, rows: int, in_order: bool) -> Left:
-    """Which of an epoch's `rows` are left; raises BadInput if more were taken than there are."""
+    """The rows of an epoch that are left; raises BadInput if more were taken than there are."""
     left = Left([(0, rows)])
     for taken in position.taken:
         division = Division(left, taken.ranks, taken.batch_size, in_order)

@@ -169,6 +169,7 @@ def _write(store: Store, path: str) -> None:
                     flat = pyarrow.array(tensor[rows].reshape(-1).numpy())
                     columns.append(pyarrow.FixedSizeListArray.from_arrays(flat, type=vector))
                 writer.write_table(pyarrow.table(columns, schema=schema))
+        # `replacing` does not sync: after a power failure the moved file might be empty.
         file.flush()
         os.fsync(file.fileno())
 
@@ -185,7 +186,7 @@ def _description(folder: str) -> Any:
             whole = all(isinstance(number, int) for number in numbers)
             if not whole or len(table["rows"]) != found["ranks"]:
                 raise ValueError("it lacks the numbers of its tables")
-            # A TypeError unless they are names.
+            # Raises a TypeError if it is not a list of names.
             sorted(table["slots"])
         return found["ranks"], found["tables"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

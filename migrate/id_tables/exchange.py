@@ -33,7 +33,7 @@ class Processes:
         return (murmur(ids) % numpy.uint64(self.ranks)).astype(numpy.int64)
 
     def own(self, ids: numpy.ndarray) -> numpy.ndarray:
-        """Which of `ids` [n] belong to this process: bool [n]."""
+        """Whether each of `ids` [n] belongs to this process: bool [n]."""
         return numpy.ones(len(ids), bool) if self.ranks == 1 else self.owners(ids) == self.rank
 
     def exchange(self, parts: Parts, sizes: Optional[Sequence[Sequence[int]]] = None) -> Parts:

@@ -106,6 +106,7 @@ def vectors(
     weights = _weights(table, own, lengths)
     sums = pooling.pooled(rows, places, bounds, weights)
     if weights is None and table.pooling != "sum":
+        # A bag without ids keeps its sum, 0.
         counts = lengths.clamp(min=1).unsqueeze(1).float()
         sums = sums / (counts if table.pooling == "mean" else counts.sqrt())
     bags = [len(one.bounds) - 1 for one in own if one.bounds is not None]

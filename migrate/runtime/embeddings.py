@@ -33,7 +33,7 @@ class Bags:
     places: Optional[torch.Tensor] = None
 
     def distinct(self) -> Bags:
-        """The same with each id once, for rows that are changed before they are pooled."""
+        """The bags with each id once, for rows that are changed before they are pooled."""
         ids, places = torch.unique(self.ids, return_inverse=True)
         return replace(self, ids=ids, places=places)
 

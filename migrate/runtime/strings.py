@@ -200,6 +200,7 @@ class Strings:
     def __eq__(self, other: object) -> torch.Tensor:  # type: ignore[override]
         """Equality of each string with its partner in `other`, Strings or bytes; bool."""
         if isinstance(other, (bytes, str)) and not other:
+            # Emptiness shows in the offsets alone.
             return torch.from_numpy(self.offsets[1:] == self.offsets[:-1]).reshape(self.shape)
         if isinstance(other, (bytes, str)):
             other = Strings.of(other)

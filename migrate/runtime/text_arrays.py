@@ -55,7 +55,7 @@ def bytes_of(values: Any) -> Tuple[Array, Array, Shape]:
 
 
 def _of_fixed_width(values: Array) -> Tuple[Array, Array]:
-    """From a flat NumPy array of bytes, padded with NULs."""
+    """The bytes and offsets of a flat NumPy array of bytes, padded with NULs."""
     width, lengths = values.dtype.itemsize, numpy.char.str_len(values).astype(numpy.int64)
     starts = numpy.arange(len(values)) * width
     data, offsets = spans.gather(

@@ -210,6 +210,7 @@ def _inputs_there(scoring: _Scoring, session: Any) -> List[Input]:
     with extra("spark", "to score on Spark"), explained("Spark cannot open the model"):
         import pandas  # noqa: F401 (mapInArrow asks for it)
 
+        # One row in one partition.
         one = session.range(0, 1, 1, 1).mapInArrow(scoring.described, "inputs string")
         ((found,),) = one.collect()
     return [Input(**each) for each in json_text.loads(found)]
@@ -229,6 +230,7 @@ class _Scoring(NamedTuple):
         """Scores Arrow batches of rows."""
         model: Optional[Model] = None
         for whole in batches:
+            # Only now: a task without rows opens no model.
             model = model or self._opened()
             size = min(self.reading.size, model.batch or sys.maxsize)
             for start in range(0, whole.num_rows, size):

@@ -114,7 +114,7 @@ class Instability(NamedTuple):
         )
 
     def to_json(self) -> Dict[str, Any]:
-        """For the file's metadata."""
+        """The fields, for the file's metadata."""
         return self._asdict()
 
 

@@ -27,7 +27,7 @@ from semisync.common.errors import UsageError
 
 
 class RetrievalModel(nn.Module):
-    """Which item comes next. Its score is the product of `user_vectors` and `item_vectors`.
+    """A model of the next item, whose score is the product of `user_vectors` and `item_vectors`.
 
     Args:
         table: any module from rows of items to vectors [dim].

@@ -196,6 +196,8 @@ class Packed:
         )
         earliest = moments[self.offsets[:-1]].repeat_interleave(self.lengths)
         following = (moments > earliest).nonzero().squeeze(1)
+        # The place in `seen` of the last item before the moment; `ends` has those of all kept
+        # items.
         asking = ends[first[moments[following]] - 1]
         return Followed(seen, there.nonzero().squeeze(1), asking, following)
 

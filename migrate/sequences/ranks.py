@@ -84,7 +84,7 @@ def ranks(
 
 
 def _counted(there: Tensor) -> Tensor:
-    """How many of each row are true; on the CPU by NumPy, in a tenth of torch's time."""
+    """The number of true values in each row; on the CPU by NumPy, in a tenth of torch's time."""
     if there.device.type != "cpu":
         return there.sum(1)
     return torch.from_numpy(numpy.count_nonzero(there.numpy(), axis=1))

@@ -29,7 +29,7 @@ NEGATIVES = ("all", "in-batch", "uniform")
 
 
 class Negatives(NamedTuple):
-    """The same for all items of a batch.
+    """Negatives, the same for all items of a batch.
 
     Attributes:
         rows: int64 [k], of the item table.

@@ -112,6 +112,7 @@ def split(histories: Histories, at: SplitAt) -> Split:
     if at.validation is None and at.test is None:
         begins, starts = moments(histories), histories.offsets[:-1]
         last = begins[histories.offsets[1:] - 1]
+        # The moment before the last; a user's first one if there are not three.
         before = begins[numpy.maximum(last - 1, starts)]
         ends, stops = (
             {"validation": before - starts, "test": last - starts},

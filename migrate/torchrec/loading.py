@@ -148,6 +148,7 @@ def _check_probes(manifest: Manifest, module: torch.nn.Module) -> None:
     needed = {table.name: table.ids.max_probe for table in manifest.tables if table.ids}
     for path, inner in module.named_modules():
         table = path.rpartition(_MANAGED)[2]
+        # Modules that do not probe have no `_max_probe`.
         if _MANAGED in path and getattr(inner, "_max_probe", 1 << 62) < needed.get(table, 0):
             raise UsageError(
                 f"{path} has max_probe={inner._max_probe}; build it with "

@@ -55,7 +55,7 @@ class FrozenTable(nn.Module):
         offsets: Optional[Tensor] = None,
         per_sample_weights: Optional[Tensor] = None,
     ) -> Tensor:
-        """As the module whose place it takes; of an EmbeddingBag `offsets` has a last one."""
+        """As the replaced module; `offsets` of an EmbeddingBag include the end of the last bag."""
         found = self.values(input)
         if self.mode is None:
             return found

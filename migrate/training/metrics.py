@@ -157,7 +157,7 @@ class Metrics:
         return total.figures()
 
     def by_day(self) -> Dict[str, Figures]:
-        """By day, in order; none for data without days."""
+        """The figures by day, in order; empty for data without days."""
         found = {
             day: self._days[day].figures() for day in sorted(filter(None, self._days), key=_place)
         }

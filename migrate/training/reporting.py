@@ -128,7 +128,7 @@ class _Board:
         self._file.flush()
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
-        """One point of each curve."""
+        """Appends a point to each curve."""
         values = b"".join(
             b"\x0a" + _sized(b"\x0a" + _sized(tag.encode()) + b"\x15" + struct.pack("<f", value))
             for tag, value in scalars.items()
@@ -137,7 +137,7 @@ class _Board:
         self._file.flush()
 
     def close(self) -> None:
-        """No more points."""
+        """Closes the file."""
         self._file.close()
 
     def _write(self, step: int, content: bytes) -> None:

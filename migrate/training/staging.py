@@ -30,7 +30,7 @@ class Copies(AsyncStager):
         return {name: self._copied(name, value, kept) for name, value in state_dict.items()}
 
     def synchronize_staging(self) -> None:
-        """Nothing: `stage` has copied all."""
+        """Does nothing: `stage` has copied all."""
 
     def close(self) -> None:
         """Gives the memory back."""

@@ -115,6 +115,7 @@ def _random(task: Task) -> Dict[str, torch.Tensor]:
 def _metrics(counted: Mapping[str, torch.Tensor]) -> Metrics:
     days: Dict[str, Dict[str, Any]] = {}
     for name, value in counted.items():
+        # From the right, since a day may contain a dot.
         day, part = name[len("metrics.") :].rsplit(".", 1)
         days.setdefault(day, {})[part] = value.item() if part == "loss" else value.numpy()
     return Metrics.of([days] if rank() == 0 else [])
@@ -148,6 +149,7 @@ def _prepare(task: Task, sizes: Mapping[str, torch.Size]) -> None:
     for name, parameter in _module(task).named_parameters():
         start = f"optim.{name}."
         for key in sizes:
+            # With a further dot it is the slot of a parameter whose name begins with this one's.
             if key.startswith(start) and "." not in key[len(start) :]:
                 where = parameter.device if sizes[key] == parameter.shape else "cpu"  # the step
                 value = torch.empty(sizes[key], dtype=torch.float32, device=where)

@@ -172,6 +172,7 @@ class _Run:
             self.step = self._saved = newest
             self.metrics, found = state.load(self._checkpoints, self.step, self._task)
             self._data.load_state_dict(found["data"])
+            # The process may have ended between the checkpoint and the copy of the best one.
             self._best = found.get("best", 0)
             self._keep_best()
             if rank() == 0:
@@ -195,6 +196,7 @@ class _Run:
                     self._report()
                 if batch.last and self._after_epoch is not None:
                     self._end_epoch(self._after_epoch)
+                # `_end_epoch` has saved.
                 elif self.step % settings.checkpoint_every == 0:
                     self._save()
                 if self.step == settings.steps:
@@ -224,6 +226,7 @@ class _Run:
         with alone():  # the processes exchange the gradients of all parts once
             value = sum(map(self._add, parts[:-1]))
         value += self._add(parts[-1])
+        # Before the optimizers step by gradients that are not finite.
         if not math.isfinite(value):
             raise BadInput(
                 f"the loss of step {self.step + 1} is {value}: the training has diverged"

@@ -108,7 +108,7 @@ def integers(data, starts, ends, separator):
 
 @compiled
 def equal(data, starts, ends, wanted):
-    """Which fields are the bytes `wanted`, uint8: bool [rows]."""
+    """Whether each field is the bytes `wanted`, uint8: bool [rows]."""
     found = numpy.zeros(len(starts), numpy.bool_)
     for row in range(len(starts)):
         at, same = starts[row], ends[row] - starts[row] == len(wanted)

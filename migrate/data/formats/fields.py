@@ -160,7 +160,7 @@ class Fields:
     def _null(
         self, data: numpy.ndarray, starts: numpy.ndarray, ends: numpy.ndarray
     ) -> Optional[numpy.ndarray]:
-        """Which spans are the format's text for a missing value, if it has one."""
+        """Whether each span is the format's text for a missing value; None if it has none."""
         if self._written.null is None:
             return None
         null = numpy.frombuffer(self._written.null.encode(), numpy.uint8)

@@ -102,6 +102,7 @@ def _records_in(data: bytes, path: str, first: int) -> Records:
     """All records of these bytes, numbered from `first` on."""
     pieces = iter([data])
     with _as_damage():
+        # All bytes come as one piece, so that there is one `Records`.
         for records in records_in(lambda _: next(pieces, b""), path, first):
             return records
     none = numpy.empty(0, numpy.int64)

@@ -84,7 +84,7 @@ def _longest(low: int, high: int, rows: int, columns: int) -> int:
 def _places(
     low: int, high: int, rows: int, columns: int, longest: int, align: str, device: torch.device
 ) -> Tuple[Tensor, Tensor]:
-    """Which elements of a matrix are on the diagonals, and their position in the flattened band,
+    """Whether each element of a matrix is on the diagonals, and its position in the flattened band,
     or 0."""
     row = torch.arange(rows, device=device).unsqueeze(1)
     column = torch.arange(columns, device=device)

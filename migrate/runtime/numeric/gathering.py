@@ -77,6 +77,7 @@ def tensor_scatter_update(x: Any, indices: Tensor, updates: Any) -> Any:
     if isinstance(x, Strings):
         parts = [x.reshape([rows, rest]), updates.reshape([len(places), rest])]
         return Strings.concat(parts)[_last(places, rows)].reshape(x.shape)
+    # The rows of x and then the updates, which `_last` numbers so.
     both = torch.cat([x.reshape(rows, rest), updates.reshape(len(places), rest)])
     return both.index_select(0, _last(places, rows)).reshape(x.shape)
 
@@ -94,6 +95,7 @@ def dynamic_stitch(indices: Sequence[Tensor], parts: Sequence[Any]) -> Any:
     size = int(together.max()) + 1 if together.numel() else 0
     rank = indices[0].ndim
     rest = list(parts[0].shape[rank:])
+    # `_last` leaves a position that no row has below `size`, here negative.
     places = _last(together, size) - size
     if (places < 0).any():
         raise BadInput("a row of the result comes from no part")
@@ -128,9 +130,9 @@ def _last(places: Tensor, size: int) -> Tensor:
 
 
 def accidental_hits(classes: Tensor, sampled: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-    """Where a sampled class is one of the row's own, [rows, n]: rows int32, columns int64, and a
-    weight that removes it from a softmax, the lowest float32. If a class was sampled several times,
-    TensorFlow finds only the last one."""
+    """The places at which a sampled class is one of the row's own, [rows, n]: rows int32, columns
+    int64, and a weight that removes it from a softmax, the lowest float32. If a class was sampled
+    several times, TensorFlow finds only the last one."""
     places = torch.arange(len(sampled), device=sampled.device)
     _, codes = sampled.unique(return_inverse=True)
     last = torch.zeros_like(places).scatter_reduce(0, codes, places, "amax")[codes]

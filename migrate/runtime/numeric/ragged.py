@@ -78,6 +78,7 @@ def ragged_to_dense(
         places = places * size + column
     rest = list(values.shape[1:])
     numbers = torch.zeros(math.prod(sizes), dtype=torch.int64)
+    # Position 0 of the pool is the default.
     numbers[places[kept]] = kept.nonzero().reshape(-1) + 1
     if not rest:
         pool = joined([like(values, default), values])
@@ -97,6 +98,7 @@ def _as_splits(parts: Sequence[Tensor], kinds: Sequence[str]) -> List[Tensor]:
             found.append(part)
             count = int(part[-1])
         else:
+            # Row numbers ascend: the first of a row or a later one is where the row begins.
             found.append(torch.searchsorted(part, torch.arange(count + 1, dtype=part.dtype)))
             count = len(part)
     return found

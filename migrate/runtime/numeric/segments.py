@@ -139,6 +139,7 @@ def _unsorted(x: Tensor, segments: Tensor, count: int, how: str, empty: Any) -> 
 
 
 def _reduced(x: Tensor, segments: Tensor, count: int, how: str, empty: Any) -> Tensor:
+    # scatter_reduce includes the start, which changes no result but that of an empty segment.
     start = torch.full((count, *x.shape[1:]), empty, dtype=x.dtype, device=x.device)
     places = segments.long().reshape(beside(segments.shape[0], x.ndim)).expand(x.shape)
     return start.scatter_reduce(0, places, x, how)

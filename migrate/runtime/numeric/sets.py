@@ -68,7 +68,7 @@ def dense_sets(first: Tensor, second: Tensor, operation: str) -> Sparse:
 def dense_and_sparse_sets(
     first: Tensor, indices: Tensor, values: Tensor, shape: Any, operation: str
 ) -> Sparse:
-    """As `dense_sets`, the second of a sparse tensor."""
+    """As `dense_sets`, with the second sets in a sparse tensor."""
     return _operate(_of_dense(first), _of_sparse(indices, values, shape), values, operation)
 
 
@@ -81,7 +81,7 @@ def sparse_sets(
     shape2: Any,
     operation: str,
 ) -> Sparse:
-    """As `dense_sets`, both of sparse tensors."""
+    """As `dense_sets`, with both in sparse tensors."""
     pairs = _of_sparse(indices, values, shape), _of_sparse(indices2, values2, shape2)
     return _operate(*pairs, values, operation)
 

@@ -24,6 +24,7 @@ def rows(table: Tensor, indices: Tensor) -> Tensor:
         else:
             found = table.index_select(0, indices.reshape(-1))
     except (IndexError, RuntimeError):
+        # Only after a failure: a check of every batch would cost a pass over its ids.
         refuse_strays(indices, len(table))
         raise
     return _reported(table, indices, found)

@@ -70,6 +70,7 @@ class Probe(Opened):
             values = self._session.run(tensors, feed)
             if order is None:
                 return values
+            # The inverse of the permutation.
             back = np.argsort(order)
             return [one[back] if one.shape[:1] == (rows,) else one for one in values]
 
@@ -127,6 +128,7 @@ class Steps:
             found.append(("again", self._compute(feed)[0]))
             values = self._unmoved(self._watched, feed)
             found += [("watched/" + one.name, value) for one, value in zip(self._watched, values)]
+        # The rates are fed, since the step may move the global step before it computes them.
         self._begun = rows, arrays, more, {**feed, **dict(zip(self._rates, rates))}
         found += [("drawn/" + one.name, value) for one, value in zip(self._drawn, drawn)]
         return found + _as_arrays(gradients)

@@ -103,6 +103,7 @@ def logits(model: RankingModel, of: Measured) -> Logits:
     call it."""
     names = model.task.labels
     events, found = [torch.empty(0, dtype=torch.int64)], [torch.empty(0, len(names))]
+    # Half of a sequence, so that as much is left for the events before.
     of = of._replace(ends=in_pieces(of.source.histories, of.ends, max(1, of.source.length // 2)))
     assert of.ends.stops is not None
     for ends, counts in of.shares(of.ends.stops):

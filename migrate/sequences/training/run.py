@@ -197,9 +197,11 @@ def _opened(out: str, checkpoints: Checkpoints, step: int, settings: Settings) -
     sizes = checkpoints.sizes(step)
     if _CATALOG not in sizes:
         raise BadInput(f"{checkpoints.path(step)} is not a checkpoint of a model of sequences")
+    # First: the sizes of the model are those of its catalog.
     catalog = torch.empty(sizes[_CATALOG], dtype=torch.int64)
     checkpoints.load(step, {_CATALOG: catalog})
     model = model_of(settings, catalog.numpy())
+    # As it was trained: the checkpoint has the names of a `Step`.
     state.load_model(checkpoints, step, Step(model, "float32"))
     ids = catalog.numpy()
     text = "item" in settings.data.types

@@ -62,7 +62,7 @@ class Model:
 
 @dataclass
 class Loss:
-    """As `migrate.sequences.retrieval.Retrieval` has them."""
+    """The settings of a `migrate.sequences.retrieval.Retrieval`."""
 
     negatives: str = "uniform"
     count: int = 1024
@@ -149,6 +149,7 @@ def settings_of(data: Any, where: str) -> Settings:
     least = {"dropout": 0.0, "seed": 0, "warm_up": 0, "buckets": 0, "patience": 0, "length": 2}
     for one in (found.model, found.loss, found.training):
         for name, value in vars(one).items():
+            # A bool is an int to Python.
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 _check(f"{where}: {name}", value, least.get(name, 1))
     if found.model.dropout >= 1:

@@ -37,7 +37,7 @@ class Adagrad(RowOptimizer):
         weight.addcdiv_(grad, root(a).add_(group["eps"]), value=-group["lr"])
 
     def update_together(self, rows: Together, group: Group, step: int) -> None:
-        """The same, compiled."""
+        """Adagrad's step of rows of several tables, compiled."""
         rows.step(row_steps.adagrad, ["sum"], group["lr"], group["eps"])
 
 

@@ -49,7 +49,7 @@ class Ftrl(RowOptimizer):
         n.copy_(grown)
 
     def update_together(self, rows: Together, group: Group, step: int) -> None:
-        """The same, compiled for lr_power -0.5."""
+        """FTRL's step of rows of several tables, compiled for lr_power -0.5."""
         if group["lr_power"] != -0.5:
             super().update_together(rows, group, step)
             return

@@ -176,6 +176,7 @@ def launch(arguments: List[str], processes: int, restarts: int) -> int:
         max_nodes=1,
         nproc_per_node=processes,
         rdzv_backend="c10d",
+        # As torchrun --standalone: any free port.
         rdzv_endpoint="localhost:0",
         max_restarts=restarts,
         monitor_interval=0.5,
