@@ -93,6 +93,8 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
         BadInput: the graph of a SavedModel, or a BatchNorm in a function.
     """
     graph, seen = subject.found.graph, written.emitter.subject
+    # All nodes that the outputs depend on; without a cond's choice; and all that run with the
+    # outputs.
     needed = upstream(_of_batches(graph), outputs, controls=False)
     direct = upstream(_without_merges(graph), outputs, controls=False)
     running = upstream(graph, outputs)
@@ -108,6 +110,7 @@ def serving_form(subject: Subject, written: Written, outputs: Iterable[Edge]) ->
             if node.name not in needed or node.op in VARIABLES:
                 continue
             chosen = edge in moved and node.name in always and node.name not in direct
+            # The outputs read the moving statistic itself: the graph serves already.
             if held and not (chosen and subject.has(edge)):
                 continue
             _check(subject, edge)

@@ -184,6 +184,7 @@ class _Both:
         fed = [*feeds, *(tensor for _, tensors in inputs for tensor in tensors)]
         self._fed = [in_session(name) for name in (*fed, *self._drawn)]
         subjects.refuse_unfed(subject, [self._loss], self._fed)
+        # Random tensors are fetched before they are fed: what they depend on must be fed as well.
         subjects.refuse_unfed(subject, map(split, self._drawn), map(in_session, fed))
         gradients, unread = asked.gradients(subject, self.training)
         writers = asked.writers(subject, recipe)
@@ -222,6 +223,7 @@ class _Both:
         size = self._fixed or self._setting.reading.size
         batches = read_full(data, self._given.inputs, self._setting, self._fixed)
         for number, features in enumerate(batches):
+            # The first batch shows whether the loss is random, and what the dropouts are given.
             begun = self._tensorflow.begin(size, features, twice=not number)
             self._check(begun.loss, begun.again)
             if not number:

@@ -119,6 +119,7 @@ def _use(graph: Graph, user: Node, position: int) -> Use:
         return Use("mean", False, user.name)
     if position == 0 and user.op in _SEGMENT_SUMS:
         return Use(_divided(graph, user), False, user.name)
+    # Rows times weights, each product pooled by a sum.
     if user.op == "Mul":
         sums = _users(graph, user.name)
         if sums and all(node.op in _SEGMENT_SUMS and at == 0 for node, at in sums):

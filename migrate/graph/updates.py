@@ -124,6 +124,7 @@ def _op(ops: Mapping[str, TrainingOp], node: Node) -> Optional[TrainingOp]:
 def _by_one_op(graph: Graph, known: Mapping[str, TrainingOp]) -> Iterator[VariableUpdate]:
     for node in graph.nodes.values():
         op = _op(known, node)
+        # A damaged node has too few inputs.
         if op is None or len(node.inputs) < len(op.inputs):
             continue
         variable = origin(graph, node.inputs[0])

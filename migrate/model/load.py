@@ -297,6 +297,7 @@ def fill(module: Any, written: Written, checkpoint: Checkpoint) -> None:
     import torch
 
     checkpoint = with_tables(checkpoint)
+    # Copied: a checkpoint may return read-only views, whose memory torch would share.
     state: Dict[str, Any] = {
         parameter.attribute: torch.from_numpy(parameter.read(checkpoint).copy())
         for parameter in written.parameters

@@ -83,6 +83,7 @@ class LocalNames:
         return self._made_of.get(edge[0], frozenset()) if found is None else frozenset([found.name])
 
     def _is_value(self, node: Node) -> bool:
+        # Neither a node that passes its input on nor a size or constant gets a scope's name.
         handed_on = node.op in SAME or node.name in self._subject.unchanged
         known = node.op in _OF_SHAPES or self._subject.constant((node.name, 0)) is not None
         return not handed_on and not known

@@ -67,6 +67,7 @@ class Tables:
         )
 
     def _users(self, table: Node) -> List[Node]:
+        # Every op on a lookup table takes it as input 0.
         return [use.node for use in index_of(self._graph).uses(table.name) if use.input == 0]
 
     def _constant(self, table: Node, edge: Edge, name: str) -> str:

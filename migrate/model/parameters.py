@@ -144,6 +144,7 @@ class Parameters:
 
     def joined(self, nodes: Sequence[Node], attribute: str, dealt: int = 1) -> Parameter:
         """The parameter of a variable, whose parts `nodes` are, in their order."""
+        # `add` refuses a variable that the checkpoint does not have.
         if len(nodes) == 1 or nodes[0].name not in self._saved:
             return self.add(nodes[0], attribute)
         saved = self._saved[nodes[0].name]
@@ -160,6 +161,7 @@ class Parameters:
         if len(given) < len(nodes):
             return False
         name = given[0].name
+        # Parts compare by (name, first row), so that sorted means in the order of rows.
         return given == sorted({part for part in self._saved.values() if part.name == name})
 
     def saved_name(self, node: Node) -> Optional[str]:

@@ -99,6 +99,7 @@ class VocabularyFiles:
         base = os.path.basename(path)
         places = (within(self._home, name) for name in (f"assets/{base}", base) if base)
         place = next((one for one in places if one is not None and os.path.lexists(one)), None)
+        # Two vocabularies of one base name: to guess would fill both from one file.
         if place is not None and self._guessed.setdefault(place, path) != path:
             raise BadInput(
                 f"{self._graph.path} names two files, {self._guessed[place]} and {path}, and "

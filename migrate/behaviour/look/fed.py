@@ -87,6 +87,7 @@ def _columns(
     found: List[Input] = []
     for name, one in wanted.items():
         own = {name: one}
+        # ModuleInputs refuses names that its inputs do not have.
         named = [told for told in setting.named if input_called(told[1], own) is not None]
         constants = subjects.told_feeds(setting, own)
         with findings.noting():

@@ -57,6 +57,7 @@ class Dropouts:
             if layer.drops is None:
                 continue
             source, (rate, drawn) = layer.inputs[0], layer.drops
+            # Only a dropout that runs in every training step can be fetched with it.
             there = trains and emitter.while_training(node)
             if there and subject.has(source) and subject.has(drawn):
                 self.places.append(Place(node, rate, source, drawn))

@@ -78,6 +78,7 @@ def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
     nodes = _of_model(model, written)
     taps = output_taps(graph, outputs)
     rest, drawn = _write_rest(subject, loss, taps)
+    # The loss reads features past the outputs: cut at model.py's local variables, too.
     if _features(rest, model):
         taps = {**name_taps(graph, written, model), **taps}
         rest, drawn = _write_rest(subject, loss, taps)
@@ -117,6 +118,7 @@ def _write_rest(
         edge: Given(of_edge(edge), dtype, output_shape(graph, graph.nodes[edge[0]], edge[1]))
         for edge in taps
         for dtype in [output_dtype(graph, graph.nodes[edge[0]], edge[1])]
+        # model.py may return the loss itself: if that were given, nothing would be left to compute.
         if edge != loss and dtype is not None
     }
     while True:

@@ -57,6 +57,7 @@ class GradientScopes:
             lambda one: None if self.has(one) else nodes[one].inputs[0][0],
             self._graph.path,
         )
+        # Calls may be nested by name scopes: the longest is the innermost.
         return max((one for one in self._prefixes if name.startswith(one)), key=len)
 
     def loss(self, scope: str) -> Edge:
@@ -92,6 +93,7 @@ class GradientScopes:
                     terms += [told] if told not in terms else []
                 elif user.name.startswith(scope) and user.name not in seen:
                     op, of_gradient, _ = user.name[len(scope) :].partition(_GRADIENT)
+                    # The gradient of an op that the graph lacks: the loss was cut away.
                     cut = cut or (op if of_gradient else "")
                     seen.add(user.name)
                     pending.append(user.name)

@@ -179,6 +179,7 @@ def _parsed(graph: Graph, node: Node, output: int) -> Input:
             f"{graph.path}: the feature names of {node.name!r} are computed, expected constants"
         )
     sparse, dense = keys
+    # The indices of all sparse features, then all values, all shapes, and the dense features.
     part, place = divmod(output, len(sparse)) if sparse else (len(_PARTS), output)
     if part < len(_PARTS):
         dtype = dtypes(graph, node, "sparse_types")[place] if part == 1 else "int64"

@@ -123,9 +123,11 @@ def with_servers(graph: Graph) -> Graph:
     for described in known:
         if described.look_up is not None:
             nodes.update(_find(described.node, described.look_up))
+            # FindRows has one output; the team's op may have the rows in another than its first.
             moved[described.node.name, described.look_up.output] = described.node.name, 0
         if described.training is not None and described.op is not None:
             nodes.update(_apply(described.node, described.training, described.op))
+            # The graph's collection cannot list a table that the server holds.
             trainable = None if trainable is None else trainable | {_node(described.training.table)}
     for name, node in nodes.items():
         inputs = tuple(moved.get(edge, edge) for edge in node.inputs)

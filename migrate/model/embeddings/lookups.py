@@ -101,6 +101,7 @@ def find_bags(subject: Subject, node: Node, rows: Dict[str, Lookup]) -> Optional
     if node.op != "SegmentSum":
         return None
     product = subject.node(node.inputs[0])
+    # If anything else reads the products, the rows are needed one by one.
     if product.op != "Mul" or not subject.sole(product):
         return None
     for data, weights in (product.inputs, product.inputs[::-1]):
@@ -193,6 +194,7 @@ def _stitched(subject: Subject, stitch: Node) -> Optional[Lookup]:
             return None
         parts.append(table)
         deals.append(found[0])
+    # Parts that different DynamicPartitions deal to are not one table.
     if len({deal.name for deal in deals}) != 1:
         return None
     strategy = partition_strategy(subject.graph, deals[0], len(parts))

@@ -105,6 +105,8 @@ class _Description:
             said["weights"] = _without_keeps(weights)
         for place, step in enumerate(ids):
             if step["op"] == "keep":
+                # The condition must be on the look-up's own ids, as they are at this step, or on
+                # its weights.
                 of_ids = step["where"] == "ids >= 0"
                 of = _without_keeps(ids[:place]) if of_ids else said.get("weights")
                 if _without_keeps(step["of"]) != of:

@@ -98,6 +98,7 @@ def block_lstm(call: Call) -> Many:
 
 def block_lstm_v2(call: Call) -> Many:
     """`runtime.lstm(length, x, cs, h, w, wci, wcf, wco, b, forget_bias=0.0, order="ifco")`"""
+    # V2 has no forget_bias, does not clip by default, and has its gates in the order i, f, c, o.
     return _lstm(call, "lstm", 0.0, 0.0, ", order='ifco'")
 
 

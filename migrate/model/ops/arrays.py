@@ -31,6 +31,7 @@ def reshape(call: Call) -> str:
     if call[0].kind == STRINGS:
         return f"{text}.reshape({sizes(call[1])})"
     wanted = _packed(call) if call[1].constant is None else [*call.integers(1)]
+    # [batch size, -1], as tf.layers.flatten writes it.
     if wanted == [None, -1] and len(shape or ()) > 1 and _is_batch(call):
         return f"{text}.flatten(1)"
     if wanted is None or shape is None or (None in wanted and not _is_determined(shape, wanted)):
@@ -65,6 +66,7 @@ def squeeze(call: Call) -> str:
     if not axes:
         return f"{call[0].tensor}.squeeze()"
     shape = call[0].shape
+    # torch leaves an axis of another size as it is; TensorFlow refuses it, as runtime.squeeze does.
     if shape is not None and all(shape[axis] == 1 for axis in listed_axes):
         text = str(listed_axes[0]) if len(axes) == 1 else listed(listed_axes)
         return f"{call[0].tensor}.squeeze({text})"
@@ -120,6 +122,7 @@ def split_v(call: Call) -> Many:
     known = None if call[1].constant is None else call.integers(1)
     size = _axis(call[2], call[0])[1]
     if known is not None and -1 in known:
+        # The -1 itself is part of the sum.
         rest = None if size is None else size - sum(known) - 1
         known = None if rest is None or rest < 0 else [rest if n < 0 else n for n in known]
     if known is not None and call[0].kind == TENSOR:
@@ -147,6 +150,7 @@ def fill(call: Call) -> str:
 def arange(call: Call) -> str:
     """`torch.arange(0, n, 1, dtype=torch.int32)`"""
     dtype = call.dtype("Tidx", "int32")
+    # TensorFlow adds the step again and again (sequence_ops.cc), as runtime.arange does.
     if dtype in ("float32", "float64", "float16", "bfloat16"):
         texts = ", ".join(value.tensor for value in call.args)
         return f"runtime.arange({texts})"

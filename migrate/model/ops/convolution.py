@@ -21,6 +21,7 @@ def depthwise_conv2d(call: Call) -> str:
 
 def transposed(call: Call) -> str:
     """`runtime.conv2d_transpose(x, kernel, size, (1, 1), "SAME")`, `conv3d_transpose`"""
+    # Conv2DBackpropInput takes (sizes, kernel, x).
     given = f"{call[2].tensor}, {call[1].tensor}, {sizes(call[0])}"
     return f"runtime.conv{_axes(call)}d_transpose({given}, {_window(call)})"
 
@@ -58,6 +59,7 @@ def _window(call: Call) -> str:
     if padding == "'EXPLICIT'":
         pairs = call.integer_list("explicit_paddings")
         first = 2 if _channels_first(call) else 1
+        # The attribute has a pair for every axis, rows and channels included.
         padding = str(tuple(pairs[2 * first : 2 * first + 4]))
     more = ""
     dilations = call.integer_list("dilations")

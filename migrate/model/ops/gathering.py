@@ -23,6 +23,7 @@ def gather(call: Call) -> str:
     place = normal(int(axis), call[0].rank)
     if place == 0 and call[0].is_variable:
         return f"runtime.rows({text}, {indices.tensor})"
+    # A negative index counts from the end in torch, and is an error in TensorFlow.
     known = indices.constant if indices.is_literal else None
     if known is not None and known.item() >= 0:
         return f"{text}[{indices}]" if place == 0 else f"{text}.select({place}, {indices})"
@@ -40,6 +41,7 @@ def scatter(call: Call) -> str:
 
 def unique(call: Call) -> Many:
     """`runtime.unique(x)`: values in the order of their first occurrence, and indices into them"""
+    # UniqueV2 takes an axis, which makes no difference for a vector.
     if call.node.op.endswith("V2") and call[0].rank != 1:
         raise call.refusal("it looks for equal slices of a tensor that may not be a vector")
     counts = "WithCounts" in call.node.op
@@ -77,6 +79,7 @@ def search(call: Call) -> str:
     """`torch.searchsorted(x, values, out_int32=True)`"""
     more = "" if call.dtype("out_type", "int32") == "int64" else ", out_int32=True"
     more += ", right=True" if call.node.op == "UpperBound" else ""
+    # torch warns if the values are not contiguous.
     return f"torch.searchsorted({call[0].tensor}, {call[1].tensor}.contiguous(){more})"
 
 
@@ -89,6 +92,7 @@ def accidental_hits(call: Call) -> Many:
 def suppression(call: Call) -> Union[str, Many]:
     """`runtime.non_max_suppression(boxes, scores, 10, 0.5)`"""
     count = number(call[2])
+    # The first versions have the bounds as attributes, later ones as inputs.
     if len(call) == 3:
         bounds = [literal(call.number("iou_threshold", 0.5))]
     else:

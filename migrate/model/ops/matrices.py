@@ -88,11 +88,13 @@ def band(call: Call) -> str:
     if call[1].constant is None or call[2].constant is None:
         return f"runtime.band_part({call[0].tensor}, {below}, {above})"
     text = call[0].tensor
+    # A negative number keeps the whole triangle.
     text += "" if above.startswith("-") else f".tril({above})"
     return text + ("" if below.startswith("-") else f".triu({-int(below)})")
 
 
 def _of_rank(call: Call, rank: int) -> str:
+    # torch.diag makes a matrix of a vector, and a vector of a matrix.
     if call[0].rank != rank:
         raise call.refusal(f"it is not known to be of a tensor of {rank} axes")
     return call[0].tensor

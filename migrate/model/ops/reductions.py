@@ -34,6 +34,7 @@ def product(call: Call) -> str:
     """`x.prod(1)`"""
     axes = _axes(call)
     kept = "" if call.dtype("T") in _FLOATS else f"dtype={torch_type(call.dtype('T'))}"
+    # torch's prod takes one axis, or all.
     if axes is None or len(axes) > 1:
         whole = axes is not None and call[0].rank == len(axes)
         return _reduced(call, "prod", kept) if whole and not _keep(call) else _general(call, "prod")
@@ -77,6 +78,7 @@ def _reduced(call: Call, method: str, more: str = "") -> str:
     axes = _axes(call)
     if axes is None:
         return _general(call, method)
+    # No axes: TensorFlow reduces nothing, torch everything.
     if not axes and call[0].rank != 0:
         return call[0].tensor
     arguments = [] if len(axes) == call[0].rank and not _keep(call) else [_listed(axes)]

@@ -55,6 +55,7 @@ def elementwise(form: str) -> Callable[[Call], Optional[Host]]:
 
     def write(call: Call) -> Optional[Host]:
         ranks = [value.rank for value in call.args]
+        # All are scalars.
         if not any(ranks) and None not in ranks:
             return Host(form.format(*map(number, call.args)), ())
         if any(rank not in (0, 1) for rank in ranks):
@@ -113,6 +114,7 @@ def part_of_size(call: Call) -> Optional[Host]:
     first, count = elements(call[1]), elements(call[2])
     if call[0].rank != 1 or not first or not count:
         return None
+    # Both must be numbers, not expressions; -1 takes the rest.
     if not (first[0] + count[0].lstrip("-")).isdigit():
         return None
     last = "" if count[0] == "-1" else str(int(first[0]) + int(count[0]))

@@ -58,6 +58,7 @@ def concat_items(call: Call) -> Many:
 def scatter_items(call: Call) -> str:
     """`runtime.scatter_list([None] * 10, indices, values)`"""
     count = number(call[3]) if len(call) > 3 else "0"
+    # -1: as many elements as the largest index requires.
     start = "[]" if count in ("0", "-1") else f"[None] * {count}"
     return f"runtime.scatter_list({start}, {sizes(call[1])}, {call[0].tensor})"
 
@@ -65,6 +66,7 @@ def scatter_items(call: Call) -> str:
 def _known(call: Call, position: int) -> Optional[list]:
     """The shape of an element, where it is a constant and complete."""
     known = call[position].constant
+    # A scalar -1 is an unknown rank, a -1 among sizes an unknown size.
     if known is None or not known.ndim or (known < 0).any():
         return None
     return known.tolist()

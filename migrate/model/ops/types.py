@@ -88,6 +88,7 @@ def output_dtype(graph: Graph, node: Node, output: int) -> Optional[str]:
         return attribute
     named = attributes.dtypes(graph, node, attribute)
     if named:
+        # A list has a type per output; one type is that of all.
         return named[min(output, len(named) - 1)]
     return default or attributes.output_dtype(graph, node)
 

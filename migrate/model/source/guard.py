@@ -144,6 +144,7 @@ class _Guard:
         self._nodes, self._kinds = list(ast.walk(tree)), (*kinds, *_OPERATORS)
         stored = {node.id for node in self._of(ast.Name) if not isinstance(node.ctx, ast.Load)}
         self._names = {*stored, *names, *_ARGUMENTS, *MEMBERS, *BUILTINS, "Model", "__file__"}
+        # The parts of longer chains: a.b within a.b.c.
         self._inner = {id(node.value) for node in self._of(ast.Attribute)}
         self._called = {id(node.func) for node in self._of(ast.Call)}
         self._own = {node.attr for node in self._of(ast.Attribute) if _is_own(node)}
@@ -199,6 +200,7 @@ class _Guard:
         if root is not None and root in MEMBERS:
             return ".".join(path) in MEMBERS[root]
         if root == "self":
+            # `self` calls the modules that the constructor assigns, and known methods.
             return id(node) not in self._called or path[-1] in {*METHODS, *self._own}
         return METHODS.issuperset(path) and isinstance(node.ctx, ast.Load)
 

@@ -23,6 +23,7 @@ def as_stored(parameter: Parameter, value: torch.Tensor) -> numpy.ndarray:
     array = value.detach().cpu().numpy()
     if parameter.axes is not None:
         array = array.transpose(numpy.argsort(parameter.axes))
+    # A table by raw id may have more rows than the checkpoint by now.
     array = array.reshape((-1, *parameter.shape[1:]) if parameter.grows else parameter.shape)
     if parameter.dealt > 1:
         array = array[by_partition(parameter.shape[0], parameter.dealt)]

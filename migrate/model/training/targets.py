@@ -65,6 +65,7 @@ def find_targets(module: Any, found: MetaGraph, recipe: Recipe) -> List[Target]:
     for attribute, parameter in by_attribute.items():
         own = sorted(nodes[attribute], key=lambda node: found.saved[node].row)
         trained = [node for node in own if node in recipe.updates]
+        # Buffers, and parameters that no update of the graph trains.
         if attribute not in tensors or not trained:
             continue
         updates = {node: recipe.updates[node] for node in trained}
@@ -106,6 +107,7 @@ def mark_sparse(module: Any, targets: List[Target]) -> None:
 
     sparse = {id(target.tensor) for target in targets if target.sparse}
     for target in targets:
+        # Read by `migrate.runtime.tables.rows`; nn.Embedding has a flag of its own.
         target.tensor.sparse_gradient = target.sparse
     for inner in module.modules():
         if isinstance(inner, (nn.Embedding, nn.EmbeddingBag)):

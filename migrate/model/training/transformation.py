@@ -86,6 +86,7 @@ class Transformation:
         Args:
             given: some of them, by variable node, which replace those of `gradients`.
         """
+        # The graph applies the gradients as they are.
         if self._looked_up is None and not given:
             return dict(gradients)
         if self._looked_up is None:
@@ -109,6 +110,7 @@ class Transformation:
         self.formula.to(self._targets[0].tensor.device)
         found = self.formula(inputs)
         for node, (values, indices) in slices.items():
+            # What the formula does not compute is applied as it came.
             edges = self._applied[node]
             slices[node] = (
                 found.get(edges.values, values),
