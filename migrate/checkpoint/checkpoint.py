@@ -169,6 +169,7 @@ class Checkpoint(Mapping[str, TensorInfo]):
                 stream.verify()
                 continue
             buffer = numpy.empty(min(left, _VERIFIED // dtype.itemsize), dtype)
+            # A piece need not be read by rows here: its values pass in row-major order.
             while left:
                 part = buffer[:left]
                 stream.fill(part)

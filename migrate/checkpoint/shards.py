@@ -126,6 +126,8 @@ class PieceStream:
         piece = self._piece
         size = self._shards.step(piece.shard)
         for start in range(0, buffer.size, size):
+            # In steps: the checksum finds each in the CPU's cache; from a server each is one
+            # request.
             step = buffer[start : start + size]
             offset = piece.offset + self._position
             self._shards.read_into(piece.shard, offset, step, self._where)

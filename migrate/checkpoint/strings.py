@@ -52,6 +52,7 @@ class StringStream:
         self._crc: Optional[int] = crc if shards.checksums and not skip else None
         self._lengths = _Lengths(shards, piece, where, self._left)
         while skip > 0:
+            # By parts: the lengths of all skipped elements together could take gigabytes.
             count = min(skip, _BUFFER)
             self._position += int(self._lengths.take(count).sum())
             self._left -= count
@@ -70,6 +71,7 @@ class StringStream:
         data = self._read(size)
         content, elements, start = data.tobytes(), numpy.empty(target.size, dtype=object), 0
         for index, length in enumerate(lengths.tolist()):
+            # An object array: numpy's own type of bytes drops zeros at the end of an element.
             elements[index] = content[start : start + length]
             start += length
         target[...] = elements.reshape(target.shape)
@@ -77,6 +79,7 @@ class StringStream:
     def verify(self) -> None:
         """Reads the rest, and keeps none of it; in place of `fill`."""
         end = self._piece.offset + self._piece.size
+        # So that `_read` compares the crc at the end, as after the last element.
         self._left = 0
         while self._position < end:
             self._read(min(end - self._position, self._shards.step(self._piece.shard)))

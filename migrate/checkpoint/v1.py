@@ -165,6 +165,8 @@ def _tensors(tables: Tables) -> Dict[str, Tensor]:
                     start=start,
                     shape=size,
                     shard=shard,
+                    # Of the extents as they are listed: in the key, too, a whole dimension has no
+                    # length.
                     offset=tables.add(slice_key(name.encode(), extents)),
                     size=math.prod(size) * itemsize,
                     crc32c=0,
@@ -215,6 +217,7 @@ def _values(tensor: memoryview, dtype: DType, count: int, where: str) -> numpy.n
     """The values in a TensorProto; `count` are due, and of varints one more at most is decoded."""
     if dtype.name == "string":
         strings = [bytes(message(v, where)) for f, v in fields(tensor, where) if f == _STRINGS]
+        # numpy's own type of bytes drops zeros at the end of a string.
         out = numpy.empty(len(strings), dtype=object)
         out[:] = strings
         return out

@@ -175,6 +175,7 @@ def check_way(args: argparse.Namespace) -> None:
     parser = argparse.ArgumentParser()
     configure(parser)
     for name, value in sorted(vars(args).items()):
+        # argparse does not say whether an option was given: one at its default counts as not given.
         if name in _SHARED or value == parser.get_default(name):
             continue
         if args.to_tensorflow != (name in _BACK):

@@ -137,6 +137,7 @@ def convert(
                 if model is not None:
                     manifest = _add_model(model, place)
             place.publish(FILE)
+            # Within the block: the directory gets its name without them.
             sorted_tables.remove(directory)
             jobs.remove(directory)
             return manifest

@@ -62,6 +62,7 @@ def lay_out(target: str, todo: List[Item], checkpoint: Checkpoint, out: str) -> 
 def finish(target: str, folder: str, todo: List[Item], layout: Layout) -> None:
     """Writes the format's own index of the tensors, whose files are in `folder`."""
     tensors = [item for item in todo if not item.is_file]
+    # Files of their own come behind the tensors (`lay_out`), and are no part of the index.
     regions_of_tensors = [region for region in layout.regions if region.item < len(tensors)]
     _format_of(target).finish(folder, tensors, layout._replace(regions=regions_of_tensors))
 
@@ -176,6 +177,7 @@ class Uploads(Place):
     def has(self, part: Part) -> bool:
         """See Place."""
         if self._sizes is None:
+            # One listing for all parts, not a request for each.
             self._sizes = sizes_below(self.out)
         name = part[0].file
         return self._sizes.get(name) == self._layout.files[name]

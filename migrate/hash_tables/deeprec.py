@@ -133,6 +133,7 @@ def _increment(newer: Optional[Checkpoint], name: str) -> Tuple[TensorPart, ...]
             raise BadInput(
                 f"{newer.prefix}: {tensor!r} does not have the {list(count)} rows of its keys"
             )
+    # As in a full checkpoint, a counter that is not kept has length 0.
     freqs, versions = (
         tensor if tensor in newer and newer[tensor].shape == count else None for tensor in names[2:]
     )

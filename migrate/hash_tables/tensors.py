@@ -77,6 +77,7 @@ class TensorPart:
             None if column is None else self.checkpoint.chunks(column, rows_per_chunk)
             for column in self.columns
         ]
+        # Streams of equal chunks go on together: `columns_of` has compared their lengths.
         for _, keys in streams[0] or ():
             others = [None if stream is None else next(stream)[1] for stream in streams[1:]]
             yield Rows(keys.reshape(len(keys)), *others)
@@ -90,6 +91,7 @@ def stored_tables(checkpoint: Checkpoint) -> List[str]:
         if name.endswith("-keys")
         and name[:-5] + "-values" in checkpoint
         and info.dtype in ("int32", "int64", "string")
+        # [N, 1]: the keys of a MutableDenseHashTable, whose key_shape may be [1].
         and (len(info.shape) == 1 or info.shape[1:] == (1,))
     ]
 

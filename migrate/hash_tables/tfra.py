@@ -78,6 +78,7 @@ def tables_beside(checkpoint: Checkpoint) -> Dict[str, HashTable]:
     if not wanted:
         return {}
     folder, prefix = os.path.split(checkpoint.prefix)
+    # With the step of `model.ckpt-STEP`, or without one; the last is named if neither is there.
     places = [os.path.join(folder, _FOLDER + end) for end in ("-" + prefix.split("-")[-1], "")]
     place = next((one for one in places if os.path.isdir(one)), places[-1])
     tables = read_files(place, ASSUMED) or {}

@@ -183,5 +183,6 @@ def _free_rows(map_: Map, begin: int, end: int) -> Iterator[int]:
     """Yields the free rows of begin..end; the caller may fill those it was given meanwhile."""
     for first in range(begin, end, _BLOCK_ROWS):
         map_.file.seek(8 * first)
+        # fromfile goes on from the Python file's position; `seek` has flushed what was written.
         block = numpy.fromfile(map_.file, numpy.int64, min(_BLOCK_ROWS, end - first))
         yield from (first + numpy.flatnonzero(block == map_.free)).tolist()

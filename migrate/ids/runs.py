@@ -145,6 +145,7 @@ def write_runs(table: HashTable, places: Places, directory: str, stem: str, work
     with contextlib.ExitStack() as stack:
         files = {
             name: stack.enter_context(
+                # Threads write by the descriptor alone, each at its own offset.
                 open(os.path.join(directory, f"{stem}.{name}"), "wb", buffering=0)
             ).fileno()
             for name in columns

@@ -188,6 +188,7 @@ class _Finding:
                 )
 
     def _find_counter(self, written: Written) -> None:
+        # As `semisync train` names it; as the state dict of `build_training`'s optimizer nests it.
         names = [f"counter.{written.source}", f"counters.{written.source}", written.fqn]
         found = [key for key in map(self._keys.find, names) if key is not None]
         listed = self._variable_places(written) if not found else [Place(found[0], found[0])]

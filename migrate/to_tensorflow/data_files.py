@@ -112,6 +112,7 @@ def spread(
             if turns:
                 rows = dealt_to(numbers[start, count], len(turns), first, len(block))
             else:
+                # Both may lie beyond the block; a slice ends at its end.
                 rows = slice(max(start - first, 0), max(start + count - first, 0))
             values = numpy.ascontiguousarray(block[window(piece, rows)])
             box.append(values.reshape(-1).view(numpy.uint8))

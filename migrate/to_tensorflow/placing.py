@@ -74,6 +74,7 @@ def _empty(work: str) -> None:
 def _move(work: str, prefix: str) -> None:
     """Syncs the files and moves them, the index last."""
     os.remove(os.path.join(work, LOCK))
+    # The index last: until it is there, TensorFlow sees no checkpoint.
     names = sorted(os.listdir(work), key=lambda name: (name.endswith(".index"), name))
     for name in names:
         flush(os.path.join(work, name))

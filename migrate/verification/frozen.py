@@ -67,6 +67,7 @@ def _outputs(text: str, path: str) -> List[str]:
                 continue
             if [getattr(target, "id", None) for target in statement.targets] == ["OUTPUTS"]:
                 return [str(one) for one in ast.literal_eval(statement.value)]
+    # What ast raises for a text that anybody may have written.
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise BadInput(f"{path} cannot be read: {words_of(error)}") from error
     raise BadInput(f"{path} has no OUTPUTS; convert the model again with this version")

@@ -46,6 +46,7 @@ def _owners(checkpoint: Checkpoint, manifest: Manifest) -> Iterator[Tuple[Dense,
             continue
         entry = _entry(written, known)
         if table is None:
+            # Behind the first dot: a dense variable is called dense.V there.
             yield entry, ".".join(dense_state(written.fqn.partition(".")[2], STEP))
         elif not table.static:
             entry.optimizer, entry.hyperparameters = table.optimizer, table.hyperparameters
