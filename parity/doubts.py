@@ -61,7 +61,7 @@ def of_rows(rows: Rows) -> Tuple[str, ...]:
 
 
 def of_repeats(repeats: Optional[Repeats], rows: int) -> Tuple[str, ...]:
-    """How many of so many rows equal an earlier one, where chance does not explain it."""
+    """A sentence on how many of the `rows` equal an earlier one, if chance does not explain it."""
     if repeats is None:
         return ()
     every = f", as if every row stood {repeats.times:,} times" if repeats.times > 1 else ""
@@ -113,7 +113,7 @@ def of_files(files: Sequence[Mapping[str, Any]]) -> Tuple[str, ...]:
 
 
 def of_misses(join: Mapping[str, int], baseline: str, candidate: str) -> Tuple[str, ...]:
-    """How many rows, and which share, a join left out.
+    """A sentence on how many rows a join left out, and which share.
 
     Args:
         join: rows "matched", "only_baseline" and "only_candidate".

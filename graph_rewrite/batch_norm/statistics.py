@@ -1,4 +1,4 @@
-"""Which statistic of a batch a tensor is: upstream, past the ops that only pass it on.
+"""Finds the statistic of a batch that a tensor is, upstream past the ops that only pass it on.
 
 A `Statistic` is the mean or the variance of one batch. The two of one batch have the same `key`,
 the tensor of the mean (output 1 of a FusedBatchNorm), by which they are paired.

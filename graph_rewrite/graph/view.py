@@ -63,7 +63,7 @@ class View:
         )
 
     def routes(self, tensor, hops):
-        """(end, guards) of every path upstream from a tensor over `hops`.
+        """[(end, guards)] of every path upstream from a tensor over `hops`.
 
         No hop leads further from an end; its guards are the branches on the path, without those of
         `tensor`.

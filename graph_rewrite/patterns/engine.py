@@ -1,4 +1,4 @@
-"""How patterns match: each kind yields every way in which a tensor matches.
+"""The kinds of patterns; each yields every way in which a tensor matches.
 
 The language itself, with its semantics, is `graph_rewrite.patterns.language`.
 """

@@ -98,6 +98,8 @@ class _Split:
         last = ops.difference(*[self._above(nodes[name]) for name in ops])
         ignored = self._sync.unused | self._dead(downstream - ops, ops - last, collected)
         inside = ops | ignored
+        # See 6. An op is fetched for its output, too, where something takes that, or a collection
+        # names it.
         fetched = last | {n for n in ops if nodes.users(n) - inside} | (collected.keys() & ops)
         tensors = {n for n in ops if {use.node.name for use in nodes.uses(n)} - inside}
         tensors |= {n for n in collected.keys() & ops if collected[n]} | (last & ends)
@@ -113,7 +115,7 @@ class _Split:
         )
 
     def _written_by_each_batch(self, trained):
-        """The names of ops before the gradients that write, or that wait for one that writes."""
+        """The names of ops before the gradients that write, or wait for one that writes; see 4."""
         above = self._nodes.ancestors(gradients(trained))
         writes = [n for n in above - self._fed if self._traits.writes(self._nodes[n])]
         return above & self._nodes.descendants(writes)

@@ -180,6 +180,6 @@ def _logits(args: argparse.Namespace) -> Tuple[str, ...]:
 
 
 def column_and_table(item: str) -> Tuple[str, Optional[str]]:
-    """Both sides of an --ids COL[=TABLE]."""
+    """The column and the table, or None, of an --ids COL[=TABLE]."""
     column, _, table = item.partition("=")
     return column, table or None

@@ -44,7 +44,7 @@ def decided(args: argparse.Namespace, comparison: Any, origin: Dict[str, Any]) -
 
 
 def warnings_of_join(args: argparse.Namespace, join: Mapping[str, int]) -> Tuple[str, ...]:
-    """How many rows a join left out; `join` has its counts."""
+    """Warnings of the rows that a join left out; `join` has its counts."""
     from parity import doubts
 
     if not join:
@@ -94,7 +94,7 @@ def conclude(
         lines.append(f"  Report: {', '.join(map(str, files))}")
     answer(args.json, document(comparison, args.title, provenance), lines)
     if comparison.decision is Verdict.INCONCLUSIVE and args.inconclusive == "warn":
-        sys.stdout.flush()
+        sys.stdout.flush()  # the report comes before the warning where both go to one place
         say(f"semisync parity: warning: {headline(comparison)}", error=True)
         return exit_codes.DONE
     return EXIT[comparison.decision]

@@ -257,7 +257,7 @@ def _joint_scores(summary: Summary) -> JointScores:
 
 
 def _as_shown(scores: np.ndarray, summary: Summary, model: int) -> np.ndarray:
-    """As logits where all rows have a log loss, else as probabilities or the scores they are."""
+    """Scores as logits where all rows have a log loss, else as probabilities or as they are."""
     if summary.losses.probabilities:
         return scores if summary.logits[model] else logit(scores)
     return sigmoid(scores) if summary.logits[model] else scores

@@ -100,7 +100,7 @@ class Counts:
                 self._of(name, value).add(*_columns(rows.take(chosen)))
 
     def codes(self, divisions: Dict[str, Division]) -> Dict[str, np.ndarray]:
-        """The same divisions with the numbers that the values have in `within`; int32 (n,)."""
+        """Each division's codes, int32 (n,), by the values' places in `within`."""
         codes = {}
         for name, (values, local) in divisions.items():
             place = {value: i for i, value in enumerate(self.within[name])}

@@ -74,7 +74,8 @@ class Estimate:
         return [math.sqrt(sum(self._parts(pull))) for pull in (pulls.baseline, pulls.candidate)]
 
     def spread(self) -> Counted:
-        """For independent rows; weighted rows of one cell count as equal, without a sum of w^4."""
+        """The spread for independent rows; it takes weighted rows of one cell for equal, since no
+        sum of w^4 is kept."""
         pulls, cells = self._of_cells(), self.summary.joint.cells()
         parts = [self._parts(pull) for pull in (pulls.delta, pulls.doubt)]
         squares, fourths = pulls.delta**2, cells.squares.astype(float) ** 2 / cells.rows

@@ -110,11 +110,11 @@ class LossSums:
         return float(self.sums[_SCORES][model])
 
     def loss_difference(self) -> MeanDifference:
-        """As `parity.stats.calibration.loss_difference` finds it."""
+        """The difference in log loss, as `parity.stats.calibration.loss_difference` finds it."""
         return difference_of(self.sums[_OF_LOSS], FARTHEST_LOSS)
 
     def pcoc_difference(self) -> MeanDifference:
-        """As `parity.stats.calibration.pcoc_difference` finds it."""
+        """The difference in PCOC, as `parity.stats.calibration.pcoc_difference` finds it."""
         every, positive = self.sums[_OF_SCORE], self.sums[_OF_POSITIVE]
         total = float(positive[MASS])
         delta = float(every[TOTAL]) / total

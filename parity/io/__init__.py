@@ -1,1 +1,1 @@
-"""From files to columns: Parquet, ORC, CSV, TFRecord, Delta; one data set, or two joined by key."""
+"""Reads columns from files: Parquet, ORC, CSV, TFRecord, Delta; one data set, or two joined."""

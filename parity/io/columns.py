@@ -1,4 +1,4 @@
-"""From one Arrow column to checked numpy, naming the file, the column and the row at fault."""
+"""Turns an Arrow column into checked NumPy; errors name file, column and row at fault."""
 
 import re
 from typing import Any, Callable, Mapping, NamedTuple, Tuple

@@ -1,4 +1,4 @@
-"""How a file is said to be damaged, or out of reach."""
+"""Errors that say that a file is damaged, or out of reach."""
 
 import contextlib
 import zlib

@@ -179,7 +179,7 @@ def _is_data(path: str, size: int, written: bool) -> bool:
 
 
 def _is_empty_part(path: str, size: int) -> bool:
-    if path.lower().endswith(".parquet"):
+    if path.lower().endswith(".parquet"):  # no writer leaves one without a byte: it is damaged
         return False
     if packing_of(path) is None or size > _LARGEST_EMPTY:
         return not size

@@ -131,6 +131,7 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
             wanted = [column for column in ("add", "remove") if column in file.schema_arrow.names]
             refuse_row_groups(source, file.metadata, name, wanted)
             yield from file.read(columns=wanted).to_pylist()
+    # Without a checkpoint the commits start at version 0.
     later = sorted(number for number in commits if number > version)
     if later != list(range(version + 1, version + 1 + len(later))) or version < 0 and not later:
         raise BadInput(

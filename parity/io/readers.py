@@ -1,4 +1,4 @@
-"""From one file with both scores, or two files joined by a key, to the input of `parity.compare`.
+"""Reads the input of `parity.compare` from one file with both scores, or two joined by a key.
 
 1. The named columns are read (parity.io.batches), turned into numbers (parity.io.columns) and
    checked (parity.inputs.checks) while a row number still means a row of its file.
@@ -199,6 +199,7 @@ def read_runs(
         BadInput: as `read_two`; every key must be in every file.
     """
     sample = read_two(baselines[0], candidates[0], names)
+    # A further baseline is joined to the first as a candidate is.
     swapped = names._replace(candidate_score=names.baseline_score)
     others = [read_two(baselines[0], path, swapped) for path in baselines[1:]]
     more = [read_two(baselines[0], path, names) for path in candidates[1:]]

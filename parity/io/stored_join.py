@@ -51,7 +51,7 @@ class StoredJoin:
         progress: Optional[Progress] = None,
         baselines: int = 1,
     ) -> None:
-        """As `parity.io.readers.read_two`.
+        """The joined rows, as `parity.io.readers.read_two` reads them.
 
         Args:
             paths: the baseline's and the candidate's, and those of further training runs, the

@@ -34,7 +34,7 @@ def required(value: Optional[_Value], kind: str, source: str) -> _Value:
 
 
 def sides(comparison: Comparison) -> Tuple[Tuple[str, Side], ...]:
-    """Both models by name."""
+    """Both models' figures by name."""
     return (("baseline", comparison.baseline), ("candidate", comparison.candidate))
 
 

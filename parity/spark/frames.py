@@ -67,7 +67,7 @@ def compare_frames(
 
 
 def _with_days(frame: DataFrame, day: Optional[str]) -> DataFrame:
-    """With days in the column of days where it had moments, in Spark's time zone."""
+    """The DataFrame with days in place of moments in its column of days, in Spark's time zone."""
     if day is None or not dict(frame.dtypes).get(day, "").startswith("timestamp"):
         return frame
     return frame.withColumn(day, frame[day].cast("date"))

@@ -70,7 +70,7 @@ def of_class(label: str, amount: Any) -> Expression:
 
 
 def add_rows(sums: Sums) -> None:
-    """How many rows each class has, their weights, and the clusters that hold them."""
+    """Adds the number of each class's rows, their weights, and the clusters that hold them."""
     for label in _CLASSES:
         weight = of_class(label, F.col("w"))
         sums.over(f"{label}_rows", of_class(label, F.lit(1.0)))
@@ -188,7 +188,7 @@ def add_evidence(sums: Sums, old: Ranked, new: Ranked, delta: Expression) -> Non
 
 
 def evidence_from(told: Told, delta: float, moves: Spread) -> Evidence:
-    """As `parity.stats.delong.evidence_of`; `moves` is from `spread_from`."""
+    """`parity.stats.delong.evidence_of`, from sums; `moves` is from `spread_from`."""
     alike = told["moved_most"] - told["moved_least"] <= ROUNDING
     common = int(max(told["p_rows"], told["n_rows"]))
     return evidence_of_moves(delta, moves, told["passed2"] / 2 if alike else None, common)

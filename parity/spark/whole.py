@@ -207,7 +207,7 @@ def _difference(
 
 
 def _repeats_in(given: Given) -> Optional[Repeats]:
-    """As `parity.stats.repeats` finds them; None where chance explains the repeats, or may do so.
+    """The repeats, by the rules of `parity.stats.repeats`; None where chance may explain them.
 
     A DataFrame's rows have no order, so a group has no first two rows whose labels to compare: the
     probability that two of its rows differ takes their place.

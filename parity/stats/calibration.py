@@ -103,7 +103,7 @@ class MeanDifference(NamedTuple):
         )
 
     def times(self, scale: float) -> "MeanDifference":
-        """The same times `scale`, in another unit."""
+        """The difference times `scale`, in another unit."""
         low, high = self.interval
         return MeanDifference(
             self.delta * scale,

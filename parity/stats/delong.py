@@ -69,7 +69,7 @@ class Spread(NamedTuple):
         return (self.clustered / self.independent) ** 2
 
     def lone(self) -> "Spread":
-        """As of a single observation, where fewer than two clusters hold a class."""
+        """The spread as of a single observation, where fewer than two clusters hold a class."""
         return self._replace(observations=1.0, freedom=0.0)
 
 

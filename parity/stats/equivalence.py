@@ -109,7 +109,7 @@ class Decision(NamedTuple):
 def decide(evidence: Evidence, margin: float) -> Decision:
     """The interval of the difference, its p-value, and the verdict."""
     delta, observations, bound = evidence.delta, evidence.observations, evidence.bound
-    surely = max(0.0, abs(delta) - bound)
+    surely = max(0.0, abs(delta) - bound)  # what is left of it whatever the counts hide
     if evidence.reach is not None:
         interval = unmoved_interval(delta, observations, evidence.reach)
         p = unmoved_p(surely, observations, evidence.reach)

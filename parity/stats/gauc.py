@@ -26,7 +26,7 @@ class WithinGroups(NamedTuple):
 
     @property
     def gauc(self) -> Optional[float]:
-        """None without a group."""
+        """The mean of `areas` by weight; None without a group."""
         return float(np.average(self.areas, weights=self.weights)) if len(self.areas) else None
 
 

@@ -72,7 +72,7 @@ class RepeatCounter:
             self._held = [groups]
 
     def found(self) -> Optional[Repeats]:
-        """None where chance explains the repeats, or may do so."""
+        """The repeats among all rows added; None where chance explains them, or may do so."""
         if not self._held:
             return None
         groups = _joined(self._held)

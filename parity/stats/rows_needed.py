@@ -104,6 +104,7 @@ def _chance(times: float, basis: Basis, evidence: Evidence, reason: Reason, marg
         share: Union[float, np.ndarray] = 0.5
         common = 0.0  # common to all rows
         if not equal:
+            # The carriers' largest difference, all up or all down; any more is common to all rows.
             most = error * math.sqrt(carriers)
             up = carriers * (1 + max(-1.0, min(1.0, evidence.delta / most))) / 2
             share = random.beta(up + 0.5, carriers - up + 0.5, size=_DRAWS)
@@ -114,6 +115,7 @@ def _chance(times: float, basis: Basis, evidence: Evidence, reason: Reason, marg
         half = quantile(1 - alpha(), freedom) * np.sqrt(carried) * pull
         allowance = np.where(carried > 0, evidence.allowance / growth, 0.0)
     half = half + evidence.bound
+    # unseen^2 / HITS is the `resolution` of the observations drawn.
     passes = moved + np.maximum(half, unseen**2 / HITS) + allowance < margin
     passes &= unseen * basis.reach < margin
     if not equal:

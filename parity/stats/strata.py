@@ -191,7 +191,7 @@ def error_of_alike(errors: Sequence[float], fewest: float) -> Tuple[float, float
 
 
 class _Pulled(NamedTuple):
-    """Of a part with a difference: its rows' numbers and psi (stats.delong), and its spread."""
+    """A part that has a difference: its rows' numbers and psi (stats.delong), and its spread."""
 
     chosen: np.ndarray  # int (n,)
     psi: np.ndarray  # float64 (n,)
@@ -230,7 +230,7 @@ def _part(
 
 
 def _spread(moved: np.ndarray, delta: float, rows: Rows) -> Spread:
-    """By clusters, where two or more hold each class; else as of a single observation."""
+    """The spread by clusters, if two or more hold each class; else as of a single observation."""
     columns = (moved, delta, rows.positive, rows.weights)
     if rows.clusters is None:
         return spread(*columns)

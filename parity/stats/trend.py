@@ -36,6 +36,7 @@ FEWEST = 3  # days: a slope or a change leaves one degree of freedom at least
 LIKELY = 0.05  # p below which words name a change
 
 _NUMBER = re.compile(r"-?\d{1,30}(\.\d{1,30})?")
+# Such as 31.01.2024, 1/31/2024 or Jan 31, 2024.
 _YEAR_LAST = re.compile(
     r"([a-z]+|\d{1,2})([-/., ]+([a-z]+|\d{1,2})){1,3}[-/., ]+\d{4}\b", re.IGNORECASE
 )
@@ -113,7 +114,7 @@ def series_of(days: Sequence[Part]) -> Series:
 
 
 def slope_of(series: Series) -> Optional[Slope]:
-    """None for fewer than FEWEST days."""
+    """The slope of the daily differences; None for fewer than FEWEST days."""
     if len(series.deltas) < FEWEST:
         return None
     slopes, errors = _fits(series, series.places[np.newaxis])
@@ -122,7 +123,7 @@ def slope_of(series: Series) -> Optional[Slope]:
 
 
 def change_of(series: Series) -> Optional[Change]:
-    """None for fewer than FEWEST days."""
+    """The surest change of the daily differences; None for fewer than FEWEST days."""
     count = len(series.deltas)
     if count < FEWEST:
         return None

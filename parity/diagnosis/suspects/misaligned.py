@@ -54,7 +54,7 @@ def suspect(case: Case) -> Optional[Suspect]:
 
 
 def _unrelated_stretches(apart: Apart) -> List[Tuple[int, int]]:
-    """From row to row: where the scores do not belong together, though the others do."""
+    """[(first row, row after the last)] of scores that do not belong together, though others do."""
     rows = len(apart.old)
     size = max(BLOCK, -(-rows // BLOCKS))
     spans = [(first, first + size) for first in range(0, rows - size + 1, size)]

@@ -18,6 +18,7 @@ from semisync.encoding.wire import fields, message, number
 from semisync.storage.sources import opened
 
 _STRIPES, _ROWS = 3, 5  # fields of Footer and of StripeInformation
+# ORC's LZ4 is the raw block format.
 _CODECS = {"UNCOMPRESSED": "", "ZLIB": "zlib", "SNAPPY": "snappy", "LZ4": "lz4_raw", "ZSTD": "zstd"}
 
 
@@ -91,6 +92,7 @@ def _decompressed(stored: bytes, file: Any, path: str) -> bytes:
 def _chunk(chunk: bytes, codec: str, most: int) -> bytes:
     """A chunk decompressed to at most `most` bytes; an exception where it is damaged."""
     if codec == "zlib":
+        # ORC's zlib is raw deflate, without a header.
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(chunk, most)
     if codec == "zstd":
         whole: bytes = pa.CompressedInputStream(pa.BufferReader(chunk), codec).read(most)

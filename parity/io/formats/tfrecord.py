@@ -137,7 +137,7 @@ class Feature:
         return self._flat().take(pa.array(places, mask=self.counts == 0))
 
     def plain_where_possible(self) -> Any:
-        """As `values`, or as `lists` where a record has several."""
+        """The `values`; the `lists` where a record has several values."""
         return self.values() if self.counts.max(initial=0) <= 1 else self.lists()
 
     def _flat(self) -> Any:

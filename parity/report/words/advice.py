@@ -105,7 +105,7 @@ def _how_to_settle(comparison: Comparison) -> str:
 
 
 def _compare_more(comparison: Comparison) -> str:
-    """So many rows that four comparisons in five are decided, if a number can be named."""
+    """The number of rows with which four comparisons in five are decided, if one can be named."""
     needed, rare = comparison.rows_to_settle, comparison.rare_failures
     if needed is None:
         more = units(comparison)

@@ -163,7 +163,7 @@ def units(comparison: Comparison) -> str:
 
 
 def so_many(comparison: Comparison, rows: int) -> str:
-    """So many rows in words, as groups where there are any."""
+    """A number of rows in words, as groups where the rows have groups."""
     if comparison.clusters is not None:
         rows = -(-rows * comparison.clusters // comparison.rows)
     return f"{rounded(rows)} {units(comparison)}"
