@@ -296,7 +296,8 @@ class Chief(threading.Thread):
         return not self.ledger.outstanding
 
     def _leave(self):
-        """Applies the batches that are left as a smaller global batch."""
+        """Ends the training: applies the batches that are left as a smaller global batch, sweeps
+        staging, and publishes the end."""
         self._apply_last()
         # Before their time: every worker has left, so nobody is staging under these.
         for _, ticket in self.ledger.dead:

@@ -50,7 +50,7 @@ class Forked:
 
     @property
     def returncode(self):
-        """The same."""
+        """The exit code, as `poll` returns it."""
         return self.poll()
 
     def wait(self):

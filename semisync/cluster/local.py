@@ -71,7 +71,7 @@ class LocalCluster:
                     stderr=log,
                     cwd=self._cwd,
                     env=environment(),
-                    start_new_session=True,
+                    start_new_session=True,  # a group of its own, which `stop` kills
                 )
             except OSError as error:
                 raise UsageError(

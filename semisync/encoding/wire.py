@@ -88,7 +88,7 @@ def fields(data: memoryview, where: str) -> Iterator[Tuple[int, Value]]:
             length, position = varint(data, position, where)
         elif kind in (1, 5):
             length = 8 if kind == 1 else 4
-        else:
+        else:  # 3 and 4, groups, which proto3 does not have, or none at all
             raise BadInput(f"{where}: wire type {kind} at byte {position} is not a protobuf's")
         if number == 0 or length > end - position:
             raise BadInput(f"{where}: a field at byte {position} ends beyond its message")

@@ -42,7 +42,7 @@ def look(
     taken: Optional[Mapping[str, Any]],
     progress: Callable[[int, str], None],
 ) -> Looked:
-    """Looks at everything.
+    """Looks at graph, checkpoint and data.
 
     Args:
         taken: INPUTS of the model.py that is there; None: those that the conversion will write.

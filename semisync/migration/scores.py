@@ -210,7 +210,7 @@ class _OneTensor:
         return found if found.dtype == np.float64 else found.astype(np.float32)
 
     def origin(self) -> Dict[str, Any]:
-        """Its origin."""
+        """The origin of its scores, for the file that holds them."""
         return {**self._origin, **self._graph.origin()}
 
     def close(self) -> None:

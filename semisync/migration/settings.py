@@ -13,7 +13,7 @@ STEP_ROWS = 64  # of a training step
 
 
 class Settings(NamedTuple):
-    """A migration.
+    """The settings of a migration.
 
     Attributes:
         checkpoint: the prefix.

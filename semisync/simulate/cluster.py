@@ -168,7 +168,7 @@ class Machines:
 
 
 def _nothing():
-    """Nobody waits for it."""
+    """The end of a demand that nobody waits for."""
 
 
 def make_workers(cluster, seed):

@@ -83,7 +83,7 @@ class Job:
         raise NotImplementedError
 
     def applied(self, staleness, fate="admitted"):
-        """Counts one batch."""
+        """Counts a batch of an applied update, by its fate."""
         self.batches += 1
         self.staleness[staleness] += 1
         self.fates[fate] += 1

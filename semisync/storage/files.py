@@ -117,7 +117,7 @@ class StoredFile:
 
 
 class RemoteFile(StoredFile):
-    """The same through fsspec."""
+    """Positional reads from a file behind a URL, through fsspec."""
 
     step = 16 << 20  # each step is a request
 

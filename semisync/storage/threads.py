@@ -82,7 +82,7 @@ class PerThread(Generic[R]):
         self._closing.close()
 
     def get(self) -> R:
-        """The calling thread's."""
+        """The calling thread's object."""
         if not hasattr(self._local, "own"):
             made = self._make()
             with self._lock:  # an ExitStack is not safe for threads

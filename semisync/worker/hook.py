@@ -305,7 +305,7 @@ class GlobalBatchHook(EndsFirst):
             raise draw.error
 
     def _is_over(self, heartbeat):
-        """Whether the chief has ended, and not of a training from which this process comes."""
+        """Whether the chief has ended, and this process does not come from its training."""
         newest = _returned.get(self._queue, NEVER_DRAWN)
         return has_ended(heartbeat) and not is_of_the_ended(newest, heartbeat)
 

@@ -66,7 +66,7 @@ class _Failed(Exception):
 
 
 class Download:
-    """One download; `run` once.
+    """One download of a manifest and its files; call `run` once.
 
     Args:
         digest: of the manifest, from a trusted place.
@@ -171,7 +171,7 @@ class Download:
             have = stream.tell()
             if have < file.size:
                 with self._asked(file_path(file.path), have) as answer:
-                    if answer.status == 200 and have:
+                    if answer.status == 200 and have:  # the whole file, not the requested rest
                         stream.truncate(0)
                         digest, have = hashlib.sha256(), 0
                     for block in self._blocks(answer, file.size - have):

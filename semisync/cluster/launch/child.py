@@ -23,7 +23,7 @@ LAST_OUTPUT = 2.0  # seconds for output that is still in the pipe
 
 
 class Child:
-    """Runs from the start.
+    """A command that runs from the start.
 
     Args:
         command: a list of words.

@@ -71,7 +71,7 @@ class Sight(NamedTuple):
 
 
 class Director:
-    """Acts while its launcher leads.
+    """Publishes the job's generations while its launcher leads.
 
     Args:
         client, election, root: of the job.

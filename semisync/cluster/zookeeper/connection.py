@@ -61,7 +61,7 @@ def read_auth(path: str) -> str:
 
 
 class Connection(client.Client):
-    """Connected when made.
+    """A client that is connected once it is made.
 
     Args:
         hosts: HOST:PORT[,HOST:PORT...][/CHROOT]; the chroot is made where it does not exist.

@@ -54,7 +54,7 @@ def products(bounds):
         for cross in range(crosses):
             indices[at, 0] = row
             indices[at, 1] = cross
-            rest = cross
+            rest = cross  # in mixed radix: the last column is the lowest digit
             for back in range(columns):
                 column = columns - 1 - back
                 count = bounds[column, row + 1] - bounds[column, row]

@@ -39,7 +39,7 @@ def _field(data, at, end, delimiter, quotes, out, size):
         size += 1
         at += 1
     if at < end and data[at] == _QUOTE and (at == end - 1 or data[at + 1] == delimiter):
-        return at + 2, size, 0
+        return at + 2, size, 0  # behind the quote and the delimiter
     return at, size, OPEN_QUOTE
 
 

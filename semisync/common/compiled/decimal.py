@@ -78,6 +78,7 @@ def integers(values, width, flag):
         sign = MINUS if values[i] < 0 else (flag if signed else 0)
         start, end = offsets[i], offsets[i + 1]
         padding = end - start - digits - (sign != 0)
+        # As printf does: zeros go between the sign and the digits, spaces before the sign.
         if flag == MINUS:
             out[end - padding : end] = SPACE
             end -= padding

@@ -118,7 +118,7 @@ def _part(data, places, kind, rows, counts, bits, ends, total):
     for row in range(rows[0], rows[1]):
         start, end = places[row, 0], places[row, 1]
         counts[row] = MISSING if start == MISSING else 0
-        if end <= max(start, 0):
+        if end <= max(start, 0):  # MISSING, or an empty Feature
             continue
         at, stop = _list(data, start, end, kind)
         if at < 0:

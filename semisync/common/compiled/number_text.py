@@ -41,6 +41,7 @@ def integers(data, offsets, most):
         fits = at < end
         while at < end and fits:
             digit = u(data[at]) - u(48)
+            # Compared before it grows, since it would wrap around.
             fits = _is_digit(data[at]) and magnitude <= (limit - digit) // u(10)
             magnitude = magnitude * u(10) + digit
             at += 1

@@ -121,7 +121,7 @@ def _find_string(slots, known, text, length, hashed):
 
 @compiled
 def build_strings(data, offsets):
-    """As `build_integers`, of strings."""
+    """The slots of string keys, and the row in which each key stands first."""
     count, known = len(offsets) - 1, address(data)
     slots, first = free_slots(count, 4), numpy.empty(count, numpy.int64)
     for row in range(count):

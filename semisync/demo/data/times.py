@@ -61,6 +61,7 @@ def times_of(table: Any, name: str, where: Where) -> Times:
     missing = stored.is_null().to_numpy()
     if pa.types.is_timestamp(stored.type) or pa.types.is_date(stored.type):
         zone = getattr(stored.type, "tz", None)
+        # Not safe: nanoseconds are cut off.
         micros = stored.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
         moments = micros.fill_null(0).to_numpy()
     else:
