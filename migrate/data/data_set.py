@@ -61,8 +61,8 @@ class DataSet(Generic[B]):
     Attributes:
         schema: the columns.
         batch_size: rows per batch and rank.
-        rank: which share this is, from 0.
-        ranks: how many shares there are.
+        rank: the number of this share, from 0.
+        ranks: the number of shares.
         rows: of the whole data set.
         digest: 16 hexadecimal digits of its listing.
         skipped: the broken files and blocks that were left out so far, with their rows (None where
@@ -183,6 +183,7 @@ class DataSet(Generic[B]):
     def _divided(self, order: Order) -> Tuple[Tuple[Taken, ...], Division, int]:
         """Earlier divisions, the current one, and the number of batches taken from it."""
         before, taken = self._position.taken, 0
+        # The division under way goes on, unless ranks or batch size have changed.
         if before and before[-1][:2] == (self.ranks, self.batch_size):
             before, taken = before[:-1], before[-1].batches
         in_order = self._shuffle is None

@@ -42,7 +42,7 @@ def save(tables: IdEmbeddings, folder: str) -> None:
     """Writes all tables; every process calls it.
 
     Args:
-        tables: to be written.
+        tables: the tables to write.
         folder: the folder to make.
 
     Raises:
@@ -82,8 +82,8 @@ def load(tables: IdEmbeddings, folder: str) -> None:
     Make the optimizers first; a table without one takes vectors alone.
 
     Args:
-        tables: to be filled.
-        folder: that `save` wrote.
+        tables: the tables to fill.
+        folder: the folder that `save` wrote.
 
     Raises:
         UsageError: tables or slots differ from those of the checkpoint.

@@ -59,7 +59,7 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
     Make the optimizer first; without one the table takes vectors alone. Every process calls it.
 
     Args:
-        tables: that have the table.
+        tables: the module that has the table.
         name: of the table.
         source: from `migrate.open_hash_tables`.
         step: how many steps the source was trained for, from which ages count, and which Adam

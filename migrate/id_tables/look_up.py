@@ -17,7 +17,7 @@ class Asked(NamedTuple):
     """This process's request to one table.
 
     Attributes:
-        unique: its ids, each once.
+        unique: the distinct ids.
         places: int64 [ids], the position of each id of the batch in `unique`.
         counts: how often each of `unique` occurs.
         order: the positions in `unique`, sorted by owner.

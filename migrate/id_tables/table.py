@@ -20,9 +20,9 @@ class IdTable:
     """A table by raw ids.
 
     Args:
-        name: of the table.
+        name: the name of the table.
         dim: numbers in a vector, float32.
-        features: those that it embeds.
+        features: the names of the features that it embeds.
         pooling: "sum", "mean" or "sqrtn", which divide weighted ids as TensorFlow's combiners do;
             None: a vector per id.
         initializer: of a new id's vector; by default Keras's.

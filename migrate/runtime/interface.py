@@ -11,7 +11,7 @@ class Variable(NamedTuple):
     """A TensorFlow variable.
 
     Attributes:
-        axes: their order in the module, if it differs.
+        axes: the order of its axes in the module, if it differs.
         rows: the row range of a part of a partitioned variable, [first, last + 1).
     """
 

@@ -22,6 +22,7 @@ def string_join(inputs: Sequence[Strings], separator: str = "") -> Strings:
     if not inputs or len(shapes) > 1:
         raise BadInput(f"strings of shapes {sorted(shapes)} cannot be joined side by side")
     shape = shapes.pop() if shapes else ()
+    # Arrow joins a scalar with every row.
     columns = [part.arrow() if part.shape == shape else part.arrow()[0] for part in inputs]
     between = pyarrow.scalar(separator.encode("utf-8"), pyarrow.large_binary())
     return Strings.of(pyarrow.compute.binary_join_element_wise(*columns, between), shape)

@@ -86,6 +86,7 @@ def feature(
             return Feature(flat, np.ones(rows, np.int64))
         return Feature(_shaped(flat, wanted, (rows,)), None)
     if fill is not None and present is not None:
+        # A missing list has as many fills as the input takes, or else as the first list has values.
         some = lengths[present][:1].tolist() or [1]
         each = some[0] if width is None else width
         flat = _with_fills(flat, lengths, ~present, each * math.prod(inner), fill)

@@ -44,7 +44,7 @@ class Hstu(Tower):
 
     Args:
         dim: of the vectors.
-        heads: that share `dim`.
+        heads: the number of attention heads that share `dim`.
         layers: how many.
         length: of the longest sequence.
         buckets: for ages; 0: times have no influence.

@@ -41,7 +41,7 @@ def judged(labels: Tensor, logits: Tensor, users: Optional[Tensor] = None) -> Ju
     Args:
         labels: 0 or 1, [n].
         logits: [n].
-        users: whose rows they are, int64 [n].
+        users: the user of each row, int64 [n].
 
     Returns:
         A `Judged`.

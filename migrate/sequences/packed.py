@@ -229,9 +229,9 @@ class Followed(NamedTuple):
 
     Attributes:
         seen: the items before the last moment of each sequence.
-        places: where these stand in the batch, int64 [n].
-        asking: which of `seen` each of the next items is asked of, int64 [m].
-        following: where the next items stand in the batch, int64 [m].
+        places: the positions of `seen` in the batch, int64 [n].
+        asking: the item of `seen` from which each next item is predicted, int64 [m].
+        following: the positions of the next items in the batch, int64 [m].
     """
 
     seen: Packed

@@ -74,7 +74,7 @@ class Asking(NamedTuple):
     """The time at which the next item is asked for, which a bias by time needs.
 
     Attributes:
-        after: that long after the last known event; None: not by that.
+        after: the time from the last known event; None: the time does not depend on it.
         at: at this time, the same for all; where neither is given at the time of the event to
             predict, which only a log knows.
     """

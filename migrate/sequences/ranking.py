@@ -133,6 +133,7 @@ def _tokens(packed: Packed, sizes: Tensor, items: Tensor) -> Tokens:
     start, number = (
         part[starts].repeat_interleave(packed.lengths) for part in (items, moments)
     )  # of each item's sequence: its first token, and its first moment
+    # Tokens before the item's moment.
     known = items[begins][moments] - start
     places = 2 * (moments - number)
     action = torch.arange(int(sizes.sum()), device=items.device)

@@ -47,7 +47,7 @@ class Retrieval(nn.Module):
         items: the number of rows of the table.
         negatives: "all", "in-batch" or "uniform".
         count: how many negatives are drawn, at most.
-        temperature: that scores are divided by.
+        temperature: the divisor of the scores.
         normalise: whether vectors are divided by their norms.
         log_q: whether the sum is corrected by how likely each negative was.
 

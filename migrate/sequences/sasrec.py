@@ -28,7 +28,7 @@ class SasRec(Tower):
 
     Args:
         dim: of the vectors.
-        heads: that share `dim`.
+        heads: the number of attention heads that share `dim`.
         layers: how many.
         length: of the longest sequence.
         dropout: the share of values that is dropped in training.

@@ -47,6 +47,7 @@ class IdMap(torch.nn.Module):
         Returns:
             int64, of the same shape.
         """
+        # Every id is unknown, and row 0 is the only one.
         if not len(self.ids):
             return torch.zeros_like(ids)
         rows = torch.searchsorted(self.ids, ids)
@@ -59,8 +60,8 @@ def id_map(directory: str, table: str) -> IdMap:
     """The map of a table in a converted checkpoint (--ids rows).
 
     Args:
-        directory: that `convert` wrote.
-        table: its name.
+        directory: the directory that `convert` wrote.
+        table: the name of the table.
 
     Returns:
         An `IdMap`.

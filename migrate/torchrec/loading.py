@@ -34,7 +34,7 @@ def load(module: torch.nn.Module, directory: str) -> List[str]:
     Args:
         module: an EmbeddingBagCollection, a model that contains some, or a
             DistributedModelParallel.
-        directory: that `convert` wrote.
+        directory: the directory that `convert` wrote.
 
     Returns:
         The names in the checkpoint that were loaded.
@@ -80,7 +80,7 @@ def dense_variables(directory: str, transpose: Collection[str] = ()) -> Dict[str
     """The dense variables and scalars of a converted checkpoint by their names in TensorFlow.
 
     Args:
-        directory: that `convert` wrote.
+        directory: the directory that `convert` wrote.
         transpose: names of those to transpose: TensorFlow's kernels are [in, out], nn.Linear's
             weights [out, in].
 

@@ -41,7 +41,7 @@ def load_optimizer(
         parameters: those that it steps, by name: a table's weight as in
             `module.named_parameters()`, a dense variable by its name in the checkpoint; others are
             left out.
-        directory: that `convert` wrote.
+        directory: the directory that `convert` wrote.
         module: where tables are sharded, the DistributedModelParallel that they are in; every rank
             must then call this.
         transpose: names among `parameters` of the dense variables whose parameters are transposed,

@@ -93,7 +93,7 @@ class Checkpoints:
         """The folder of one checkpoint.
 
         Args:
-            step: its step.
+            step: the step of the checkpoint.
 
         Returns:
             A path.
@@ -110,7 +110,7 @@ class Checkpoints:
         """Begins to write a checkpoint.
 
         Args:
-            step: its step.
+            step: the step of the checkpoint.
             tensors: by name, plain or sharded.
             state: of JSON's types, the same on all processes.
             tables: by raw ids, by path.
@@ -163,7 +163,7 @@ class Checkpoints:
         """Keeps a whole checkpoint in another folder, and no other there; by links where it can.
 
         Args:
-            step: its step.
+            step: the step of the checkpoint.
             folder: the other folder.
         """
         source, to = self.path(step), os.path.join(folder, os.path.basename(self.path(step)))

@@ -82,7 +82,7 @@ def shrink(module: nn.Module, trained: Any, precision: str) -> Shrunk:
     """Replaces the tables of TorchRec's collections that no optimizer steps.
 
     Args:
-        module: that holds the collections.
+        module: the module that holds the collections.
         trained: the names of the parameters that an optimizer steps.
         precision: "fp16" or "int8".
 

@@ -29,8 +29,8 @@ def renew_evicted(module: torch.nn.Module, optimizer: torch.optim.Optimizer) -> 
     """Makes every managed collection of `module` reset the rows that pass to another id.
 
     Args:
-        module: that holds the collections.
-        optimizer: of its tables, from torch.optim or `migrate.torchrec.optimizers`.
+        module: the module that holds the collections.
+        optimizer: the optimizer of its tables, from torch.optim or `migrate.torchrec.optimizers`.
 
     Examples:
         renew_evicted(model, optimizer)

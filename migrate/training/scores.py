@@ -95,7 +95,7 @@ class Scores:
 
         Args:
             step: of the checkpoint.
-            rows: that were trained on up to it.
+            rows: the number of rows trained on up to it.
 
         Raises:
             UsageError: the parts up to it do not have these rows.

@@ -26,6 +26,7 @@ def count(data, start, stop):
     for k in range(len(after)):  # vectorised, as one condition on both would not be
         begun += (before[k] == _LF) & (after[k] != _LF)
         returns += after[k] == _CR
+    # A line that is a carriage return alone is empty too; most files have none.
     for k in range(at, stop if returns else at):
         if data[k - 1] == _LF and data[k] == _CR:
             begun -= k + 1 == size or data[k + 1] == _LF

@@ -116,6 +116,7 @@ class Lines:
         """Splits lines and reads ids in one pass, which is faster; False where it cannot."""
         separator, between = self._written.separator, self._written.values
         ids = [column.name for column in wanted if column.of_integers]
+        # A digit or a minus as a separator would be taken for a part of an id.
         if not ids or {separator, between} & set("-0123456789"):
             return False
         others = [column.name for column in wanted if column.name not in ids]
@@ -125,6 +126,7 @@ class Lines:
             else -1 - (others.index(name) if name in others else len(others))
             for name in self._names
         ]
+        # A field has at most one id more than separators.
         most = self._rows + lines.occurrences(self._data, ord(between))
         if 8 * len(ids) * (most + 1) > _AT_ONCE:
             return False

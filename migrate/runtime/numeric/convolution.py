@@ -141,6 +141,7 @@ def space_to_batch(x: Tensor, block: Sequence[int], paddings: Any) -> Tensor:
     inner = [part for size, step in zip(x.shape[1:], block) for part in (size // step, step)]
     whole = x.reshape(x.shape[0], *inner, *rest)
     steps, places = range(2, 2 + 2 * count, 2), range(1, 1 + 2 * count, 2)
+    # The place within a block varies slowest in the new batch, as in TensorFlow.
     order = [*steps, 0, *places, *range(1 + 2 * count, whole.ndim)]
     return whole.permute(order).reshape(-1, *inner[::2], *rest)
 

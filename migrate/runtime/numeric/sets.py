@@ -57,6 +57,7 @@ def first_places(x: Any) -> Tuple[Tensor, Tensor]:
     places = torch.arange(len(codes), device=codes.device)
     first = torch.full((count,), len(codes), device=codes.device)
     first, order = first.scatter_reduce(0, codes, places, "amin").sort()
+    # From numbers in the order of values to numbers in the order of occurrence.
     return first, order.argsort()[codes]
 
 

@@ -66,6 +66,7 @@ def sparse_fill_empty_rows(
     order = both[:, 0].argsort(stable=True)
     fillers = like(values, default).broadcast_to((len(missing),))
     filled = taken(joined([values, fillers]), order)
+    # The inverse of the order: the new position of each old value.
     return both[order], filled, empty, order.argsort()[: len(indices)]
 
 

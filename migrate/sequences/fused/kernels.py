@@ -141,6 +141,7 @@ def backward_biases(
                 least = tl.min(tl.where(rows < size, own, 1 << 30)) - tl.max(other)
                 _add_by_distance(of_position, length, own, other, least, slopes, BLOCK)
             else:
+                # Places are 0, 1, 2, ...: all pairs of blocks so far apart have the same distances.
                 by_distance += slopes
             if BUCKETS > 0:
                 bucket = _bucket(start, rows, columns, size, times, asked, BUCKETS)

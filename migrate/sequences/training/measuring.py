@@ -23,7 +23,7 @@ class Measured(NamedTuple):
     """The measured events.
 
     Attributes:
-        ends: where the event of each user stands that is asked for.
+        ends: the position of the event that is asked for, of each user.
         tokens: events at a time.
         asking: when a next item is asked for; the events of a ranking are at their own time.
     """

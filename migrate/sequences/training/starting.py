@@ -31,8 +31,8 @@ def warm(
         kind: "item" or "user".
         wanted: their raw ids, all different.
         dim: of the table.
-        directory: of a converted checkpoint.
-        name: its table's.
+        directory: a converted checkpoint.
+        name: the name of the converted table.
 
     Returns:
         The share of the wanted ids that it has.

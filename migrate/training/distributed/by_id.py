@@ -54,6 +54,7 @@ class SharedTable(TableById):
         own = super().forward(torch.from_numpy(question.ids), begins)
         (found,) = answers([own.detach()], [asked], [question.given], self.processes)
         if own.requires_grad:
+            # A leaf: `collect` carries its gradient on to the owners.
             found.requires_grad_()
             self._awaited.append((found, own, asked, question.given))
         return found[asked.places].reshape(*ids.shape, -1)
