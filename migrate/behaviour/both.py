@@ -34,7 +34,7 @@ Names = Union[str, Sequence[str], None]  # of outputs; None: all
 def open_both(
     prefix: str, converted: str, setting: Setting, outputs: Names = None
 ) -> Iterator[Both]:
-    """Both sides, until the end of the `with`.
+    """A context in which both sides are open.
 
     Args:
         prefix: a checkpoint with its MetaGraph, a SavedModel or a frozen graph.

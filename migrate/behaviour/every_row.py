@@ -112,7 +112,7 @@ class _Suspects(NamedTuple):
         return _Suspects(*(one[places] for one in self))
 
     def place(self, index: int) -> ScorePlace:
-        """One of them."""
+        """The place of one suspect, for the report."""
         row = int(self.rows[index]) + 1
         return ScorePlace(row, *(plain(one[index]) for one in self[1:]))
 

@@ -71,7 +71,7 @@ def find_first(
     found = first_cause(subject.found.graph, compared, outputs)
     if found is not None:
         return _difference(subject, written, model.directory, set(computed), *found)
-    # The source made anew agrees at every node: what differs is model.py as it lies there.
+    # The source that was written again agrees at every node: model.py itself must differ.
     names = model.watch(given)
     values = (model.value(computed[edge].text, names) for edge in edges)
     found = first_cause(subject.found.graph, _compared(batch, theirs, values), outputs)
@@ -103,8 +103,8 @@ def _by_node(
 def _compared(
     batch: Rows, theirs: "_Fetched", values: Iterable[Optional[np.ndarray]]
 ) -> Dict[Edge, Optional[Place]]:
-    """Where each tensor differs, None where it does not; without those that one side does not have,
-    such as a value that model.py computes within a longer expression."""
+    """The place where each tensor differs; None if it does not. Tensors that one side lacks are
+    left out, such as a value that model.py computes within a longer expression."""
     told = ((edge, theirs[edge], ours) for edge, ours in zip(theirs, values))
     return {
         edge: _differs(batch, tensorflows, ours)

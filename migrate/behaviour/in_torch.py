@@ -139,7 +139,7 @@ class Converted:
 
 
 def open_converted(directory: str) -> Optional[Converted]:
-    """The same; None for a conversion without its model."""
+    """The `Converted` of a directory; None for a conversion without its model."""
     return Converted(directory) if os.path.isfile(os.path.join(directory, SOURCE)) else None
 
 

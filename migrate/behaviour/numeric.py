@@ -80,7 +80,7 @@ def numeric_part(
     """
     edges = _becoming_numbers(subject, written)
     if not edges:
-        # No text: the whole model, as it lies there.
+        # No text: the numeric part is the conversion's whole model.py.
         wanted = {name: model.inputs[name].tensors for name in given}
         places = [model.outputs.index(name) for name in outputs]
         return _listed(model.module, places, wanted, given)

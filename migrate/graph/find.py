@@ -132,7 +132,7 @@ def _beside(prefix: str) -> Optional[str]:
 
 
 def _saved(graph: Graph, checkpoint: Checkpoint) -> Dict[str, Saved]:
-    """Each variable node's stored tensor, under the names of whole tensors."""
+    """The place of each variable node in the checkpoint, by the names of whole tensors."""
     saved = saved_variables(graph)
     if not saved:
         full_names = checkpoint.objects().full_names

@@ -72,12 +72,12 @@ class Node(NamedTuple):
 
     @property
     def attr(self) -> Dict[str, bytes]:
-        """Its attributes, called as a NodeDef's are, for `graph_rewrite`."""
+        """The attributes under NodeDef's name for them, for `graph_rewrite`."""
         return self.attrs
 
     @property
     def input(self) -> List[str]:
-        """Its inputs and control inputs as a NodeDef has them, for `graph_rewrite`."""
+        """The inputs and control inputs in the form of a NodeDef, for `graph_rewrite`."""
         return [*map(of_edge, self.inputs), *(f"^{name}" for name in self.controls)]
 
 

@@ -1,7 +1,7 @@
 """How a graph pools the vectors that it looks up: the combiner of each table.
 
-    SparseSegmentSum, -Mean, -SqrtN      embedding_lookup_sparse without weights; TensorFlow 2.x
-                                         gives them the variable itself
+    SparseSegmentSum, -Mean, -SqrtN      embedding_lookup_sparse without weights; in TensorFlow 2.x
+                                         they read the variable itself
     Mul, SegmentSum, then nothing, a     the same with weights: sum(w e), sum(w e) / sum(w) and
     division by a SegmentSum or a Sqrt   sum(w e) / sqrt(sum(w^2))
     SegmentSum, SegmentMean              by hand

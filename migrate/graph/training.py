@@ -80,7 +80,7 @@ class Training(NamedTuple):
     likely: List[str]
 
     def slot_tensors(self) -> Dict[str, str]:
-        """Each slot -> its variable."""
+        """The variable of each slot tensor."""
         return {
             source: variable
             for variable, slots in self.slots.items()
@@ -175,7 +175,7 @@ class _Finder:
         self._in_training: Set[str] = set()  # variables of a graph that trains
 
     def result(self) -> Training:
-        """All that was found; a variable with slots of its own is not an orphan."""
+        """The findings; a variable with slots of its own is not an orphan."""
         slots = self._slots.by_variable
         orphans = {
             name: reason
@@ -261,7 +261,8 @@ class _Finder:
     def add_unknown(
         self, updates: Iterable[Tuple[str, str, str]], stored: Mapping[str, str]
     ) -> None:
-        """The tensors of a variable's shape that unknown training ops read beside it."""
+        """Adds as orphans the tensors that unknown training ops read together with a variable
+        of the same shape."""
         for variable, other, op in updates:
             names = stored.get(variable), stored.get(other)
             if names[0] is not None and names[1] is not None and self._fits(names[0], names[1]):

@@ -50,7 +50,7 @@ _WRITES_ROWS = {"ResourceScatterUpdate", "ScatterUpdate"}
 _ADDS_ROWS = {"ResourceScatterAdd", "ScatterAdd"}
 _OF_SLOT = PASS | {"Assign", "ScatterAdd"}  # ops that hand on a slot after the step wrote it
 _OF_ROWS = _OF_SLOT | GATHER | _WRITES_ROWS
-# Gradient descent of rows: w -= g lr, and of a resource w += -g lr; by hand of all rows, too.
+# Gradient descent on rows: w -= g lr, or for a resource w += -g lr; by hand also on all rows.
 _TABLE = variables.variable()
 _SCALED = given(times("learning_rate", "grad"), _has_rate)
 _DESCENT = either(

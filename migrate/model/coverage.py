@@ -47,7 +47,7 @@ def unknown_ops(
     cut = cut_at_inputs(graph)
     needed = list(Regions(cut, outputs).needed)
     if held is not None:
-        # See above: the ops behind such an assignment are needed, but no ancestors of the outputs.
+        # The ops behind such an assignment are needed, though they are no ancestors of the outputs.
         filled = [edge for node in needed for edge in _filled_by(cut, node, held)]
         seen = {node.name for node in needed}
         needed += [node for node in Regions(cut, filled).needed if node.name not in seen]

@@ -80,7 +80,7 @@ class Tables:
         return self._constants.expression(array, name)
 
     def described(self, table: Node) -> Dict[str, Any]:
-        """Its content as data: the keys and the values, or the file among the model's assets."""
+        """A table's content as data: keys and values, or its file among the assets; else {}."""
         for user in self._users(table):
             if user.op in _IMPORTS:
                 keys, values = (self._known.value(edge) for edge in user.inputs[1:3])

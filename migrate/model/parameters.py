@@ -185,7 +185,7 @@ class Parameters:
             return node.name in self._graph.trainable
         if self._trained:
             return node.name in self._trained
-        # Neither a collection nor a training op, as in a graph for evaluation: only names tell.
+        # Without a collection and training ops, as in a graph for evaluation, only names are left.
         return not node.name.endswith(_NEVER_TRAINED)
 
 

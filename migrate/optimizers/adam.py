@@ -12,9 +12,10 @@ A dense variable's update is one op. A table's is several:
     LazyAdam  rows of m and v are overwritten, ScatterUpdate(m, ids, b1 * gather(m, ids) + ...);
               these rows alone move, ScatterSub(w, ids, ...)
 
-The same with the ops of resource variables. An update of any other form, such as Nadam's, is none
-of these. Source: python/training/adam.py and contrib/opt/python/training/lazy_adam_optimizer.py of
-1.15, python/training/adam.py of 2.21, DeepRec's python/training/adam_async.py.
+Resource variables have ops of their own for the same. An update of any other form, such as Nadam's,
+is none of these.
+Source: python/training/adam.py and contrib/opt/python/training/lazy_adam_optimizer.py of 1.15,
+python/training/adam.py of 2.21, DeepRec's python/training/adam_async.py.
 """
 
 from __future__ import annotations

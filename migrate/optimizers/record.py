@@ -30,7 +30,7 @@ class Slot(NamedTuple):
         torch: torch.optim's name of it; TensorFlow's where torch lacks the optimizer.
         input: of the training op; None: the slot's own name.
         fused: FBGEMM's name of it in fused optimizers; None: torch's.
-        initial: the value that TensorFlow's default gives it.
+        initial: its initial value by TensorFlow's defaults.
         setting: the argument of TensorFlow's optimizer that sets `initial`; such slots only grow.
         second_moment: whether the update is divided by its root.
         aliases: names of it in hash tables, in lower case, besides TFRA's <Optimizer>_<slot>.
@@ -178,7 +178,7 @@ class Optimizer:
         return self.still_at_zero or (self.composed is not None and not self.composed.rows)
 
     def slots_for(self, numbers: Collection[int]) -> Tuple[Slot, ...]:
-        """Its slots, where a variable has those of `numbers`."""
+        """The slots of a variable that has the slots with these numbers."""
         more = any(number >= len(self.slots) for number in numbers)
         return self.all_slots if more else self.slots
 

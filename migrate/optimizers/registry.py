@@ -1,7 +1,7 @@
 """All optimizers by name, and look-ups over all records.
 
-To add an optimizer, write its record in a module of its own and list it in `_RECORDS`. Those
-without slots leave no trace in a checkpoint, and stand in `SLOTLESS_OPS` alone.
+To add an optimizer, write its record in a module of its own and list it in `_RECORDS`. Optimizers
+without slots leave no trace in a checkpoint, and are listed in `SLOTLESS_OPS` alone.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def torch_names(slots: Slots, fused: bool) -> List[Optional[str]]:
 
 
 def torch_name(slot: Slot, fused: bool) -> str:
-    """Its name in torch; `fused` as for `torch_names`."""
+    """The slot's name in torch; `fused` as for `torch_names`."""
     return slot.fused or slot.torch if fused else slot.torch
 
 
@@ -93,6 +93,6 @@ def state_name(table: str, slot: str) -> str:
 
 
 def unfused_name(table: str, state: str) -> str:
-    """torch.optim's name for the result of `state_name`."""
+    """torch.optim's name of a slot, for the result of `state_name`."""
     start, _, slot = state.rpartition(".")
     return FUSED_STATES.get(slot, state) if start == table else state

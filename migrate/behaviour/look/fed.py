@@ -50,8 +50,12 @@ def fed_to_score(
 def fed_to_train(
     subject: Subject, model: Mapping[str, Any], setting: Setting, findings: Findings
 ) -> List[Input]:
-    """The columns that a training step takes beside those of model.py, which takes `model`: labels
-    and weights, or none of a graph without a training op."""
+    """The columns that a training step takes besides model.py's own: labels and weights; none for a
+    graph without a training op.
+
+    Args:
+        model: INPUTS of model.py.
+    """
     with contextlib.suppress(BadInput), findings.noting(UsageError):
         recipe = read_recipe(subject.found.graph)
         loss = recipe.loss(subject.found.graph)

@@ -72,9 +72,9 @@ def writers(subject: Subject, recipe: Recipe) -> Dict[str, Set[str]]:
 
 
 def raced(subject: Subject, training: Training, written: Mapping[str, Set[str]]) -> List[str]:
-    """The hyperparameters that a step computes from variables that it also writes, without an
-    order: BERT's job assigns the global step beside its optimizer. None whose own computation
-    writes."""
+    """The hyperparameters that a step computes from variables that it also writes, in no fixed
+    order: BERT's job assigns the global step independently of its optimizer. Hyperparameters whose
+    own computation writes a variable are left out."""
     graph = subject.raw
     writing: Set[str] = set().union(*written.values())
 

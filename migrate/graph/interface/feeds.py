@@ -17,7 +17,7 @@ from semisync.common.tensor_names import of_edge, split
 
 
 class Feed(NamedTuple):
-    """One input.
+    """One feed: the tensor of a dense input, or the three of a sparse one.
 
     Attributes:
         name: a tensor, the tf.sparse_placeholder of three, or three with commas.

@@ -44,7 +44,7 @@ class Op:
 
     @property
     def inputs(self) -> Tuple[str, ...]:
-        """See the class; control inputs are not among them."""
+        """The names of the input tensors, without control inputs."""
         return tuple(of_edge(edge) for edge in self._node.inputs)
 
     def source(self, number: int) -> Op:
@@ -87,7 +87,7 @@ class _Op(NamedTuple):
 
     @property
     def slots(self) -> Dict[Slot, int]:
-        """Its slots, with the position of each among the inputs."""
+        """The op's slots, with the position of each among the inputs."""
         of = self.known.optimizer.slots_for(range(len(self.known.slots)))
         return dict(zip(of, self.known.slots))
 

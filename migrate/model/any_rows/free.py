@@ -56,7 +56,7 @@ class Freed(NamedTuple):
     mixing: FrozenSet[str] = frozenset()
 
     def unless_mixed(self, graph: Graph, computed: Iterable[Edge]) -> Freed:
-        """Itself, or the graph as it was if the rows are not independent.
+        """This result, or the graph as it was if the rows are not independent.
 
         Args:
             graph: as it was.
@@ -88,7 +88,7 @@ def free_rows(graph: Graph, outputs: Sequence[Edge]) -> Freed:
     size = next(iter(sizes - {None}), None)
     if size is None:
         size = fixed_rows(graph, outputs)
-        if size is None or size < 2:  # a loss of the shape [1] is no row
+        if size is None or size < 2:  # the shape [1] is that of a loss, not of a row
             return Freed(graph, None)
     if size < 2 or len(sizes - {None}) > 1 or not sizes:
         return Freed(

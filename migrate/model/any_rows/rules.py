@@ -1,4 +1,4 @@
-"""Which dimensions of an op's outputs are the batch's rows: one rule per kind of op."""
+"""Rules for which dimensions of an op's outputs are the batch's rows, one per kind of op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dimensions of tensors are rows of the batch, op by op.
+"""The dimensions of tensors, of which some are rows of the batch.
 
 A dimension is a number, `Rows(k)` for k times the rows of the batch, or None where it is not known.
 The shapes in the graph hold the numbers; they do not distinguish 128 rows from a layer of width

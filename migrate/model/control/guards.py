@@ -1,4 +1,4 @@
-"""Under which branches and loops each node of a graph runs.
+"""The branches and loops under which each node of a graph runs.
 
 TensorFlow 1 writes control flow as dataflow (tensorflow/python/ops/control_flow_ops.py):
 

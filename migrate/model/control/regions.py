@@ -1,4 +1,4 @@
-"""Which nodes a model needs, in an order, with the loops and the branches among them.
+"""The nodes that a model needs, in order, with the loops and the branches among them.
 
 `guards` finds where each of them runs. Regions nest. A graph in which they do not has control flow
 of neither tf.cond nor tf.while_loop, and is refused.

@@ -205,7 +205,7 @@ def _collection(lookup: Lookup, lookups: Mapping[str, Lookup], parameters: Param
 
 
 class Collection:
-    """One group, as it is written.
+    """The source of one group's collection.
 
     Attributes:
         attribute: of the module.

@@ -99,7 +99,7 @@ def find_sparse_ids(
 
 
 def _of_dense(subject: Subject, found: SparseIds) -> SparseIds:
-    """The same for a dense feature, if it was made from one."""
+    """The SparseIds of a dense feature, if `found` was made from one; else `found`."""
     assert found.indices is not None, found
     x = find_whole_column(subject, found.indices, found.ids)
     if x is not None and found.weights is None:
@@ -113,7 +113,7 @@ def _of_dense(subject: Subject, found: SparseIds) -> SparseIds:
 
 
 def _filled(subject: Subject, values: Edge) -> Optional[Node]:
-    """The node that fills empty rows, if it gives these values."""
+    """The SparseFillEmptyRows that returns `values`; None if another op does."""
     name, output = subject.beyond(values)
     node = subject.graph.nodes[name]
     return node if node.op == "SparseFillEmptyRows" and output == 1 else None

@@ -293,7 +293,8 @@ def _moving(
     found = _batch_statistics(subject, edge, HOPS - {"StopGradient"})
     axis = _channels(subject, found, x, kind)
     if node.op in VARIABLES:
-        # Reshaped, it may be of another axis than the last, which only a batch's statistics tell.
+        # A reshaped variable may belong to another axis than the last, which only a batch's
+        # statistics show.
         reshaped = not found and subject.beyond(edge) != subject.viewed(edge)
         variable = None if subject.switched(edge) or reshaped else node
     elif node.op == "Merge":

@@ -1,8 +1,8 @@
-"""One value in buckets of several divisions, each counted from a number of its own on.
+"""Tile coding: a value's bucket in each of several divisions, numbered from offsets of their own.
 
     Concat(Reshape(Bucketize(x, b)) + n, ..)    runtime.bucketize_each(x, bs) + ns
 
-Jobs write a tile coding like this: its divisions are offset against each other.
+The divisions are shifted against each other. `n` is the number of a division's first bucket.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ _ULPS = 64
 
 
 def same_rows(ours: Slice, theirs: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
-    """Both gradients; for a table the sums of the rows in TensorFlow's, ascending, and any further
-    rows of ours, with zeros for TensorFlow's."""
+    """Both gradients as arrays; for a table their sums per row: TensorFlow's rows, ascending, then
+    any further rows of ours, which are 0 in TensorFlow's."""
     values, wanted = ours[0].detach().cpu().numpy(), theirs[0]
     if ours[1] is None:
         return values, wanted
@@ -37,7 +37,7 @@ def same_rows(ours: Slice, theirs: Any) -> Tuple[numpy.ndarray, numpy.ndarray]:
 
 
 def of_rows(ours: numpy.ndarray, theirs: numpy.ndarray, noise: Any = None) -> float:
-    """`relative`, to the scale of each row.
+    """The largest difference relative to the scale of each row, see `relative`.
 
     Args:
         noise: of TensorFlow's rows, on that scale; a row whose noise is 0, such as one that is 0 by
@@ -72,8 +72,8 @@ def _scale(values: numpy.ndarray) -> float:
 def of_update(
     ours: numpy.ndarray, theirs: numpy.ndarray, before: numpy.ndarray, noise: Any = None
 ) -> float:
-    """`relative`, to the change from `before` or the root mean square of the tensor's changes, the
-    larger; less the rounding of the value itself.
+    """The largest difference, less the rounding of the value itself, relative to the change from
+    `before` or to the root mean square of the tensor's changes, whichever is larger.
 
     Args:
         noise: of the change, on its scale.

@@ -39,7 +39,7 @@ class Formula(NamedTuple):
     variables: Dict[str, str]
 
     def __call__(self, inputs: Mapping[str, Any]) -> Dict[Edge, Any]:
-        """The computed tensors."""
+        """The values of the computed tensors, given the inputs of a step."""
         if self.module is None:
             return {}
         results = self.module(inputs)
@@ -47,7 +47,7 @@ class Formula(NamedTuple):
         return dict(zip(self.computed, results))
 
     def values(self, inputs: Mapping[str, Any]) -> Dict[Edge, Any]:
-        """All tensors."""
+        """The values of all tensors, constants included."""
         import torch
 
         return {**{e: torch.as_tensor(v) for e, v in self.constants.items()}, **self(inputs)}

@@ -1,4 +1,4 @@
-"""One step of an optimizer by gradients that are given, which can be taken again.
+"""An optimizer step with given gradients, which can be repeated.
 
 Rows that occur several times in a batch are summed, in any order. The results differ by rounding,
 but if the terms cancel that may be larger than the sum. So the step is repeated with the rows in
