@@ -167,6 +167,7 @@ class DataSet(Generic[B]):
                 f"{own['shuffle']}"
             )
         position = Position.from_json(state["position"])
+        # For its check alone: the position must not have taken more rows than there are.
         left_at(position, self.rows, self._shuffle is None)
         self.close()
         self._position = position

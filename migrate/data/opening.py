@@ -117,7 +117,7 @@ def open_data(
         last=last,
         loader=Loader(listing, columns, written, skip),
         convert=convert,
-        # Batches with lost rows are shorter, and cannot be told apart by their size.
+        # With lost rows some batches are shorter, and rows cannot be split by the batch size.
         split=None if skip else split,
         readers=readers or default_count(listing.files[0].path),
         prefetch=prefetch,

@@ -81,6 +81,7 @@ class Order:
         self.rows = start = 0
         blocks: List[int] = []
         for block in sequence:
+            # Such as a block of text in which no line begins.
             if not block_rows[block]:
                 continue
             blocks.append(block)

@@ -16,7 +16,7 @@ Parts = List[List[torch.Tensor]]  # for each process several one-dimensional ten
 
 
 class Processes:
-    """The processes of `group`, None: all; one without torch.distributed. All call each method."""
+    """The processes of `group` or all; one without torch.distributed. All call every method."""
 
     def __init__(self, group: Any = None) -> None:
         self._group = group

@@ -113,8 +113,8 @@ def fill(tables: IdEmbeddings, name: str, source: HashTable, step: Optional[int]
 
 
 def _share(count: int, ranks: int) -> int:
-    """The most of `count` ids, dealt out by hash, that a process gets but for rare luck."""
-    # Six standard deviations above the mean, by the variance of a binomial, at most count / ranks.
+    """A bound, hardly ever exceeded, of the ids that a process gets of `count` dealt by hash."""
+    # Six standard deviations above the mean: the variance of a binomial is at most count / ranks.
     return min(count, math.ceil(count / ranks + 6 * math.sqrt(count / ranks)))
 
 

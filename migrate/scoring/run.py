@@ -185,7 +185,7 @@ def score(
             if rows > 1 and not looked_for:
                 instability, looked_for = find_instability(scores, rescore), True
             sink.add(batch, written(scores, writing.sigmoid))
-            # The rows of the file so far; its last batch leaves the whole number.
+            # The rows of the file so far; those of its last batch are all of them.
             files[batch.file] = batch.skipped + rows
             progress(sink.rows, batch.file)
         sink.finish(_about(model, writing, files, instability))

@@ -154,6 +154,7 @@ def pack(source: Source, ends: Ends, asking: Optional[Asking] = None, more: int 
         torch.from_numpy(items),
         torch.from_numpy(offsets),
         None if own is None else torch.from_numpy(own),
+        # Users have rows in a retrieval alone, which has no labels.
         _labels(histories, at) if source.first_user is None else {},
         None if when is None else torch.from_numpy(when),
     )

@@ -162,6 +162,7 @@ def _integer(place, negative):
         for k in range(more):
             number = number * u(10) + ((digits >> u(8 * k)) & u(15))
         count += more
+        # With 20 digits or more `number` may have overflowed.
         fits = (stops != u(0)) & (count <= 19)
         fits &= number <= u(9223372036854775807) + u(negative)
     return numpy.int64(u(0) - number if negative else number), count, fits

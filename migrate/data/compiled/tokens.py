@@ -133,6 +133,7 @@ def _decimal(place, count):
     if not before or not behind:
         return u(0), numpy.int64(0), False
     whole = eight & ((u(1) << u(8 * before)) - u(1))
+    # The digits on both sides, without the point between them.
     number, fits = _digits(whole | ((eight >> u(8 * before + 8)) << u(8 * before)), count - 1)
     return number, behind, fits
 
@@ -158,6 +159,7 @@ def numbers(data, starts, ends):
             number = numpy.int64(digits)
         if not fits:
             number, fraction = numpy.int64(0), numpy.int64(0)
+            # A sixteenth digit is read only to be refused below.
             while at < end and data[at] >= 48 and data[at] <= 57 and whole < 16:
                 number = number * 10 + data[at] - 48
                 whole, at = whole + 1, at + 1

@@ -39,6 +39,8 @@ def survey(path: str, size: int) -> Tuple[List[str], List[int], List[int]]:
                 blocks = starts // text.BLOCK
                 count = max(1, -(-size // text.BLOCK))
                 rows = numpy.bincount(blocks, minlength=count).tolist()
+                # The first record that begins in a block or later: the bounds of a block without
+                # one are equal.
                 firsts = numpy.searchsorted(blocks, numpy.arange(count))
                 bounds = [*numpy.append(starts, size)[firsts].tolist(), size]
                 first = _read(source, bounds[0], bounds[1] - bounds[0])

@@ -28,6 +28,7 @@ def matrix_diag(
         rows = columns = max(least_rows, least_columns)
     rows = least_rows if rows == -1 else rows
     columns = least_columns if columns == -1 else columns
+    # As TensorFlow's kernel checks: one of the two is as small as the diagonals allow.
     if (
         rows < least_rows
         or columns < least_columns

@@ -98,7 +98,7 @@ def _as_splits(parts: Sequence[Tensor], kinds: Sequence[str]) -> List[Tensor]:
             found.append(part)
             count = int(part[-1])
         else:
-            # Row numbers ascend: the first of a row or a later one is where the row begins.
+            # Row numbers ascend: row k begins at the first one of k or more.
             found.append(torch.searchsorted(part, torch.arange(count + 1, dtype=part.dtype)))
             count = len(part)
     return found

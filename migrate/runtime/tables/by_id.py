@@ -84,7 +84,7 @@ class IdIndex:
 
 
 class TableById(nn.Module):
-    """The module above.
+    """A table whose rows are found by raw id; the module docstring has its rules.
 
     Args:
         rows, dim: the shape of `weight`.

@@ -102,6 +102,7 @@ def _behind(output, fed):
             op = ops.pop()
             if op.name not in seen:
                 seen.add(op.name)
+                # A control input gives no tensor; what it depends on in turn is looked at.
                 ops += op.control_inputs
                 waiting += [source for source in op.inputs if source.name not in fed]
 

@@ -52,6 +52,7 @@ class Rounding:
         base = values(None, None)
         fixed = in_order or self._opened.batch is not None
         if not fixed:
+            # The rows backwards show whether the graph depends on their order.
             turned = values(None, np.arange(rows)[::-1])
             fixed = any(_far(one, other) for one, other in zip(turned, base))
         found = [np.zeros_like(value) for value in base]

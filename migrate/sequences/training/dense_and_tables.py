@@ -88,6 +88,7 @@ def distribute_own(module: nn.Module, rate: float, table_rate: float, device: to
 def _sharded(module: nn.Module, rate: float, table_rate: float, device: torch.device) -> Task:
     from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
+    # Before sharding, which draws the tables again.
     values = {name: value.detach().clone() for name, value in module.state_dict().items()}
     tables = []
     for place in tables_of(module):
@@ -101,6 +102,7 @@ def _sharded(module: nn.Module, rate: float, table_rate: float, device: torch.de
     for name, key, optimizer in fused_optimizers(model.fused_optimizer):
         state = optimizer.state[optimizer.params[key]]
         totals = [value for slot, value in state.items() if slot.endswith("momentum1")]
+        # A process without a part of a table has no state of it.
         fused.update({name: (optimizer, *totals)} if totals else {})
     dense = {
         name: parameter

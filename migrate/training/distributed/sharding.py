@@ -109,6 +109,7 @@ class ShardedOptimizer(GraphOptimizer):
             for target in whole.targets
             if target.attribute not in fused
         ]
+        # All rules and rates: `zero_grad` needs those of the fused tables too.
         super().__init__(
             targets,
             whole.rules,
