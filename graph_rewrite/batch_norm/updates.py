@@ -102,6 +102,7 @@ def _corrected(view, updates):
     corrected: Dict[str, Update] = {}
     parts: Set[str] = set()
     for update in [update for update in updates if update.kind != "average"]:
+        # The corrected value is assigned; the average itself is of another variable, "biased".
         correction = match(ZERO_DEBIASED, view.nodes, update.op)
         if not correction:
             continue

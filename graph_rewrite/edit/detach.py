@@ -56,6 +56,7 @@ def disconnect(graph, names):
                 if user not in replaced:
                     _take_the_variable(user, output, op.inputs[0])
     updates = graph.get_collection_ref(tf.GraphKeys.UPDATE_OPS)
+    # In place, since it is the collection itself; it holds ops, and outputs of ops.
     updates[:] = [update for update in updates if getattr(update, "op", update) not in dead]
 
 

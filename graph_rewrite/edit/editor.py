@@ -37,6 +37,7 @@ class Editor:
     def put(self, tensors):
         """Puts tensors into inputs: {GradientInput: name of the tensor}."""
         for taken, tensor in tensors.items():
+            # A session writes output 0 as "op:0", a GraphDef as "op".
             self._nodes[taken.node].input[taken.number] = join(*split(tensor))
 
     def bring(self, values):

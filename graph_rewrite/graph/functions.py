@@ -138,6 +138,7 @@ def _outputs(node, library):
     signature = function.signature if function is not None else op_def(node.op)
     numbers, number = {}, 0
     for argument in signature.output_arg if signature is not None else ():
+        # An argument may stand for several outputs: N of a type, or one per type of a list.
         numbers[argument.name] = number
         if argument.number_attr:
             number += node.attr[argument.number_attr].i

@@ -23,6 +23,7 @@ def meta_file(path):
     newest = tf.train.latest_checkpoint(path)  # as its file `checkpoint` says
     if newest and os.path.isfile(newest + ".meta"):
         return newest + ".meta"
+    # None is taken: without `checkpoint` nothing says which of them is the newest.
     files = sorted(glob.glob(os.path.join(glob.escape(path), "*.meta")))
     raise BadInput(
         "{} is a folder, and no file `checkpoint` in it names a checkpoint with a graph: give a "

@@ -81,5 +81,5 @@ def _trains(nodes, traits, trainable, node):
     """Whether a NodeDef changes a trainable variable, or collects a gradient for one."""
     if ACCUMULATES.match(node.op):
         return True
-    variable = None if home(node.name) else traits.written(node.name)  # `traits` know the top level
+    variable = None if home(node.name) else traits.written(node.name)  # known at the top level
     return variable in trainable and not initialises(nodes, node, variable)

@@ -83,6 +83,7 @@ def _part_of(value):
 
 def _is_the_part(nodes, bound):
     own = split(bound["variable"])[0]
+    # A part's own slice of a change that is computed from the whole it is a part of.
     values = [joined(nodes, bound[name]) for name in ("old", "again") if name in bound]
     return split(bound["part"])[1] == number_of(own) and set(values) <= {whole(nodes, own)}
 

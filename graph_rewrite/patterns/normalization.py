@@ -56,7 +56,7 @@ _SCALED = _same(
         times(_UNIT, _GAMMA),
         times(_CENTRED, _same(either(times(_INVERSE, _GAMMA), op(DIVIDE, _GAMMA, _DEVIATION)))),
         either(times(_STRETCHED, _INVERSE), op(DIVIDE, _STRETCHED, _DEVIATION)),
-        _UNIT,
+        _UNIT,  # without a gamma: last, since it is a part of the others
     )
 )
 BY_HAND = either(plus(_SCALED, _BETA), op("BiasAdd", _SCALED, _BETA), _SCALED)

@@ -80,6 +80,7 @@ class ExistingStep:
         """See WrappedOptimizer: the step is the graph's own."""
         for gradient, variable in pairs:
             for taken in variable.trained.inputs:
+                # IndexedSlices have `values` and `indices`; a dense gradient is the tensor itself.
                 self.put[taken] = getattr(gradient, taken.part, gradient).name
         # Nothing waits for `after`: the batches' other updates are applied beside the step.
         if self._counts:

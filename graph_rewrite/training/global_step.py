@@ -125,7 +125,7 @@ def _restoring(meta):
     if tf.GraphKeys.SAVERS in meta.collection_def:
         collected = meta.collection_def[tf.GraphKeys.SAVERS].bytes_list.value
         savers += map(tf.train.SaverDef.FromString, collected)
-    # `saver_def` is usually one of the collected savers.
+    # `saver_def` may be one of the collected savers.
     return list(collections.OrderedDict.fromkeys(saver.restore_op_name for saver in savers))
 
 

@@ -75,7 +75,7 @@ class _Finder:
     def late(self):
         """(node, number of its input, the nodes its read must wait for) of every early read."""
         written = itertools.chain.from_iterable(self._writers.values())
-        after = self.nodes.descendants(written) - self._fed  # with a batch it is the worker's own
+        after = self.nodes.descendants(written) - self._fed
         for node in [self.nodes[name] for name in self.nodes.ordered(after)]:
             for number, maker in enumerate(self.nodes.makers(node)):
                 for variable in sorted(self._variables_of(maker)):

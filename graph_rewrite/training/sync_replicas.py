@@ -43,7 +43,7 @@ class SyncReplicas:
         self._pushed = {}
         self.replicas_to_aggregate = set()
         takes = nodes.of_type(_TAKE.match)
-        handles = {split(node.input[0])[0] for node in takes}
+        handles = {split(node.input[0])[0] for node in takes}  # accumulators that a chief reads
         applies = [
             node for node in nodes.of_type(ACCUMULATES.match) if split(node.input[0])[0] in handles
         ]

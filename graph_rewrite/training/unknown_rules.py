@@ -57,6 +57,7 @@ def check(flow, trained):
 
 def _scope(op, variable):
     """The name scope of an op in which an Optimizer updates a variable, or None."""
+    # TensorFlow numbers a name scope that is opened again: "update_w_1".
     scope = re.match(r"(.*/)?{}(_\d+)?/".format(re.escape(_SCOPE + variable)), op)
     return scope.group() if scope else None
 

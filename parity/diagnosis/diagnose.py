@@ -124,7 +124,7 @@ def diagnose(
         candidate=candidate_model,
     )
     suspects = ranked(case)
-    if not moved:  # no cause is needed, but rows may show a mix-up
+    if not moved:  # nothing needs a cause, but what the rows themselves show is named
         suspects = tuple(suspect for suspect in suspects if suspect.basis == ROWS)
     return dataclasses.replace(comparison, diagnosis=suspects, diagnosed=True)
 

@@ -154,6 +154,7 @@ class Counts:
                 if data.zip.testzip() is not None:  # its CRC-32s; the whole file is read
                     raise ValueError("a checksum does not match")
                 held: Dict[str, np.ndarray] = {name: data[name] for name in data.files}
+            # The first format had no header.
             header = json_text.loads(str(held.get("header", '{"format": 1}')))
             if header["format"] != FORMAT:
                 raise BadInput(f"it has format {header['format']}, but {FORMAT} is expected")

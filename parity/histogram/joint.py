@@ -98,7 +98,7 @@ class Joint:
     def _join_runs(self) -> None:
         if len(self._runs) == 1:
             return
-        empty = np.zeros(0, np.int64)
+        empty = np.zeros(0, np.int64)  # a run at least, also where nothing was counted
         runs = [Cells(empty, empty, empty), *self._runs]
         keys, rows = (np.concatenate([run[i] for run in runs]) for i in (0, 1))
         squares = None

@@ -174,7 +174,7 @@ def check_clusters(values: Any, column: Column) -> np.ndarray:
         _finite(clusters, column, "a cluster")
     if clusters.dtype.kind in "iu":
         low, high = int(clusters.min()), int(clusters.max())
-        if high - low < 4 * clusters.size:  # dense enough to count without a sort
+        if high - low < 4 * clusters.size:  # dense enough to serve as codes, without a sort
             return (clusters - clusters.dtype.type(low)).astype(np.int64)
     elif clusters.dtype.kind not in "bfUSOM":
         raise BadInput(f"{column} holds {clusters.dtype}; clusters must be numbers or strings")

@@ -33,6 +33,7 @@ class Ids(NamedTuple):
         lengths = self.lengths[rows]
         starts = (np.cumsum(self.lengths) - self.lengths)[rows]
         first = np.cumsum(lengths) - lengths
+        # From each id's place among those taken to its place among all.
         places = np.arange(int(lengths.sum())) + np.repeat(starts - first, lengths)
         return self._replace(values=self.values[places], lengths=lengths)
 

@@ -120,7 +120,7 @@ def in_dtype(array: pa.Array, dtype: Any, at: At) -> np.ndarray:
         array = cast(array, pa.from_numpy_dtype(target), at)
     elif not pa.types.is_integer(kind) and not pa.types.is_floating(kind):
         array = cast(array, pa.float64(), at)
-    # By NumPy, since Arrow's cast refuses missing numbers, inexact ones and those that overflow.
+    # By NumPy, since Arrow's cast refuses integers that floating point does not hold exactly.
     with np.errstate(over="ignore"):
         return array.to_numpy(zero_copy_only=False).astype(target, copy=False)
 

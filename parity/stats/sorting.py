@@ -91,6 +91,7 @@ def look_up(scores: np.ndarray, values: np.ndarray, entries: np.ndarray) -> Iter
     for start in range(0, len(scores), _BLOCK):
         block = sortable_bits(scores[start : start + _BLOCK])
         cells = ((block - lowest) >> shift).astype(np.intp)
+        # No cell is out of range; by default np.take buffers `out`.
         answer = np.take(table, cells, out=answers[: len(cells)], mode="clip")
         unsure = np.flatnonzero(answer < 0)
         bits = block[unsure]

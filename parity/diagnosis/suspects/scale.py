@@ -73,7 +73,7 @@ def find_scale(case: Case) -> Optional[Scaled]:
             continue
         far = (new - scale.apply(old)) ** 2
         everywhere.append(Scaled(scale, np.ones(len(far), bool), _share(weight, far, near)))
-        if scale.rises:  # a map that falls is known from all rows alone
+        if scale.rises:  # in a part, only a sigmoid too many or too few is looked for
             part = far < near
             if _follows(weight[part], scale.apply(old[part]), far[part]):
                 left = np.minimum(far, near)

@@ -139,6 +139,7 @@ class Text:
 
     def _is_open(self, line: bytes) -> bool:
         """Whether a quote of the line is not closed in it."""
+        # The csv module goes on into the next line while a quote is open: two lines become one row.
         lines, written = [line.decode(errors="replace"), ""], self._written
         return (
             len(list(csv.reader(lines, delimiter=written.separator, quotechar=written.quote))) < 2
@@ -296,7 +297,7 @@ def refuse_cut(path: str, written: TextFormat) -> None:
         tail = file.read(_HEADER)
     if tail.endswith((b"\n", b"\r")):
         return
-    lines = tail.splitlines()[1:]  # without the header, or a line that begins before
+    lines = tail.splitlines()[1:]  # the first is the header, or one that begins before the tail
     fields = [line.rpartition(written.separator.encode())[2].strip() for line in lines]
     if len(fields) < _TELLING or not fields[-1]:
         return
