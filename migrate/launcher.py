@@ -65,6 +65,8 @@ def _check_alone(rank: object) -> None:
             f"RANK is {rank!r}, and there is no WORLD_SIZE: set it to the number of processes, or "
             "unset RANK to work with this process alone"
         )
+    # torchrun takes its options from PET_ variables, as Kubeflow's operator sets them: NODES, or
+    # LEAST:MOST.
     nodes = os.environ.get("PET_NNODES", "1")
     if nodes.rpartition(":")[2] != "1":
         raise UsageError(

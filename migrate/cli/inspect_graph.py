@@ -90,7 +90,7 @@ def _write(prefix: str, meta: Optional[str], assets: Sequence[str]) -> Written:
     with open_model(prefix) as checkpoint:
         if checkpoint:  # else it is a frozen graph, which has no variables
             plan(checkpoint, meta)
-        # `convert` reads the data, which nothing here does: what it would miss is refused alike.
+        # `convert` reads the data files, and nothing here does: one that is missing must show.
         for shard in checkpoint.shard_paths():
             if size_of(shard) is None:
                 raise BadInput(f"{shard}, a data file of {checkpoint.prefix}, is missing")

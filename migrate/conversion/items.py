@@ -181,6 +181,7 @@ def _mch(plan: Plan, rows: _ByIds) -> Iterator[Item]:
 
     ids = _state(plan, rows, "_mch_sorted_raw_ids", shape, rows.ids_column())
     yield ids._replace(role="hashed ids")
+    # The i-th smallest id has row i: the mapping is the rows' own numbers.
     yield _state(plan, rows, "_mch_remapped_ids_mapping", shape, Origin("", ""))
     for name, column, is_there in (
         ("_mch_counts", "freqs", "freqs" in columns),
@@ -189,6 +190,7 @@ def _mch(plan: Plan, rows: _ByIds) -> Iterator[Item]:
         item = _state(plan, rows, name, shape, rows.column(column))
         yield item if is_there else item._replace(value=0, origins=())
     segments = Origin("", f"{rows.sorted.stem}-segments.ends")
+    # Bounds of up to 1,024 shards, TorchRec's limit (mc_modules.py).
     yield _state(plan, rows, "_output_segments_tensor", (1025,), segments)
     step = _state(plan, rows, "_current_iter_tensor", (1,))
     yield step._replace(value=rows.sorted.newest if versions else 0)

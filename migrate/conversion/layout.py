@@ -42,6 +42,7 @@ from migrate.targets.work_directory import FILES, Unfinished
 from semisync.storage.folders import joined
 from semisync.storage.remote import is_remote, sizes_below, upload
 
+# Where the file system cannot: EBADF by glibc, see 3.; EINVAL by posix_fallocate(3).
 _CANNOT = (errno.EBADF, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
@@ -122,7 +123,7 @@ def _prepare(directory: str, layout: Layout) -> None:
 
 
 def reserve(file: BinaryIO, size: int) -> bool:
-    """Reserves `size` bytes after the contents of `file`, which is open in mode "ab".
+    """Reserves the first `size` bytes of `file`, contents included, which is open in mode "ab".
 
     Returns:
         Whether the file system can.

@@ -91,7 +91,7 @@ def stored_tables(checkpoint: Checkpoint) -> List[str]:
         if name.endswith("-keys")
         and name[:-5] + "-values" in checkpoint
         and info.dtype in ("int32", "int64", "string")
-        # [N, 1]: the keys of a MutableDenseHashTable, whose key_shape may be [1].
+        # [N, 1]: so a MutableDenseHashTable may store its keys.
         and (len(info.shape) == 1 or info.shape[1:] == (1,))
     ]
 

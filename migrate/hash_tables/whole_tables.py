@@ -105,7 +105,7 @@ class WithTables(Checkpoint):
         keys, values, _, _ = table.read()
         if values is None:
             values = numpy.empty((0, *table.value_shape), numpy.float32)
-        # By id, so that a model can search them.
+        # Ascending: `_values` joins slots by searchsorted.
         order = numpy.argsort(keys, kind="stable")
         keys = keys[order].astype(numpy.int64)
         twice = keys[1:][keys[1:] == keys[:-1]]

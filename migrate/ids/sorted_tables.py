@@ -175,6 +175,7 @@ def _places(target: Target) -> Places:
 
 def _write_segments(folder: str, stem: str, rows: int) -> None:
     """The buffer by which TorchRec shards the module: here one segment, and -1 for no more."""
+    # 1,024 shards at most, and the end of the last one (mc_modules.py).
     segments = numpy.full(1025, -1)
     segments[:2] = 0, rows
     with open(os.path.join(folder, f"{stem}-segments.ends"), "wb") as file:

@@ -92,6 +92,7 @@ class _Counter:
         self._dim = values.shape[1]
         finite = numpy.isfinite(values).all(axis=1) if values.dtype.kind == "f" else None
         good = values if finite is None or finite.all() else values[finite]
+        # Squares of large float32 numbers would overflow in float32.
         norms = numpy.sqrt(numpy.einsum("ij,ij->i", good, good, dtype=numpy.float64))
         self._finite += len(good)
         self._sum += float(norms.sum())

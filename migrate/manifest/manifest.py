@@ -320,6 +320,7 @@ def read_manifest(directory: str) -> Manifest:
         raise BadInput(f"{path} is not JSON: {error}") from error
     if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
         raise BadInput(f"{path} is not a manifest of schema {SCHEMA}; convert the checkpoint again")
+    # Not compared here: an edited manifest is read too, and `is_intact` tells.
     data.pop(_DIGEST, None)
     manifest = build(Manifest, data, path)
     for written in manifest.tensors:

@@ -210,7 +210,7 @@ def ids_config(ids: Optional[Ids]) -> Optional[IdsConfig]:
         config["eviction_interval"] = None
     if ids.mode == "mpzch":
         config["buckets"] = ids.buckets
-        # Never below TorchRec's default: ids that come later may need longer searches.
+        # At least TorchRec's default, which the longest search may exceed.
         config["max_probe"] = max(ids.max_probe, _MAX_PROBE)
     return config
 

@@ -64,6 +64,7 @@ def add_plugins(group: Any) -> None:
 class _Name(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, value: Any, option: Any = None) -> None:
         named = [name for name in os.environ.get(VARIABLE, "").split(",") if name]
+        # Absolute: a process that is started may have another working directory.
         path = os.path.abspath(value) if value.endswith(".py") else value
         os.environ[VARIABLE] = ",".join(dict.fromkeys([*named, path]))
 

@@ -34,7 +34,7 @@ def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:
     """The rows of a tensor from front to back; raises BadInput if some are missing or damaged."""
     rows, rest = rows_of(saved.shape), saved.shape[1:]
     chunks = [_Open(fqn, chunk, saved.dtype) for chunk in saved.chunks]
-    # Ranks may have saved a replicated tensor once, or shards of it: together they must be whole.
+    # The chunks of all ranks together must be the whole tensor, and none come twice.
     check_tiling([chunk.piece for chunk in chunks], saved.shape or (1,), f"{fqn!r} of the DCP")
     row = math.prod(rest) * number_type(saved.dtype).itemsize
     step = max(BLOCK_BYTES // max(row, 1), 1)

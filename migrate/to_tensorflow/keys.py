@@ -70,6 +70,7 @@ class Keys:
         Raises:
             BadInput: there are several.
         """
+        # An exact name is meant, even where longer keys end with it.
         for exact in ((prefix or "") + name, name):
             if exact in self._keys:
                 return exact

@@ -55,7 +55,7 @@ class Carried(Checkpoint):
         if written is None:
             return self._source.read(name, rows)
         values = self._reader.rows(written.fqn, 0, rows_of(info.shape))
-        # A table that was cast goes back to the type that TensorFlow's graph reads.
+        # A table that was cast goes back to the checkpoint's type.
         values = values.to(getattr(torch, str(BY_NAME[info.dtype].torch))).contiguous()
         array = as_array(values).reshape(info.shape)
         if written.partition_strategy == "mod":
