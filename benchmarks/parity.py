@@ -155,7 +155,7 @@ def write_parquet(path, rows):
 
 
 def compared_in_blocks(path, names, by_user=False):
-    """What `semisync parity` does with data beyond memory."""
+    """Compares block by block, as `semisync parity` does with data beyond memory."""
     from parity.histogram.beyond_memory import compare_blocks
     from parity.histogram.counts import Kind
     from parity.io.blocks import blocks

@@ -1,4 +1,4 @@
-"""What a benchmark printed, as a file: benchmarks/results/NAME.json.
+"""The output of a benchmark as a file: benchmarks/results/NAME.json.
 
     schema      semisync.benchmark/1
     name        of the run, which the pages use

@@ -17,7 +17,7 @@ WAYS = ("packed", "padded to the batch's longest", "padded to the model's longes
 
 
 def lengthened(packed, longest):
-    """The same sequences, each with items at its end up to one length; and where its own stand."""
+    """The sequences padded at their ends to one length, and the places of their own items."""
     sequences = len(packed.lengths)
     offsets = torch.arange(sequences + 1) * longest
     places = packed.places() + offsets[:-1].repeat_interleave(packed.lengths)

@@ -86,7 +86,7 @@ class Kind:
 
 
 def _before(clicked, user, film, label):
-    """What each user clicked before each row, [rows, BEFORE]; updates `clicked`, by user."""
+    """The films that each row's user clicked before, [rows, BEFORE]; updates `clicked`, by user."""
     found = np.empty((len(user), BEFORE), np.int64)
     for row, (who, what, did) in enumerate(zip(user, film, label)):
         found[row] = clicked[who]

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
 
     @property
     def global_batch(self):
-        """Its rows."""
+        """The rows of a global batch."""
         return self.local_batch * self.batches_per_step
 
     @property

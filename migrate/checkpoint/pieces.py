@@ -27,7 +27,7 @@ class Piece(NamedTuple):
 
     @property
     def with_rows(self) -> Piece:
-        """The same, but a scalar as one row."""
+        """This piece; that of a scalar as one row."""
         return self if self.shape else self._replace(start=(0,), shape=(1,))
 
 

@@ -144,7 +144,7 @@ def convert(
 
 
 class _Work(NamedTuple):
-    """What the steps of a conversion share.
+    """The settings that the steps of a conversion share.
 
     Attributes:
         directory: the job's folder.

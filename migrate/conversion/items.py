@@ -97,7 +97,7 @@ class _ByRows:
         self._deal = table.partition_strategy == "mod"
 
     def weight(self, path: Path) -> Item:
-        """Its rows."""
+        """The table's rows."""
         return _copied(path, self._table.variable, "table", self._checkpoint, self._deal)
 
     def slot(self, path: Path, name: str) -> Item:
@@ -120,7 +120,7 @@ class _ByIds:
         return Item(path, self.table.variable, role, dtype, shape, origins=origins)
 
     def weight(self, path: Path) -> Item:
-        """Its rows."""
+        """The table's rows."""
         shape = (self.count, self.table.dim)
         return self.item(path, "hashed", self.table.dtype, shape, self.column("values"))
 

@@ -74,7 +74,7 @@ def add_model_names(directory: str, parameters: Sequence[Parameter], beside: str
 
 
 def _save(value: torch.Tensor, file: BinaryIO) -> None:
-    """As torch.save, which hides the system's error, such as of a full disk, behind its own."""
+    """Calls torch.save; raises the system's error, as of a full disk, which it hides in its own."""
     try:
         torch.save(value, file)
     except RuntimeError as error:

@@ -105,7 +105,7 @@ def _tensor(name: str, info: TensorInfo, kind: str) -> Dict[str, Any]:
 
 
 def _kind(name: str, info: TensorInfo, slots: Optional[Container[str]]) -> str:
-    """As TensorInfo.kind, but `slots`, where known, are tensors with an owner."""
+    """The kind by TensorInfo, except that slots are those in `slots`, where these are known."""
     if slots is None:
         return info.kind
     if name in slots:

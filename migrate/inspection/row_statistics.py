@@ -124,7 +124,7 @@ def _text(name: Any) -> Any:
 
 
 def described(statistics: RowStatistics) -> Dict[str, Any]:
-    """As plain data for JSON; ids that are bytes become text."""
+    """The statistics as plain data for JSON; ids that are bytes become text."""
     plain = statistics._asdict()
     for key in ("not_finite", "all_zero", "never_updated"):
         if plain[key] is not None:

@@ -1,4 +1,4 @@
-"""Where the checkpoint's files are written: beside their place until they are whole.
+"""Puts the checkpoint's files in place: they are beside it until all are whole.
 
 1. The work goes into `.NAME.writing` beside PREFIX, NAME being the last part of PREFIX. One process
    at a time holds its lock; a killed one's leftovers are removed by the next.

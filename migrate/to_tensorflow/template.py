@@ -83,7 +83,7 @@ def of_manifest(manifest: Manifest, place: str) -> Template:
 
 
 def lay_out(template: Template) -> Template:
-    """The same with every piece at its offset, one after the other in each data file.
+    """The template with every piece at its offset, one after the other in each data file.
 
     Pieces of numbers get the size of their shape, others keep theirs.
     """
@@ -102,7 +102,7 @@ def lay_out(template: Template) -> Template:
 
 
 def resized(template: Template, shapes: Mapping[str, Tuple[int, ...]]) -> Template:
-    """The same with other shapes of undivided tensors."""
+    """The template with other shapes of undivided tensors."""
     tensors = dict(template.tensors)
     for name, shape in shapes.items():
         tensor = tensors.get(name)

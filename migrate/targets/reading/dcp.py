@@ -158,7 +158,7 @@ class _PartOfFile(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """As of any file."""
+        """See io.IOBase."""
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._length}
         self._position = base[whence] + offset
         return self._position

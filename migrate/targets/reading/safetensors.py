@@ -164,11 +164,11 @@ class _RemoteSlice:
             raise ValueError(f"{dtype} {shape} does not take bytes {start} to {end}")
 
     def get_dtype(self) -> str:
-        """As the header has it."""
+        """The data type, by the header's name."""
         return self._dtype
 
     def get_shape(self) -> List[int]:
-        """Its sizes."""
+        """The tensor's sizes."""
         return self._shape
 
     def __getitem__(self, rows: slice) -> torch.Tensor:

@@ -80,7 +80,7 @@ def _reader(directory: str) -> dcp.StorageReader:
 def _of_dcp(kind: Type[dcp.FileSystemReader], directory: str) -> dcp.FileSystemReader:
     class Reader(kind):  # type: ignore[misc, valid-type]
         def read_metadata(self, *_: Any, **__: Any) -> Metadata:
-            """As torch's, by our unpickler; never a rank's own, which no `convert` writes."""
+            """Reads it by our unpickler; never a rank's own, which no `convert` writes."""
             found = read_metadata(directory)
             found.storage_meta = getattr(found, "storage_meta", None) or StorageMeta()
             found.storage_meta.load_id = self.load_id

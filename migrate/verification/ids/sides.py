@@ -187,7 +187,7 @@ class BothSides:
         return ids.reshape(-1)
 
     def _there(self, ids: numpy.ndarray) -> numpy.ndarray:
-        """Which rows have an id."""
+        """The mask of the rows that have an id."""
         if self.ids.mode in MANAGED:
             there: numpy.ndarray = ids != MODES[self.ids.mode].reserved[0]
             return there

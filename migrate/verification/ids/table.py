@@ -139,7 +139,7 @@ def _last_of(ids: numpy.ndarray) -> numpy.ndarray:
 
 
 def _kept(source: SourceRows, winners: SourceRows, contested: numpy.ndarray) -> numpy.ndarray:
-    """Which rows count: for an id that is there twice or `contested`, the winning partition's."""
+    """A mask of the rows that count: of an id that comes twice or is `contested`, the winner's."""
     if not len(winners.ids):
         return numpy.zeros(len(source.ids), bool)
     at = numpy.searchsorted(winners.ids, source.ids).clip(max=len(winners.ids) - 1)
