@@ -11,7 +11,13 @@ TORCH = "torch"  # the leg that is the conversion itself
 
 
 class Place(NamedTuple):
-    """The position of two values: the file and its row, from 1; that in the batch; the values."""
+    """The position of two values.
+
+    Attributes:
+        file, row: the file, and the row in it, counted from 1.
+        position: the index in the batch.
+        tensorflow, other: the values.
+    """
 
     file: str
     row: Optional[int]
@@ -90,8 +96,13 @@ class ForwardReport(NamedTuple):
 
 
 class ScorePlace(NamedTuple):
-    """The position of two scores: the row of the data set, from 1; its key, or None if that is its
-    number; the scores."""
+    """The position of two scores.
+
+    Attributes:
+        row: of the data set, counted from 1.
+        key: of the row; None if that is its number.
+        tensorflow, torch: the scores.
+    """
 
     row: int
     key: Any

@@ -32,7 +32,7 @@ def zeros_fed(subject: Subject) -> Dict[str, Any]:
 
 
 def begin_with_zeros(fed: Mapping[str, Any], module: torch.nn.Module) -> None:
-    """Has new rows of a module's tables begin like those `fed` by `zeros_fed`."""
+    """Makes new rows of a module's tables begin with zeros, if `zeros_fed` returned any feed."""
     for table in module.modules() if fed else ():
         if isinstance(table, TableById):
             table.default = torch.zeros(table.weight.shape[1])

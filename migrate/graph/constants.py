@@ -29,7 +29,7 @@ def constant(graph: Graph, name: str) -> Optional[float]:
 
 
 def constant_strings(graph: Graph, name: str, count: int) -> Optional[List[str]]:
-    """The first `count` values of the string constant `name`; None if it is not one."""
+    """The first `count` values of the string constant `name`, the last one repeated; else None."""
     array = _constant(graph, name, ("string",))
     if array is None or not array.size:
         return None

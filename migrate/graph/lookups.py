@@ -38,7 +38,7 @@ _RESHAPED = PASS | CAST | {"Reshape"}
 
 
 class Saved(NamedTuple):
-    """A variable node in the checkpoint: its name and first row of its part."""
+    """The place of a variable node in the checkpoint: a tensor's name, and its part's first row."""
 
     name: str
     row: int

@@ -348,7 +348,7 @@ class Emitter:
         return node.op, attributes, self.regions.of[node.name], tuple(map(_identity, values))
 
     def _look_up(self, node: Node) -> None:
-        """A look-up of a collection, which is called by the first of its look-ups."""
+        """Writes a look-up; the first look-up of a collection writes the call of the collection."""
         group, feature = self._lookups[node.name]
         if group.wish not in self._found or self._found[group.wish].collection.group is not group:
             self._found[group.wish] = self._looked_up(group, self._block(node))
@@ -475,7 +475,7 @@ def _identity(value: Value) -> Any:
 
 
 def _conds(regions: Regions) -> Dict[str, Cond]:
-    """By the Merges of each tf.cond, what the finders of layers need of it."""
+    """The predicate of each tf.cond, and its input from the true branch, by its Merges."""
     conds: Dict[str, Cond] = {}
     for node in regions.needed:
         if node.name in regions.cond_of:

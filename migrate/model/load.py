@@ -116,10 +116,19 @@ def read_meta_graph(
 
 
 class Written(NamedTuple):
-    """A model as source: its text, its parameters by variable node, its constants by attribute, the
-    features that it reads, the values of its outputs, its emitter, the use of its features, see
-    `migrate.model.features.description`, whether its number of rows is free, and the dropout rates
-    among its inputs with the values at which nothing is dropped."""
+    """A model as source.
+
+    Attributes:
+        text: of model.py.
+        by_node: its parameters, by variable node.
+        constants: its constants, by attribute.
+        inputs: the features that it reads.
+        outputs: the values of its outputs.
+        emitter: the Emitter of its statements.
+        features: the use of its features, see `migrate.model.features.description`.
+        freed: whether its number of rows is free.
+        off: the dropout rates among its inputs, with the values at which nothing is dropped.
+    """
 
     text: str
     by_node: Dict[str, Parameter]

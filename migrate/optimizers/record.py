@@ -169,7 +169,7 @@ class Optimizer:
 
     @property
     def all_slots(self) -> Tuple[Slot, ...]:
-        """Every slot that it may have; their initial values are right for fewer, too."""
+        """Every slot that a variable may have; the initial values hold for fewer slots, too."""
         return self.longer or self.slots
 
     @property

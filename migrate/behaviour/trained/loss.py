@@ -64,7 +64,7 @@ def without_model(subject: Subject, converted: str, loss: Edge) -> Trained:
 
 
 def join(subject: Subject, model: Converted, loss: Edge) -> Trained:
-    """model.py and its loss.
+    """The module of model.py and of the graph's loss of its outputs.
 
     Raises:
         Lost: the conversion or model.py lacks a variable.

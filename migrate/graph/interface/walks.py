@@ -73,7 +73,7 @@ class Walks:
         return self.downstream(edges, lambda node, _: node.op in _OF_SIZES)
 
     def ends(self, node: Node) -> bool:
-        """Whether it is trained, and no variable enters the computations after it."""
+        """Whether a node depends on a variable, and none enters the computations after the node."""
         if node.name not in self.trained:
             return False
         later = self.downstream([(node.name, 0)])
@@ -81,7 +81,7 @@ class Walks:
         return not any(source is not None and source.op in VARIABLES for source in sources)
 
     def named(self, edge: Edge) -> Edge:
-        """The model's own tensor, if a loss casts or reshapes it for itself."""
+        """The tensor before the casts and reshapes that a loss applies to it."""
         return self._named(edge)
 
     def origin(self, edge: Edge) -> Tuple[Optional[Node], Edge]:

@@ -97,7 +97,7 @@ class Regions:
         return readers
 
     def _before(self, node: Node) -> List[str]:
-        """The nodes whose statements come before a node's: its cond's, or the loop it leaves."""
+        """The nodes whose statements precede a node's: its whole cond, or the loop it leaves."""
         if node.name in self._replaced:
             return [edge[0] for edge in self._replaced[node.name]]
         if node.name in self.cond_of:

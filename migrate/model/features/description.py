@@ -128,7 +128,7 @@ class _Description:
                     yield self._expression((node.name, 0))
 
     def _expression(self, edge: Edge) -> Dict[str, Any]:
-        """How model.py computes a tensor, and the values computed from it and constants alone."""
+        """The entry of a tensor, or of the last value computed from it and constants alone."""
         found = edge
         for _ in range(len(self._texts)):
             readers = self._readers.get(edge, [])

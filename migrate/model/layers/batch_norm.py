@@ -286,8 +286,12 @@ def _unviewed(subject: Subject, edge: Edge) -> Parts:
 def _moving(
     subject: Subject, edge: Edge, x: Edge, kind: str
 ) -> Tuple[Optional[Node], Optional[str], int]:
-    """The moving statistic that `edge` is, or into which it is averaged, the flag that chooses, and
-    the axis of the channels; no statistic if it is another, or is moved by others than x's."""
+    """(moving statistic, flag, axis of the channels).
+
+    The statistic is the variable that `edge` is, or into which `edge` is averaged; None if it is of
+    another kind, or moves by statistics of another tensor than x. The flag chooses between the
+    batch's statistic and the moving one.
+    """
     node, flag = subject.node(subject.viewed(edge)), None
     # Torch's module differentiates the statistics: they come with their gradient.
     found = _batch_statistics(subject, edge, HOPS - {"StopGradient"})
@@ -317,8 +321,8 @@ def _moving(
 
 
 def _batch_statistics(subject: Subject, edge: Edge, hops: FrozenSet[str]) -> Set[Statistic]:
-    """The statistics of a batch that `edge` may be, past such ops: those that its Merges choose
-    from."""
+    """The statistics of a batch that `edge` may be, past the ops in `hops`: all that its Merges
+    choose from."""
     passed = trace(subject.nodes, of_edge(edge), hops)
     found = (nearest(subject.nodes, one) for one in passed)
     return {one for one in found if one is not None}
@@ -327,8 +331,8 @@ def _batch_statistics(subject: Subject, edge: Edge, hops: FrozenSet[str]) -> Set
 def _channels(
     subject: Subject, found: Set[Statistic], x: Optional[Edge], kind: str
 ) -> Optional[int]:
-    """The one axis over which a batch's mean or variance does not run; None if there is none such,
-    or it is not x's."""
+    """The only axis that a batch's mean or variance keeps; None if that is not one axis, or the
+    statistic is not x's."""
     one = next(iter(found)) if len(found) == 1 else None
     if one is None or one.kind != kind or one.reason or one.axes is None:
         return None

@@ -95,7 +95,7 @@ def _between(subject: Subject, most: Node) -> Optional[Layer]:
 
 
 def _squared_norm(subject: Subject, norm: Node) -> Optional[Node]:
-    """The Sum whose root `norm` is, of gradient 0 where it is 0."""
+    """The Sum whose square root `norm` is, in either of the forms above."""
     if norm.op in _SELECTS:
         root, total = (subject.node(edge) for edge in norm.inputs[1:])
         safe = subject.node(root.inputs[0]) if root.op == "Sqrt" else root

@@ -37,8 +37,8 @@ Modules = Dict[str, str]  # attribute -> the expression that makes it
 
 
 class Drops(NamedTuple):
-    """A dropout at a constant rate: of this share of the values of its layer's first input, by a
-    mask of the shape of `drawn`."""
+    """A dropout at a constant rate: it drops the share `rate` of the values of its layer's first
+    input, by a mask of the shape of `drawn`."""
 
     rate: float
     drawn: Edge
@@ -90,7 +90,7 @@ Answer = TypeVar("Answer")
 
 
 def asked_once(find: Callable[..., Answer]) -> Callable[..., Answer]:
-    """A function of a `Subject`, and perhaps names in it, that is called once for each of them."""
+    """Makes a function of a `Subject`, and of names in it, compute each answer once."""
 
     @functools.wraps(find)
     def answer(subject: Subject, *names: str) -> Answer:

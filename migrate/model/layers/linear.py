@@ -113,8 +113,8 @@ def _linear(subject: Subject, product: _Product, bias: Optional[Node]) -> Option
 
 
 def _again(parameters: Parameters, kernel: Parameter, bias: Optional[Node], value: str) -> str:
-    """The value for a kernel that the model already has: its layer again, if the bias is the
-    same."""
+    """The expression for a kernel that the model already has: another call of its layer, if the
+    bias is the same."""
     layer = kernel.attribute.rpartition(".")[0]
     known = None if bias is None else parameters.by_node.get(bias.name)
     bias_of_layer = [p for p in parameters.by_node.values() if p.attribute == layer + ".bias"]
