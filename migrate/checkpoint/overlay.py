@@ -75,6 +75,7 @@ class Overlaid(Checkpoint):
         of_tables = tuple(f"{table}-" for table in tables)
         parts = _parts(newer)
         for name, info in full.items():
+            # EmbeddingVariables: their rows are laid by id (`migrate.hash_tables.deeprec`).
             if name.startswith(of_tables):
                 continue
             if name in newer:
@@ -86,6 +87,7 @@ class Overlaid(Checkpoint):
                     f"{newer.prefix} has neither {name!r} nor rows of it: it is not an increment "
                     f"of {full.prefix}"
                 )
+        # By the names of whole variables, as `parts` has them.
         known = {*full, *(_variable(table) for table in tables)}
         whole = {name for name in newer if not _OF_ROWS.search(name)}
         # `parts` keeps what no variable has taken; those of hash tables belong to `known`.

@@ -170,6 +170,7 @@ def _call(path: str, interface: Interface) -> str:
             option = "--sparse" if feed.kind == "sparse" else "--input"
             parts += [option, f"{feed.feature or 'COLUMN'}={feed.name}"]
     parts += ["--output", output.tensor]
+    # Several scores a row, of which one is to be chosen.
     wide = any((size or 0) > 1 for size in (output.shape or ())[1:])
     if wide or is_of_softmax(interface.walks, split(output.tensor)):
         parts += ["--column", "N"]

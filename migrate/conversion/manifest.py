@@ -60,6 +60,7 @@ def manifest_of(
         meta=plan.meta,
         newer=plan.newer,
     )
+    # Last: it is what no entry of the manifest was made from.
     manifest.dropped = _dropped(plan, checkpoint, hashed, manifest)
     manifest.notes += dynamicemb.missing_settings(manifest)
     return manifest
@@ -204,6 +205,7 @@ def _dropped(
         if table.static:
             slots = _slot_tensors(table, hashed.get(table.name))
             reasons.update(dict.fromkeys(slots, why_untrained(table)))
+    # A reason in the plan is the more precise one.
     return {**reasons, **plan.dropped}
 
 
@@ -251,6 +253,7 @@ def _module_notes(table: Table, ids: IdMapping, rows: int, max_probe: int) -> It
 
 def _plain(stored: numpy.ndarray) -> Any:
     """A scalar as JSON can carry it: numbers as they are, others as text."""
+    # Widened, since numpy has no number for the bits of a bfloat16.
     value = widened(stored).item()
     if isinstance(value, complex) or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)

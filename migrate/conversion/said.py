@@ -103,6 +103,7 @@ class Watch:
         """Waits a moment; returns whether no journal and no table in sorting grew for too long."""
         time.sleep(_PAUSE)
         of = glob.escape(self._directory)
+        # Rank 0 sorts hash tables before there is a journal: their files grow meanwhile.
         patterns = ("journal", *JOURNALS, os.path.join(FOLDER, "*"))
         paths = {path for one in patterns for path in glob.glob(os.path.join(of, one))}
         sizes = tuple(_size(path) for path in sorted(paths))

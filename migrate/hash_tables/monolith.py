@@ -95,6 +95,7 @@ def read_dumps(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
     shards: Dict[str, List[Tuple[int, int, str]]] = {}
     for file in sorted({*glob.glob(base + "-*-of-*"), *glob.glob(base + _META + "-*-of-*")}):
         match = _SHARD.match(file)
+        # `*` matches more than digits: of a path, only its own files count.
         if match and (inside or match[1] in (path, path + _META)):
             shards.setdefault(match[1], []).append((int(match[2]), int(match[3]), file))
     complete = {base: _complete(base, files) for base, files in shards.items()}
@@ -139,6 +140,8 @@ def _whole(name: str, files: List[str]) -> Dict[str, List[_Section]]:
     for file in files:
         count, sample = 0, None
         for record in read_records(file):
+            # One is decoded, for the sizes and the slots; reading checks the crc32c of every
+            # record.
             sample = decode_entry(record, file) if sample is None else sample
             count += 1
         sections.append(_Section(file, False, 0, count, sample))

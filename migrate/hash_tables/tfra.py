@@ -57,6 +57,7 @@ def read_files(path: str, types: Types) -> Optional[Dict[str, HashTable]]:
     for name in listing(path):
         match = _FILE.match(name)
         if match:
+            # Names count parts from 1, ranks from 0.
             place = _Place(int(match[4]), int(match[2]) - 1, int(match[3]), int(match[5]))
             places.setdefault(match[1], []).append((place, name[: -len("-keys")]))
     tables = {}

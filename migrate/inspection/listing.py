@@ -120,6 +120,7 @@ def _read(
     meta: Optional[str],
     report: Dict[str, Any],
 ) -> None:
+    # Their rows are described with their tables.
     hashed = {name + "-values" for name in stored_tables(checkpoint)}
     variables = [
         _variable(checkpoint, name, training)
@@ -153,6 +154,7 @@ def _variable(checkpoint: Checkpoint, name: str, training: Training) -> _Read:
     ]
     statistics = row_statistics.of_variable(checkpoint, name, told)
     data = {"name": name, "slots": sorted(labels), **row_statistics.described(statistics)}
+    # Slots without a known initial value were not read: they are verified like the rest.
     return _Read(data, {name, *told})
 
 

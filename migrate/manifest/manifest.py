@@ -270,7 +270,9 @@ class Manifest:
         for table in self.tables:
             if table.ids is None or table.ids.mode != "rows":
                 continue
+            # With mode rows each tensor has one column of the table.
             for fqn, (column, *_) in table.ids.columns.items():
+                # "ids" and "values" are no slots, and stay.
                 of = table.ids.slots.get(column[len("slot ") :], column)
                 yield RowsById(table.ids.table, of, by_fqn[fqn], table.ids.count)
 
@@ -312,7 +314,7 @@ def read_manifest(directory: str) -> Manifest:
     path = os.path.join(directory, FILE)
     try:
         data = json_text.loads(read_whole(path))
-    except Unreachable:
+    except Unreachable:  # a BadInput whose own sentence is the one to show
         raise
     except BadInput as error:
         raise BadInput(f"{error}; give a directory that `semisync convert` wrote") from error

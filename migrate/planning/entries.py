@@ -188,6 +188,7 @@ class Entries:
         if slots is None:
             return sources
         for (_, source), name in zip(sorted(slots.sources.items()), torch_names(slots, fused)):
+            # Left out already, with a reason.
             if source in self._result.dropped:
                 continue
             if name is None:

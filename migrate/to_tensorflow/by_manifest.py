@@ -99,6 +99,7 @@ class _Finding:
 
     def _find_variable(self, written: Written) -> None:
         source = written.source
+        # None asks for the original's value.
         given = source in self._names and self._names[source] is None
         places = [] if given else self._variable_places(written)
         if places:
@@ -157,6 +158,7 @@ class _Finding:
         names = []
         for written in slots:
             owner, states = self._owner(written)
+            # torch.optim's word: FBGEMM's has the table's name in it.
             names += [f"{place.name}.{states[-1]}" for place in self._places.get(owner, [])]
         return self._keys.common_prefix(names)
 

@@ -65,6 +65,7 @@ def find_rows(
             raise BadInput(
                 f"{place} has {rows} rows of the table {table.name!r}, of {len(ids)} ids"
             )
+        # The i-th id has row i; what follows is the row of unknown ids.
         return held_ids(ids), weight.some(numpy.arange(rows) < len(ids))
     free = MODES[table.ids.mode].reserved[0]
     if table.ids.mode == "mpzch":

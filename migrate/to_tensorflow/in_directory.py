@@ -104,5 +104,6 @@ def checked_rows(reader: Reader, written: Written, directory: str) -> Iterator[n
                 f"{piece.first + piece.rows - 1}, are not what was written: SHA-256 differs"
             )
         expected += piece.rows
+    # A tensor without values was written without pieces.
     if row and expected != rows_of(written.shape):
         raise BadInput(f"{directory}/{FILE} has hashes of {expected} rows of {written.fqn!r}")

@@ -127,7 +127,7 @@ def compare(
     check_steps(checkpoint, manifest, result)
     try:
         reader = open_target(directory, manifest.target)
-    except Unreachable:
+    except Unreachable:  # a BadInput that says nothing of the data
         raise
     except BadInput as error:
         result.differs(str(error))

@@ -92,4 +92,5 @@ class Verification:
         Args:
             rows: how many.
         """
+        # The exact binomial bound for no failure in `rows` draws.
         self.bound = max(self.bound, 1 - (1 - self.confidence) ** (1 / rows))

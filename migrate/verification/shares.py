@@ -131,7 +131,7 @@ def compare_share(
                 _compare_rows(sides.get(), share.written, row, 1, result)
         else:
             _compare_all(sides.get(), share, result)
-    except Unreachable:
+    except Unreachable:  # a BadInput that says nothing of the data
         raise
     except BadInput as error:
         result.differs(f"{share.written.fqn!r}: {error}")

@@ -154,6 +154,7 @@ def _different(
     ids: numpy.ndarray, rows: numpy.ndarray, source: SourceRows, column: Column
 ) -> Set[int]:
     """The ids whose rows differ; `ids` of the target are sorted, those of the source are not."""
+    # An id that the target has twice is wrong, whatever its rows.
     wrong = set(ids[1:][ids[1:] == ids[:-1]].tolist())
     order = numpy.argsort(source.ids, kind="stable")
     of_source, expected = source.ids[order], source.rows[order]
