@@ -78,6 +78,7 @@ def _judge(both: Both, data: str, setting: Setting, found: _Apart, column: int) 
     worst: Optional[Rows] = None
     chosen = suspects.rows
     for batch in read_rows(data, both.given.inputs, setting, both.fixed, chosen):
+        # The batches have the rows of the suspects, in their order.
         some = suspects.take(np.arange(judged, judged + batch.rows))
         rounding = of_rows(batch, both.rounding(batch, tensor)()).reshape(batch.rows, -1)
         told = apart(some.theirs, some.ours, rounding=rounding[:, column])

@@ -131,11 +131,14 @@ def first_cause(
         def onwards(name: str) -> List[str]:
             return [] if name in known else [use.node.name for use in uses(name)]
 
+        # Nodes that were not compared are passed; a compared one counts if its own difference
+        # lasts.
         after = [use.node.name for use in uses(edge[0]) if use.output == edge[1]]
         reached = reachable(after, onwards)
         ended = (name in lasting or (name in ends and name not in known) for name in reached)
         return any(ended) or edge in outputs
 
+    # Backwards: whether a difference lasts depends on those after it.
     for edge, _ in reversed(different):
         if goes_on(edge):
             lasting.add(edge[0])

@@ -70,6 +70,7 @@ class TensorFlowGraph(TensorFlowModel):
                 f"{graph.path} is that of a job whose optimizer semisync wraps; give the .meta of "
                 "a checkpoint with --meta"
             )
+        # A frozen graph is its own checkpoint.
         kind = "frozen" if graph.path == checkpoint.prefix else "checkpoint"
         spec = {
             "kind": "saved_model" if saved_model else kind,

@@ -167,6 +167,7 @@ class _Both:
                 f"does not: {self._training_told}"
             )
         optimizer = optimizer_of(module, carried, subject.found, recipe, feeds, self._outputs)
+        # The flags that are fed decide for both sides.
         module.train(trains.pop())
         return Training(module, optimizer, of_edge(self._loss))
 

@@ -162,6 +162,7 @@ def _refuse_foreign(graph: Graph, saved: Mapping[str, Saved], checkpoint: Checkp
     known = {where.name for where in saved.values()}
     differences = _different(graph, saved, checkpoint)[:_NAMED]
     slots = (node for update in find_updates(graph) for node in update.slots)
+    # Slots in the graph alone, or stored alone, are usual: a graph for evaluation has none.
     state = {saved[node].name for node in slots if node in saved}
     stored = _stored(checkpoint)
     ours = {name for name in stored if checkpoint[name].shape and not _is_slot(name)} - state

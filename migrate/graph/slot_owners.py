@@ -44,6 +44,7 @@ class SlotOwners:
         """Adds slots, the same for all parts of a variable, unless it has another optimizer's."""
         known = self.by_variable.get(variable, slots)
         sources = {**known.sources, **slots.sources}
+        # Another tensor for the same k: slots of a second optimizer with the same name.
         others = [k for k in slots.sources if sources[k] != known.sources.get(k, sources[k])]
         if known.optimizer != slots.optimizer or others:
             tell = "" if slots.by_graph else "give the MetaGraph that trained it, or "

@@ -246,6 +246,7 @@ class _Finder:
                 by_graph=True,
                 power=power,
             )
+            # Variables that no known op trains may have slots of these names, see `add_named`.
             self._slots.learn(update.slots[0].rpartition("/")[2], slots)
             if update.variable not in stored:
                 continue

@@ -155,6 +155,7 @@ class Emitter:
 
     def value(self, edge: Edge) -> Value:
         """The value of `edge`, whose node has been emitted."""
+        # Variables, constants and nodes that pass on their input have no statement of their own.
         while edge not in self._values:
             node = self._graph.nodes[edge[0]]
             if node.op in VARIABLES:
@@ -179,6 +180,7 @@ class Emitter:
     def flags(self) -> List[str]:
         """The graph's flags for training, `self.training` in the model."""
         told = {edge[0] for edge, value in self._values.items() if str(value) == _TRAINS}
+        # None stands for the layers that show no flag.
         return sorted(f"{node}:0" for node in told | self._flags if node is not None)
 
     def computed(self) -> Dict[Edge, Value]:
@@ -350,6 +352,7 @@ class Emitter:
     def _look_up(self, node: Node) -> None:
         """Writes a look-up; the first look-up of a collection writes the call of the collection."""
         group, feature = self._lookups[node.name]
+        # A collection of another level may wish for the same name.
         if group.wish not in self._found or self._found[group.wish].collection.group is not group:
             self._found[group.wish] = self._looked_up(group, self._block(node))
         collection, given, found = self._found[group.wish]
@@ -360,6 +363,7 @@ class Emitter:
         collection, given = Collection(group, self._parameters, self.modules), {}
         for feature, lookup in group.lookups.items():
             given[feature] = collection.given(feature, values)
+            # Bags of the same ids, as of several tables for one feature, are made once per block.
             if lookup.segments is not None:
                 key = id(block), given[feature]
                 if key not in self._bags:

@@ -82,6 +82,7 @@ def _at_most(call: Call) -> int:
         else:
             counts = arg.constant.dtype.kind in "iu"
             factors += [arg.constant.size, *(map(_count, arg.constant.flat) if counts else ())]
+        # Enough to refuse: the product of all may be an integer of any length.
         if math.prod(factors) > _MOST_GUESSED:
             break
     return math.prod(factors)

@@ -77,6 +77,7 @@ def _batches(
             missing = error.column
             with findings.noting(), naming_inputs(options):
                 raise
+        # From the start again, without the missing column.
         inputs = [one for one in inputs if one.column != missing]
         others = [one for one in others if one != missing]
         if not inputs and not others:

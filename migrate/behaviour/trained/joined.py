@@ -51,6 +51,7 @@ class Joined(nn.Module):
         self._converted, self._taps, self._draws = model, dict(taps), list(draws)
         self._watched = any(tap.output is None for tap in taps.values())
         self.dropped: Optional[List[Dropped]] = None
+        # An input that both read has the model's name, and is fed once.
         self._names = {
             name: next((o for o, own in model.inputs.items() if _same(own, one)), name)
             for name, one in loss.tensorflow_inputs.items()
@@ -115,6 +116,7 @@ class Joined(nn.Module):
             # The very tensor, so that a table's look-ups are known for those of the table.
             inner._parameters[name] = operator.attrgetter(of_model.attribute)(self.model)
         else:
+            # In another layout each call hands the loss the model's parameter, permuted.
             self._handed[of_loss.attribute] = of_model.attribute, _turn(of_model, of_loss)
 
 

@@ -189,6 +189,7 @@ class _Rewriting:
                 # The default is computed per id of the first shard; here it is computed for all
                 # ids.
                 instead[one.dealt] = one.ids
+        # A wrapper holds the rows that were looked up, so that to read it is to look up.
         for wrapper, one in self._wrappers.items():
             for node in self._graph.nodes.values():
                 if node.op == _READ and node.inputs[0][0] == wrapper:
@@ -236,6 +237,7 @@ class _Rewriting:
         dealt = [find.inputs[1] for find in finds]
         where = [self._graph.nodes[name] for name, _ in node.inputs[:count]]
         deal = self._graph.nodes[dealt[0][0]]
+        # Ids and positions must be dealt by the same shard numbers, in the order of the shards.
         whole = (
             places[0] is not None
             and places == [(places[0][0], number, count) for number in range(count)]

@@ -141,6 +141,7 @@ class _Freeing:
             raise Fixed("too many of its sizes are those of the batch")
         for edge in outputs:
             found = self._dims.get(edge)
+            # A caller takes the results row by row.
             if has_rows(found) and not isinstance((found or (None,))[0], Rows):
                 raise Fixed(f"the rows of {edge[0]!r} are not its first dimension")
 

@@ -125,6 +125,7 @@ class Regions:
             inside = self.of[node.name] | {loop_guard(frame)}
             if not frame or self.loops[frame].condition not in ("", condition):
                 raise self._strange(node)
+            # The condition must run in every iteration and under nothing else.
             if self.of[condition] != inside:
                 raise self._strange(node_of(self._graph, condition))
             self.frame_of[node.name] = frame
@@ -146,7 +147,7 @@ class Regions:
         entered = next(node for node in sources if node.op in ENTER).inputs[0]
         following = next(node for node in sources if node.op in NEXT).inputs[0]
         self.frame_of[merge.name] = frame
-        loop = self.loops.setdefault(frame, Loop("", {}))
+        loop = self.loops.setdefault(frame, Loop("", {}))  # an Exit adds the LoopCond
         loop.merges[merge.name] = (entered, following)
 
     def branch_inputs(self, merge: Node) -> Tuple[Edge, Edge]:

@@ -186,6 +186,7 @@ def _read_without_bags(
 
 
 def _levels(regions: Regions, lookups: Mapping[str, Lookup]) -> Dict[str, int]:
+    # A look-up is one level above all look-ups that its ids depend on.
     levels: Dict[str, int] = {}
     for node in regions.order:
         edges = regions.read_by(node)
@@ -220,6 +221,7 @@ class Collection:
         features: Dict[Table, List[str]] = {}
         for feature, lookup in group.lookups.items():
             features.setdefault(_table(lookup), []).append(feature)
+        # TorchRec's pooling is the table's, so that all of its bags must be means.
         self._mean = {
             table
             for table, own in features.items()

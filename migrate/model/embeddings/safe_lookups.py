@@ -134,6 +134,8 @@ def find_end(
         end = selects[0]
         if len(selects) > 1 or not _is_zero_where_empty(subject, end, bags, sparse):
             return None
+        # Besides the Select only its own parts may read the bags: the zeros, and the shape of its
+        # Tile.
         if {node.op for node in own if node is not end} - {"Shape", "ZerosLike"}:
             return None
         sparse = sparse._replace(default=None)

@@ -169,8 +169,8 @@ def _fused(subject: Subject, end: Node) -> Optional[_Norm]:
     if not offset or (not scale and (ones is None or not (ones == 1).all())):
         return None
     if _takes_batch(subject, node):
-        # In training mode the moving statistics are no inputs; outputs 1 and 2, the batch's, go
-        # into them.
+        # In training mode the kernel does not use the moving statistics: its outputs 1 and 2, the
+        # batch's, move them.
         moving = [averaged(subject, (node.name, output)) for output in (1, 2)]
     else:
         moving = [subject.variable(mean), subject.variable(variance)]

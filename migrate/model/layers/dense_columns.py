@@ -125,6 +125,7 @@ def _column(subject: Subject, name: str) -> Optional[_Column]:
     chosen = present(subject, gather)
     if chosen is None:
         return None
+    # From the chosen values on every user must be elementwise, up to a SparseToDense.
     inside, ends, pending = {gather.name}, set(), [gather]
     casts = True
     while pending:

@@ -54,6 +54,7 @@ def wrapped(line: str) -> Iterator[str]:
     code, comment = _split_comment(line)
     place = _bracket(code) if len(code) > _WIDTH else None
     if len(code) > _WIDTH and (place is None or max(place[0], len(code) - place[1]) > _WIDTH):
+        # No bracket leaves short lines: a sum, or else a product, is broken at its signs.
         terms = _terms(code)
         if len(terms) > 1:
             target, first = terms[0].split(" = ", 1)

@@ -237,6 +237,7 @@ def _filled(text: str, waiting: Dict[str, Assign], begin: str = "if ") -> str:
             continue
         if name in together:
             changed = put(text, name, f"*{other.text}")
+            # torch.cat([*x]) is torch.cat(x).
             for join in ("torch.cat", "torch.stack"):
                 changed = changed.replace(f"{join}([*{other.text}]", f"{join}({other.text}")
         else:

@@ -182,12 +182,14 @@ def optimizer_of(
     targets = find_targets(module, found, recipe)
     if not targets:
         raise BadInput(f"{found.graph.path}: no parameter of the module is trained by this graph")
+    # Only what the module trains: slots of other variables need not be stored.
     updates = [update for target in targets for update in target.updates.values()]
     found, checkpoint, begun = begin_anew(found, checkpoint, updates, recipe.changes)
     rules = {
         target.attribute: one_rule(found.graph, target.name, list(target.updates.values()))
         for target in targets
     }
+    # Counters that are neither stored nor begun anew, such as a local variable, are not read.
     counters = {k: v for k, v in recipe.changes.counters.items() if k in found.saved}
     rates = _write_rates(found, checkpoint, recipe, rules.values(), feeds)
     transformation = Transformation(found, checkpoint, recipe, targets, feeds, moving, module)

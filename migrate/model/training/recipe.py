@@ -89,6 +89,7 @@ def _check_writers(graph: Graph, changes: Changes, updates: Dict[str, VariableUp
             continue  # such as a global step of tf.Variable(0), which TensorFlow lists as trainable
         writers = changes.written.get(variable, [])
         own = updates.get(variable)
+        # Such as a constraint, or a weight decay beside the optimizer.
         others = [node for node in writers if own is None or node.name != own.node]
         if others:
             raise BadInput(
