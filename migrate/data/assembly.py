@@ -80,7 +80,7 @@ def _windows(
                     return
                 number, reading = ahead.pop(0)
                 read = [block.result() for block in reading]
-                # What is deleted here would otherwise keep a window in memory beyond the two.
+                # These names would otherwise keep a window in memory beyond the two.
                 del reading
                 window = _OrderedWindow(order, number, read)
                 del read

@@ -54,7 +54,7 @@ class DataSet(Generic[B]):
         last: the treatment of the last, partial global batch.
         loader: reads and checks blocks.
         convert: makes a batch of `Rows`.
-        split: makes batches of what `convert` made of the rows of several, or None.
+        split: divides what `convert` made of several batches' rows into these batches; or None.
         readers: threads that read.
         prefetch: batches that are made ahead.
 

@@ -61,8 +61,9 @@ def open_data(
             `DataSet.skipped`. The batches of a broken block have fewer rows, as padded ones do. A
             file that cannot be reached always stops.
         convert: makes a batch of `Rows`, in a thread; by default a `Batch`.
-        split: makes batches of what `convert` made of the rows of several, given that and the batch
-            size. Small batches are then converted together, unless broken blocks are skipped.
+        split: divides what `convert` made of several batches' rows into these batches, given that
+            and the batch size. Small batches are then converted together, unless broken blocks are
+            skipped.
         readers: threads that read; by default one per CPU, at most four, and eight for URLs.
         prefetch: batches that are made ahead.
 

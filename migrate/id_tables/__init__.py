@@ -17,8 +17,8 @@ Look-up, while the module trains:
 3. The rows come back as a leaf of autograd, where the gradients of repeated ids are summed.
 
 Step:
-4. The gradients of the rows go to the owners, which sum what the processes send, in their order,
-   and divide by their number by default.
+4. The gradients of the rows go to the owners, which add them up in the order of the processes, and
+   divide by the number of processes by default.
 5. The optimizer steps the rows of every look-up of which any process has a gradient. With a loss
    that is a mean over equal shares of a batch, that is the step of one process with the whole
    batch, up to rounding.

@@ -8,7 +8,7 @@
    for each page.
 2. As many processes read their own files, and go on to the same bits. Another number reads all
    files, block by block, and each keeps the ids that are its own.
-3. What fails in one process fails in all.
+3. A failure in one process is raised in all.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ def read_source(directory: str) -> ModuleType:
     Each call runs it anew, outside sys.modules, so that several models can be loaded.
 
     Raises:
-        BadInput: there is none, or it lacks these; besides, any error of the file itself.
+        BadInput: the file is missing, or lacks one of these. Its own errors are raised as they are.
     """
     path = os.path.join(directory, SOURCE)
     if not os.path.isfile(path):

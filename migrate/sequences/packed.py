@@ -27,8 +27,8 @@ class Packed:
         times: [T], when each item was, in any unit; None: unknown.
         labels: name -> [T], 0 or 1: of each item.
         asked: [B], when each sequence's next item is asked for; None: at its last item.
-        targets: int64 [B], how many of each sequence's last items are candidates, which see what
-            came before them and themselves, not each other; None: there are none.
+        targets: int64 [B], how many of each sequence's last items are candidates, which see the
+            items before them and themselves, not each other; None: there are none.
 
     Raises:
         BadInput: the parts do not fit each other.

@@ -3,8 +3,8 @@
 1. Items and actions take turns: item, action, item, action. An action's vector is the sum over the
    labels of a learned one for 0 and one for 1. A candidate has no action.
 2. An item's state sees the item itself, and the items and actions before its moment: the logits of
-   its labels stand there (Zhai et al. 2024, section 2.2). An action sees its own item too. What is
-   shown at one time is of one moment, `Packed.begins`: none sees the labels of another.
+   its labels are computed from it (Zhai et al. 2024, section 2.2). An action sees its own item too.
+   Items shown at one time are of one moment, `Packed.begins`: none sees the labels of another.
 3. The items of a moment have one place, as their actions have the next, so that their order has no
    influence.
 4. The loss is the sum over labels of the mean log loss.
@@ -24,7 +24,13 @@ from semisync.common.errors import BadInput, UsageError
 
 
 class Interleaved(NamedTuple):
-    """vectors: [S, dim], of the tokens; items: where each item's token stands, [T]."""
+    """Items and actions in turn.
+
+    Attributes:
+        vectors: of the tokens, [S, dim].
+        tokens: their data for the tower.
+        items: the position of each item's token, [T].
+    """
 
     vectors: Tensor
     tokens: Tokens
@@ -125,7 +131,7 @@ def _tokens(packed: Packed, sizes: Tensor, items: Tensor) -> Tokens:
 
     Args:
         sizes: tokens of each item, 1 or 2.
-        items: where each item's token stands.
+        items: the position of each item's token.
     """
     begins = packed.begins()
     moments = begins.cumsum(0) - 1

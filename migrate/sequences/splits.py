@@ -52,8 +52,8 @@ class Split(NamedTuple):
 
     Attributes:
         train: the sequences to train on, at least two events each.
-        asked: by part, "validation" and "test", what is known when the event at `ends` is asked
-            for, and where the part stops.
+        asked: by part, "validation" and "test", the events known when the one at `ends` is asked
+            for, and the end of the part.
 
     Examples:
         >>> from migrate.sequences import Columns, SplitAt, read_histories, split

@@ -1,14 +1,14 @@
 """A tower's data on the tokens of a batch, beside their vectors: T tokens of B sequences.
 
-Sequences of about one length stand side by side in dense blocks, without work for padding:
+Sequences of similar lengths are computed together in dense blocks, with little padding:
 
-1. Sequences of up to 16 tokens stand in a block of just their length. A longer one is lengthened
-   at its end to the next of 8 lengths between two powers of two, by less than an eighth, and not
-   beyond the longest of the batch. On a GPU, where a block costs more than padding it,
-   all are lengthened to a power of two.
-2. The blocks lie one behind the other, [tokens, dim], so that work on each token alone is
-   done once for all, and a block [sequences, length, dim] is a view.
-3. What is added stands behind the sequence. A causal tower does not see it.
+1. Sequences of up to 16 tokens are in a block of exactly their length. A longer one is padded at
+   its end to the next of 8 lengths between two powers of two, by less than an eighth, and not
+   beyond the longest of the batch. On a GPU, where another block costs more than padding,
+   all are padded to a power of two.
+2. The blocks follow one another, [tokens, dim], so that work on each token alone is done once for
+   all, and a block [sequences, length, dim] is a view.
+3. Padding follows the sequence. A causal tower does not see it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Tokens:
 
     @functools.cached_property
     def blocks(self) -> Blocks:
-        """How sequences of about one length stand side by side."""
+        """The sequences, grouped by similar lengths."""
         return Blocks(self.offsets)
 
 
@@ -73,7 +73,7 @@ def numbered(offsets: Tensor) -> Tensor:
 
 
 class Blocks:
-    """Sequences of about one length side by side.
+    """Sequences of similar lengths in dense blocks.
 
     Args:
         offsets: int64 [B + 1], of the sequences.
@@ -116,7 +116,7 @@ class Blocks:
 
 
 def _rounded(lengths: numpy.ndarray, fine: bool = True) -> numpy.ndarray:
-    """The lengths of the blocks in which sequences of these lengths stand."""
+    """The length of the block for each of these lengths of sequences."""
     if not fine:
         powers = numpy.int64(numpy.ceil(numpy.log2(numpy.maximum(lengths, _EXACT))))
         return numpy.minimum(1 << powers, lengths.max())

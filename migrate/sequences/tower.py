@@ -1,6 +1,6 @@
 """Shared by all towers: vectors of items come in, with their places, and go from layer to layer.
 
-A layer takes tokens, [P, dim], and how their sequences stand among one another, and gives tokens.
+A layer takes tokens, [P, dim], and the layout of their sequences, and returns tokens.
 Work on each token alone is done once for all of them.
 """
 
@@ -71,7 +71,7 @@ class Tower(nn.Module):
         return torch.as_tensor(self.norm(among.gather(spread)))
 
     def among(self, tokens: Tokens, vectors: Tensor) -> Any:
-        """How the sequences stand, for all layers: it spreads tokens, and gathers them again."""
+        """The layout of the sequences for all layers, which spreads tokens and gathers them."""
         return InBlocks(tokens, self.buckets)
 
     @property

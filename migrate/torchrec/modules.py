@@ -41,7 +41,7 @@ def embedding_bag_collection(
     """The tables that `features` names, with their rows, dims and types; `load` fills them.
 
     Args:
-        converted: a manifest, or the directory it stands in.
+        converted: a manifest, or the directory that has it.
         features: table -> the features that it embeds.
         pooling: of every table; TensorFlow's default combiner is the mean, but its weighted mean
             divides by the sum of the weights, which FBGEMM does not.

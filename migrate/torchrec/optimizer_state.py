@@ -5,7 +5,7 @@ TensorFlow keeps the kernel of a dense layer as [in, out], nn.Linear as [out, in
 parameter decides which it is, unless it is square; so the caller states it, and nothing is
 guessed.
 
-A parameter of a DistributedModelParallel is what this process has of a table: some rows, some
+A parameter of a DistributedModelParallel is this process's part of a table: some rows, some
 columns, or several blocks of columns one below the other. The module's state dict shows which: its
 shards are views of the parameter. A state has the parameter's sizes, and its shards lie at the same
 offsets.
@@ -108,8 +108,12 @@ def load_optimizer(
 def _is_transposed(
     entry: Written, name: str, parameter: Any, transpose: Optional[Collection[str]]
 ) -> bool:
-    """Whether a slot is transposed against its parameter; UsageError where their shapes do not fit,
-    or where that of a square kernel does not tell and the caller has not said it."""
+    """Whether a slot is transposed against its parameter.
+
+    Raises:
+        UsageError: their shapes do not fit, or the kernel is square, so that its shape does not
+            decide it, and the caller has not stated it.
+    """
     shape = list(parameter.size())
     dense = entry.role == "dense slot"
     transposed = dense and name in (transpose or ())
@@ -133,7 +137,7 @@ def _is_transposed(
 
 
 def _sharded_alike(own: torch.Tensor, parameter: torch.Tensor, whole: Any) -> Any:
-    """`own` as a tensor whose shards stand in it as those of `whole` stand in `parameter`."""
+    """`own` as a sharded tensor, its shards at the offsets of those of `whole` in `parameter`."""
     if not isinstance(whole, ShardedTensor):
         return own
     shards = []

@@ -156,7 +156,7 @@ class Checkpoints:
             writing.result()
         if rank() == 0:
             for step in self.steps[: -self._keep]:
-                os.remove(os.path.join(self.path(step), _WHOLE))  # from now on it is none
+                os.remove(os.path.join(self.path(step), _WHOLE))  # from now on it does not count
                 shutil.rmtree(self.path(step))
 
     def keep(self, step: int, folder: str) -> None:

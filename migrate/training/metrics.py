@@ -25,7 +25,7 @@ from semisync.common.errors import BadInput
 
 _UNIT_BITS = 32
 _UNITS = float(1 << _UNIT_BITS)
-_LARGEST = float(1 << 20)  # loss of a row, lest the sum overflow
+_LARGEST = float(1 << 20)  # loss of a row, so that the sum does not overflow
 _WAITING = 1 << 16  # rows
 
 

@@ -5,7 +5,7 @@ TorchRec's MCHManagedCollisionModule (`semisync convert --ids mch`) admits new i
 DistributedModelParallel TorchRec leaves such a row as it is (its `evict` is empty): the new id
 would go on with the vector and the optimizer's state of the old one.
 
-1. The module counts the ids of each batch; at every interval it chooses whom to evict.
+1. The module counts the ids of each batch; at every interval it chooses which to evict.
 2. Before the batch is looked up, the rows of the evicted become zero, as free rows of a converted
    table are, and their slots the optimizer's initial values.
 3. Ids between two intervals are counted in memory only: a checkpoint at a multiple of the interval

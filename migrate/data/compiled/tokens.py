@@ -144,7 +144,7 @@ def numbers(data, starts, ends):
 
     Up to 15 digits and their power of ten are float64 without an error, so that their quotient is
     the nearest float64; it rounds to the nearest float32 unless it lies between two, which then
-    depends on what its own rounding left out.
+    depends on the digits that its own rounding dropped.
     """
     values, others = numpy.zeros(len(starts), numpy.float32), numpy.zeros(len(starts), numpy.bool_)
     place = address(data)

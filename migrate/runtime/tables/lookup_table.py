@@ -1,7 +1,7 @@
 """TensorFlow's static lookup tables: HashTableV2, filled from a list or from a text file.
 
 A table whose keys come from a file takes from each line its key and its value: the whole line
-(WHOLE_LINE), its number (LINE_NUMBER), or a column. A key may stand twice with the same value, not
+(WHOLE_LINE), its number (LINE_NUMBER), or a column. A key may occur twice with the same value, not
 with two.
 Source: tensorflow/core/kernels/lookup_util.cc, io/inputbuffer.cc
 """

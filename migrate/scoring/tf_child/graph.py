@@ -102,7 +102,7 @@ def _behind(output, fed):
             op = ops.pop()
             if op.name not in seen:
                 seen.add(op.name)
-                # A control input gives no tensor; what it depends on in turn is looked at.
+                # A control input gives no tensor; the inputs of its op are looked at in turn.
                 ops += op.control_inputs
                 waiting += [source for source in op.inputs if source.name not in fed]
 

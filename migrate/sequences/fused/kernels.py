@@ -3,11 +3,12 @@
     S[i, j] = Q[i] K[j] + position[place i - place j] + time[bucket(asked i - time j)]
     O[i]    = sum over the j that i sees of silu(S[i, j]) V[j]
 
-1. Tokens stand as they are in the batch, [T, 3, heads, size]: value, query and key of each. A
+1. Tokens are laid out as in the batch, [T, 3, heads, size]: value, query and key of each. A
    program has a block of tokens of one sequence; S is never in memory as a whole.
 2. Backwards S is computed again: by a program per block of keys for dK and dV, by one per block of
    queries for dQ, and by one for the biases, which adds up the heads.
-3. Sums are in float32, whatever the tokens are. The products of float32 are as exact as float32.
+3. Sums are in float32, whatever the tokens are. Products of float32 are as
+   exact as float32, unless torch.backends.cuda.matmul.allow_tf32 is set.
 4. The gradients of the biases are added up in no fixed order: their last bits differ from run to
    run.
 """

@@ -130,7 +130,7 @@ def _first_moments(histories: Histories, ends: Ends, lengths: numpy.ndarray) -> 
 
 
 def digest(columns: Iterable[Any], more: str) -> str:
-    """16 hexadecimal digits of arrays, None where there is none, and of more."""
+    """16 hexadecimal digits of a hash of arrays, any of which may be None, and of `more`."""
     found = hashlib.sha256(more.encode())
     for column in columns:
         found.update(b"" if column is None else numpy.ascontiguousarray(column).data)

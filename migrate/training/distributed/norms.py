@@ -1,7 +1,7 @@
 """BatchNorm over several processes: mean and variance of the global batch, as in one process.
 
-The processes add up their sums, and then their squared distances from the common mean; what goes
-back through the additions is added up too. Rows that only stand in for missing ones are left out.
+The processes add up their sums, and then their squared distances from the common mean; gradients
+are added up on the way back too. A row that is only a placeholder is left out.
 """
 
 from __future__ import annotations

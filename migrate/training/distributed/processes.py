@@ -108,7 +108,7 @@ def _first_line(error: Exception) -> str:
 
 
 def use_threads(number: Optional[int]) -> None:
-    """Makes torch use so many threads; None: by this process's share of what may be used."""
+    """Sets the number of torch's threads; None: at most this process's share of usable CPUs."""
     share = max(1, usable() // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     torch.set_num_threads(number or min(torch.get_num_threads(), share))
 

@@ -6,15 +6,15 @@ DistributedDataParallel for the rest.
 2. That is done with the collections whose tables all have optimizers that FBGEMM's fused kernels
    compute as TensorFlow does: Adagrad, gradient descent, or none, and vectors of a multiple of 4
    numbers. They step within the backward pass, and only the rows of the batch. Other collections
-   stand in every process, which exchange the gradients of the looked-up rows before a step.
-   DistributedDataParallel, which has the dense layers', divides a sparse gradient in place, and its
-   values may be those that still go back through these.
+   are whole in every process. On CPUs the processes exchange the gradients of the looked-up rows
+   before a step, since DistributedDataParallel divides a sparse gradient in place, whose values may
+   be a tensor that backward still needs; on GPUs it exchanges these gradients too.
 3. Each process has an equal share of the global batch, and gradients are averaged. With a loss that
    is a mean over the batch, the step is that of the whole global batch.
 4. BatchNorm takes mean and variance of the global batch.
 5. The rows of tables by raw id are divided by their ids (`migrate.training.distributed.by_id`).
-6. What a graph does to gradients, such as clipping by their norm, needs the gradients of all tables
-   in one place, and is refused.
+6. A graph that changes gradients, such as by clipping their norm, needs those of all tables in one
+   place, and is refused.
 """
 
 from __future__ import annotations
@@ -101,9 +101,15 @@ class ShardedOptimizer(GraphOptimizer):
         by_id: Iterable[SharedTable],
         exchanged: Sequence[str],
     ) -> None:
-        """parameters: of the wrapped module. fused: by attribute, TorchRec's optimizer that steps
-        the table, and its state. by_id: the tables by raw id. exchanged: attributes of the tables
-        that stand in every process, whose gradients no other exchanges."""
+        """Takes the slots of `whole`.
+
+        Args:
+            parameters: of the wrapped module.
+            fused: by attribute, TorchRec's optimizer that steps the table, and its state.
+            by_id: the tables by raw id.
+            exchanged: attributes of the tables that are whole in every process, whose gradients
+                nothing else exchanges.
+        """
         targets = [
             target._replace(tensor=parameters[target.attribute])
             for target in whole.targets
@@ -248,8 +254,11 @@ def _tables(module: nn.Module, rules: Mapping[str, Rule]) -> Iterator[Table]:
 
 
 def _fuse(table: Table, rule: Optional[Rule], number: int) -> None:
-    """Gives a table's optimizer to the backward pass. Each has a learning rate of its own to begin
-    with, lest TorchRec make one optimizer of several tables whose rates part later."""
+    """Gives a table's optimizer to the backward pass.
+
+    Each begins with a learning rate of its own, so that TorchRec does not make one optimizer of
+    several tables whose rates differ later.
+    """
     assert table.weight is not None
     if rule is None:  # frozen; fused kernels step all tables
         table.weight.requires_grad_(True)
