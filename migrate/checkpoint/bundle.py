@@ -52,5 +52,5 @@ def open_saved_model(directory: str, checksums: bool = True) -> Optional[Checkpo
 
 
 def without_tensors(path: str) -> Checkpoint:
-    """An empty checkpoint: what a path opens as that has only hash tables in their own files."""
+    """An empty checkpoint; it stands for a path that has only hash tables in their own files."""
     return Checkpoint(path, Gathered({}, {}, {}), Bundle(path, 0))

@@ -56,7 +56,7 @@ class Changed(NamedTuple):
 
 
 class Overlaid(Checkpoint):
-    """The checkpoint `full` updated by `newer`'s variables; it has `full`'s prefix, both's files.
+    """The checkpoint `full` updated by `newer`'s variables, with `full`'s prefix and all files.
 
     Mapping, `read`, `chunks`, `reader` and `verify` behave as those of a Checkpoint.
 
@@ -90,7 +90,7 @@ class Overlaid(Checkpoint):
         # By the names of whole variables, as `parts` has them.
         known = {*full, *(_variable(table) for table in tables)}
         whole = {name for name in newer if not _OF_ROWS.search(name)}
-        # `parts` keeps what no variable has taken; those of hash tables belong to `known`.
+        # What no variable took above is left in `parts`; rows of hash tables are in `known`.
         strange = sorted((whole | set(parts)) - known)
         if strange:
             raise BadInput(

@@ -75,7 +75,7 @@ class RowReader:
             for index, stream in enumerate(self._streams)
             if isinstance(stream, PieceStream)
         ]
-        # Without those of no bytes.
+        # A piece of which nothing was read has no crc to check.
         return [span for span in spans if span[2]]
 
     def _deal(self, first: int, out: numpy.ndarray) -> None:

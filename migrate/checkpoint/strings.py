@@ -91,7 +91,7 @@ class StringStream:
         self._position += size
         if self._crc is not None:
             self._crc = crc32c.extend(self._crc, data)
-            # Both: elements of no bytes may follow the last byte.
+            # Both conditions: elements without bytes may follow the last byte.
             if not self._left and self._position == self._piece.offset + self._piece.size:
                 self._shards.check_crc(self._crc, self._piece, self._where)
         return data

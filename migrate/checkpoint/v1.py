@@ -165,8 +165,7 @@ def _tensors(tables: Tables) -> Dict[str, Tensor]:
                     start=start,
                     shape=size,
                     shard=shard,
-                    # Of the extents as they are listed: in the key, too, a whole dimension has no
-                    # length.
+                    # The key has the extents as listed: a whole dimension has no length there.
                     offset=tables.add(slice_key(name.encode(), extents)),
                     size=math.prod(size) * itemsize,
                     crc32c=0,

@@ -202,7 +202,7 @@ def _mpzch(plan: Plan, rows: _ByIds) -> Iterator[Item]:
     yield ids._replace(role="hashed ids")
     yield _state(plan, rows, "_hash_zch_bucket", (1, 1))._replace(value=rows.ids.buckets)
     if "versions" in rows.sorted.columns and rows.ids.kind == "Monolith":
-        # HOURS keeps -1, which no time is.
+        # HOURS keeps -1, which is no time.
         times = rows.column("versions", -1)
         yield _state(plan, rows, "_hash_zch_metadata", shape, times).transformed(HOURS)
 

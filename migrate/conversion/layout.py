@@ -154,7 +154,7 @@ def begin(place: Place, layout: Layout) -> None:
             os.path.join(glob.escape(os.path.dirname(place.folder)), FILES + "*")
         ):
             if left != place.folder:
-                # Of a killed run: an orphan of it finds its folder gone, and uploads nothing.
+                # Left by a killed run: an orphan of it finds its folder gone, and uploads nothing.
                 shutil.rmtree(left)
         with_values = {region.file for region in layout.regions}
         empty = {name: size for name, size in layout.files.items() if name not in with_values}

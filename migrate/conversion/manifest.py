@@ -60,7 +60,7 @@ def manifest_of(
         meta=plan.meta,
         newer=plan.newer,
     )
-    # Last: it is what no entry of the manifest was made from.
+    # Last: these are the tensors that no entry above was made from.
     manifest.dropped = _dropped(plan, checkpoint, hashed, manifest)
     manifest.notes += dynamicemb.missing_settings(manifest)
     return manifest

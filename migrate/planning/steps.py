@@ -135,7 +135,7 @@ def _told_by_powers(
         )
     base = float(numpy.float32(owner.hyperparameters[decay]))  # as it was multiplied
     power = values.pop()
-    # Near the denormals of float32 the product no longer falls by beta2 (it sticks).
+    # Near float32's denormals the product sticks, and no longer shrinks by beta2.
     if 0 < base < 1 and power > 1e-30:
         updates = math.log(power) / math.log(base) - 1
         # Far from an integer: it is the power of another beta2.

@@ -191,7 +191,7 @@ def _values(
 def _block(info: TensorInfo, item: Item, remote: bool) -> Tuple[int, numpy.ndarray]:
     """Rows that are worked on at a time, and an array for them."""
     dealt = partitions(info) if item.interleave else 1
-    # Of the source: an item may have other types, and fewer columns.
+    # A row of the source: the item's may have another type, and fewer columns.
     row_bytes = max(info.nbytes // item.rows, 1)
     size = min(max(BLOCK_BYTES, dealt * _READ_BYTES), CHUNK_BYTES)
     if remote:

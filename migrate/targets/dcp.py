@@ -96,7 +96,7 @@ def finish(directory: str, items: Sequence[Item], layout: Layout) -> None:
         pickle.dump(metadata, file)
 
 
-# The chunks of a table have one shape, but for its last.
+# All chunks of a table but the last have one shape.
 @lru_cache(maxsize=1024)
 def _frame(dtype: str, shape: Tuple[int, ...]) -> Tuple[bytes, bytes]:
     """The bytes that `torch.save` writes before and after a tensor's values, always the same."""

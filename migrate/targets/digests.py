@@ -60,7 +60,7 @@ def damage(folder: str, process: int = 0, processes: int = 1) -> Optional[str]:
         for name in sorted(found)[process::processes]:
             if digest(os.path.join(folder, name)) != found[name]:
                 return f"{folder} is damaged: {name} is not as it was written, its SHA-256 differs"
-    # Of a file that is gone, and of a digests.json that is no JSON or no mapping.
+    # A file is gone, or digests.json is no JSON or no mapping of names.
     except (OSError, ValueError, TypeError) as error:
         return f"{folder} is damaged: {error}"
     return None

@@ -116,7 +116,7 @@ def _side(
     assets: Sequence[str],
 ) -> Tuple[Side, Optional[Manifest]]:
     """The tensors of `source`, and the manifest of the conversion where there is one."""
-    # Here, since they import torch.
+    # Imported here because they import torch.
     from migrate.to_tensorflow.by_graph import side_of_training
     from migrate.to_tensorflow.by_manifest import side_of_dcp
     from migrate.to_tensorflow.in_directory import side_of_directory

@@ -104,6 +104,6 @@ def as_array(values: torch.Tensor) -> numpy.ndarray:
 
     values = values.cpu()
     if values.dtype == torch.bfloat16:
-        # numpy has no bfloat16, and torch gives none away: the bits pass as int16.
+        # torch refuses to convert a bfloat16, which numpy lacks: its bits pass as int16.
         return values.view(torch.int16).numpy().view(BFLOAT16)
     return values.numpy()

@@ -73,7 +73,7 @@ def of_manifest(manifest: Manifest, place: str) -> Template:
         dtype = BY_NAME[written.dtype]
         for name, slices in (written.slices or {source: []}).items():
             pieces = [
-                # In data file 0; `lay_out` gives offset and size, writing the crc32c.
+                # `lay_out` sets offset and size, `write` the crc32c.
                 Piece(tuple(start), tuple(size), 0, 0, 0, 0)
                 for start, size in slices or [[[0] * len(shape), list(shape)]]
             ]

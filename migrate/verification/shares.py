@@ -143,7 +143,7 @@ def _compare_all(sides: _Sides, share: Share, result: Verification) -> None:
     rows = rows_of(written.shape)
     if written.role.startswith(OF_IDS):  # here the SHA-256 alone
         reader = reader_of(written, sides.reader, result)
-        # At most: ids and versions have 8 bytes, the values of rows mostly 4.
+        # An upper bound: ids and versions have 8 bytes, the values of rows mostly 4.
         row_bytes = max(math.prod(written.shape[1:]) * 8, 1)
         for first, count in _blocks(share.first, share.rows, row_bytes):
             digest.update(as_bytes(reader.rows(written.fqn, first, count)).data)
