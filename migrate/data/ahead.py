@@ -64,6 +64,7 @@ def _make(items: Generator[T, None, None], most: int, shared: _Shared[T]) -> Non
     try:
         for item in items:
             with shared.changed:
+                # Without a deadline: the user may take any time between two items.
                 shared.changed.wait_for(lambda: shared.closed or len(shared.ready) < most)
                 if shared.closed:
                     break

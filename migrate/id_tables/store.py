@@ -1,7 +1,7 @@
 """The rows of one table that this process has: vectors, the optimizer's slots, and counters.
 
-1. Rows have the numbers 0 to count - 1, in columns whose `Room` doubles, unless it is said how many
-   will come.
+1. Rows have the numbers 0 to count - 1, in columns whose `Room` doubles, unless `make_room` sets it
+   for those that will come.
 2. `IdIndex` finds the row of an id.
 3. An evicted row's number passes to the last row, so that there are no holes.
 """

@@ -76,7 +76,7 @@ class Data(Protocol):
     """This process's shares of all global batches that are left, over all epochs, in an order of
     its own that does not change.
 
-    The state is the position behind the last batch that was given, JSON's types alone, and the
+    The state is the position after the last batch that was given, of JSON's types alone, and the
     same on all processes.
     """
 

@@ -57,7 +57,7 @@ def _short(place, count):
 
 @inlined
 def _integer(data, at, end):
-    """An integer of int64 that begins at `at`: it, the position after it, and whether it is one."""
+    """Reads an int64 that begins at `at`: gives it, the position after it, and whether it fits."""
     negative = at < end and data[at] == _MINUS
     at += negative
     first, magnitude = at, u(0)
@@ -121,7 +121,7 @@ def equal(data, starts, ends, wanted):
 @inlined
 def _decimal(place, count):
     """The digits of a decimal of 1 to 8 bytes at an address, how many follow its point, and whether
-    it is one with digits on both sides of a point, or without one."""
+    the bytes are a decimal, with digits on both sides of a point, or without a point."""
     eight = load64(place)
     kept = u(0xFFFFFFFFFFFFFFFF) >> u(64 - 8 * count)
     points = bytes_that_are(eight, u(0x2E2E2E2E2E2E2E2E)) & kept
