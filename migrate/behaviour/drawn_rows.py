@@ -72,6 +72,7 @@ def _with_values(seen: Sequence[_Seen], most: int) -> Tuple[Set[int], List[str]]
     rows = set([row for one in seen for _, row in one.ends.values()][:most])
     each: List[str] = []
     few = [one for one in seen if one.values is not None]
+    # Inputs of fewer values first, so that more inputs are covered whole.
     for one in sorted(few, key=lambda one: len(one.values or ())):
         more = rows.union((one.values or {}).values())
         if len(more) <= most:

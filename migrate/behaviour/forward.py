@@ -1,7 +1,7 @@
 """The same rows through TensorFlow and through model.py: every output, and the first node that
 differs.
 
-1. The rows are all, or a sample with the rare values, see `rows.drawn`.
+1. The rows are all, or a sample with the rare values, see `drawn_rows`.
 2. Batches of many rows, of seven and of one go through both; the outputs are compared row by row,
    see `difference`. If TensorFlow's graph takes a fixed number of rows, the last one is repeated on
    its side, and the additional results are dropped.
@@ -52,7 +52,7 @@ def compare_forward(
         converted: its conversion by `semisync convert --model`.
         data: a data set as `semisync score` reads it.
         outputs: the outputs of model.py to compare; by default all.
-        rows: of the data set, drawn by `rows.drawn`.
+        rows: of the data set, drawn by `drawn_rows`.
         onnx: whether onnxruntime is a third witness.
 
     Raises:

@@ -97,6 +97,7 @@ def _only(found: Iterator[Rows], chosen: np.ndarray) -> Iterator[Rows]:
         first, last = np.searchsorted(chosen, [before, before + rows.rows])
         if last > first:
             yield rows.take(chosen[first:last] - before)
+        # No chosen row is left: the rest of the data set is not read.
         if last == len(chosen):
             return
         before += rows.rows

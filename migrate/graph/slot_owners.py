@@ -38,6 +38,7 @@ class SlotOwners:
 
     def learned(self, leaf: str) -> Optional[Slots]:
         """The slots that `learn` recorded for names that end with `leaf`, or with `leaf` and _k."""
+        # Further slots are called like the first one with _1, _2.
         return self._learned.get(leaf if leaf in self._names else leaf.rpartition("_")[0])
 
     def join(self, variable: str, slots: Slots) -> None:

@@ -161,6 +161,8 @@ def _descents(graph: Graph) -> Iterator[VariableUpdate]:
         if found is None:
             continue
         variable, rows = found["variable"][0], found.get("indices")
+        # AssignSub has other uses, such as a decay; ScatterSub of a scaled value is what TensorFlow
+        # makes of gradient descent on a table.
         if rows is None and not _descends(graph, node, variable, found["grad"]):
             continue
         inputs = {"learning_rate": found["learning_rate"]}

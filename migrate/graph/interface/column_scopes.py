@@ -52,6 +52,7 @@ def guessed_names(graph: Graph, edges: Sequence[Edge]) -> Dict[Edge, str]:
         _keep_apart(names)
     found = {edge: min(left) for edge, left in names.items() if len(left) == 1}
     times = Counter(found.values())
+    # A name that two tensors would have is wrong for one of them.
     return {edge: name for edge, name in found.items() if times[name] == 1}
 
 
@@ -75,6 +76,7 @@ def _column_scope(node: str) -> str:
     """The scope of the column that a node belongs to, if it belongs to one; else empty."""
     parts = node.split("/")[:-1]
     layers = [place for place, part in enumerate(parts) if _LAYER.fullmatch(part)]
+    # The column's scope is the one below the innermost layer of columns.
     end = layers[-1] + 2 if layers else len(parts) + 1
     if end <= len(parts) and _SHARED.search(parts[end - 1]):
         end += 1  # all of the table's columns, then the column itself
@@ -97,6 +99,7 @@ def _possible(
             source = edge if edge in delivered else sources.get(edge[0])
             if source is not None:
                 found.setdefault(source, []).append(_features(scope, scopes))
+    # A tensor that several columns read has a name that all of them contain.
     possible = {edge: set.intersection(*several) for edge, several in found.items()}
     return {edge: names for edge, names in possible.items() if names}
 

@@ -122,6 +122,7 @@ class GradientScopes:
 
         for name in reachable([min(terms)], sums):
             added = self._added(name, terms)
+            # Another differentiated tensor in the sum would make it a different loss.
             if terms <= added and not added & others:
                 return name
         return None

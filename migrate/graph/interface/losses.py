@@ -60,6 +60,7 @@ def _of(walks: Walks, node: Node) -> Iterator[Loss]:
         difference = _input(walks, node, 0, {"Sub"})
         if difference is not None and len(difference.inputs) == 2:
             for loss in _of_difference(walks, node, difference):
+                # With several numbers a row it may be a distance of vectors, which is a score.
                 if _one_a_row(walks, loss.scores) and walks.ends(node):
                     yield loss
 

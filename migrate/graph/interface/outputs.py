@@ -132,6 +132,7 @@ def _of_rows(
     sigmoids = {edge for edge in likely if walks.graph.nodes[edge[0]].op == "Sigmoid"}
     compared = _with_logits(walks, sigmoids) - _with_logits(walks, scores)
     whole = any(feed.kind == "serialized" for feed in feeds)
+    # A parser's labels lie within the Examples that everything depends on.
     later = {} if whole else {edge: walks.downstream([edge]) for edge in compared}
     open_to = {
         edge: [name for name, _ in trained if name in names] for edge, names in later.items()

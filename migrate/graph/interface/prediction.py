@@ -34,6 +34,7 @@ def prediction(walks: Walks, feeds: Sequence[Feed], loss: Edge) -> Optional[Edge
     fed = {name: frozenset(e for e, nodes in reached if name in nodes) for name in walks.nodes}
     term = _term(walks, walks.nodes[loss[0]], fed)
     cuts = [] if term is None else _cuts(walks, _in_order(walks, term, fed))
+    # A cut that depends on more feeds than the first one lies behind the labels.
     free = [node for node in cuts if fed[node.name] == fed[cuts[0].name]]
     if term is None or not free or fed[free[-1].name] == fed[term.name]:
         return None

@@ -29,12 +29,14 @@ def without_constant_conds(graph: Graph) -> Graph:
             taken[node.name] = branch
     if not taken:
         return graph
+    # The output that is never taken starts what never runs.
     dead = _Dead(graph, {(name, 1 - branch) for name, branch in taken.items()})
     nodes: Dict[str, Node] = {}
     for node in graph.nodes.values():
         if node.name in dead.nodes:
             continue
         kept = tuple(edge for edge in node.inputs if not dead.has(edge))
+        # A Switch becomes the Identity of its data; the predicate goes.
         if node.name in taken:
             kept = kept[:1]
         joined = node.op in MERGE and len(kept) == 1

@@ -90,6 +90,7 @@ def free_rows(graph: Graph, outputs: Sequence[Edge]) -> Freed:
         size = fixed_rows(graph, outputs)
         if size is None or size < 2:  # the shape [1] is that of a loss, not of a row
             return Freed(graph, None)
+    # Rows of a batch of one are no different from axes that broadcast.
     if size < 2 or len(sizes - {None}) > 1 or not sizes:
         return Freed(
             graph, size, "its inputs have several sizes" if size > 1 else "it is of one row"
@@ -173,6 +174,7 @@ class _Freeing:
         """Records values computed from all rows, and where these are divided by their number."""
         node, rows = at.node, any(map(has_rows, at.given))
         summed = any(name in self._summed for name, _ in node.inputs)
+        # The node makes one value of all rows, or of such a value.
         if node.op not in _SIZED and (rows or summed) and not any(map(has_rows, found)):
             self._summed.add(node.name)
             if rows:

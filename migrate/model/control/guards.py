@@ -55,6 +55,7 @@ class Guards:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         for node in graph.nodes.values():
+            # Checked once here: the code below takes inputs by their numbers.
             if len(node.inputs) < _INPUTS.get(node.op, 0):
                 raise BadInput(
                     f"{graph.path}: node {node.name!r} ({node.op}) has {len(node.inputs)} inputs, "
@@ -70,6 +71,8 @@ class Guards:
         names = list(names)
         for node in (node_of(self._graph, name) for name in names):
             if node.op in ENTER:
+                # Before the sort: where a loop stands depends on all of its needed Enters (2.
+                # above).
                 self._needed.setdefault(_frame_name(self._graph, node), {})[node.name] = node
         for node in sort(self._graph, names, self._waits_for, self.of):
             region = self.of[node.name] = self._region(node)

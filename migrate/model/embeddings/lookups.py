@@ -169,6 +169,7 @@ def _of_unique(
     found = rows.get(source)
     if found is None:
         return None
+    # The distinct ids are output 0 of Unique; output 1 brings each row back to its id's place.
     unique = subject.past(found.ids, "Reshape")
     which = subject.beyond(index)
     if subject.graph.nodes[unique[0]].op != "Unique" or unique[1] != 0 or which != (unique[0], 1):

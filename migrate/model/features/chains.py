@@ -144,6 +144,7 @@ class Chains:
 
     def _selected(self, node: Node) -> Steps:
         """A vocabulary with out-of-vocabulary buckets, or the default of an identity column."""
+        # A vocabulary with out-of-vocabulary buckets is a Select, too.
         words = vocabulary(self._subject, node)
         if words is not None:
             self.conditions.update(words.inside)

@@ -240,6 +240,7 @@ def _unfused(subject: Subject, end: Node) -> Optional[Tuple[_Norm, Set[str]]]:
             return None
     mean, flag, axis = _moving(subject, found.mean, found.x, MEAN)
     variance, *same = _moving(subject, found.variance, found.x, VARIANCE)
+    # Mean and variance must be chosen by one flag and be of one axis.
     if mean is None or variance is None or same != [flag, axis]:
         return None
     variables = [(mean,), (variance,), *filter(None, (found.gamma, found.beta))]

@@ -49,6 +49,7 @@ def clip(subject: Subject, node: Node) -> Optional[Clip]:
     if squares.op not in ("Mul", "Square") or axes is None:
         return None
     x = subject.beyond(squares.inputs[0])
+    # x * x or square(x), of the same x.
     if any(subject.beyond(edge) != x for edge in squares.inputs):
         return None
     scaled = subject.beyond(node.inputs[0])

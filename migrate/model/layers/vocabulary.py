@@ -45,6 +45,7 @@ def vocabulary(subject: Subject, node: Node) -> Optional[Vocabulary]:
     if hashed is None or size is None or size.op not in SIZES:
         return None
     table, keys, default = map(subject.beyond, found.inputs)
+    # Integer keys are hashed as text.
     text = subject.beyond(hashed.inputs[0])
     if text != keys:
         as_text = subject.graph.nodes[text[0]]

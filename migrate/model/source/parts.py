@@ -78,6 +78,8 @@ def _first(block: Block, free: Set[str]) -> Dict[int, Assign]:
             continue
         names = read(statement)
         own = any(_is_own(name) and name not in free for name in names)
+        # A name that a branch or a loop assigns belongs to the second part with all its
+        # assignments.
         if own or moved.intersection([*names, *statement.targets]):
             moved.update(statement.targets)
             continue

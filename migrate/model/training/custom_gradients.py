@@ -117,6 +117,7 @@ def _cut_out(graph: Graph, recipe: Recipe, node: Node, names: List[str]) -> _Par
     went = {edge for one in others for edge in one.inputs if edge[0] in own}
     forward = [one for one in others if not recipe.scopes.has(one.name)]
     results = {edge for one in forward for edge in one.inputs if edge[0] == node.name}
+    # An IdentityN of tf.custom_gradient has y and then x.
     inputs = list(dict.fromkeys(node.inputs[1:] if node.op == "IdentityN" else node.inputs))
     x = [edge for edge in inputs if _trained(graph, recipe, edge)]
     y = (node.name, 0)

@@ -162,6 +162,7 @@ class _Comparison:
                 target.tensor.grad = gradient_of(target)
         found = [self._of_loss(number, loss, step)]
         found += self._of_gradients(number, step)
+        # Only now: both sides have computed their gradients before TensorFlow changes anything.
         values, gradients = step.finish()
         given = {
             node: (torch.tensor(slices), None if rows is None else torch.tensor(rows))
@@ -253,6 +254,7 @@ class _Comparison:
         worst, known = max(one.relative for one in found), target.attribute in self._neutral
         if worst <= self._tolerance and not known:
             return found
+        # Asked once: a parameter that was neutral in one step stays so.
         if not known and not self._is_neutral(step, target, before):
             return found
         self._neutral.add(target.attribute)
