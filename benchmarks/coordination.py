@@ -116,6 +116,7 @@ def member_process(pipe, hosts, first, count):
         thread.start()
     for thread in threads:
         thread.join()
+    # A clock that all processes of the machine share.
     pipe.send(boot_clock())
 
 

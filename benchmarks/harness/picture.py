@@ -18,6 +18,7 @@ def picture(path, *shape, **more):
     import matplotlib.pyplot as plt
 
     kind = path.rpartition(".")[2]
+    # A fixed salt gives the same ids, so that equal figures are equal files.
     with plt.rc_context({"svg.fonttype": "none", "svg.hashsalt": "semisync"}):
         figure, axes = plt.subplots(*shape, layout="constrained", **more)
         yield axes

@@ -45,6 +45,7 @@ def read_by_tensorflow(path, features, batch):
         lambda given: tf.io.parse_example(given, features), tf.data.AUTOTUNE
     )
     ids = [name for name, kind in features.items() if isinstance(kind, tf.io.VarLenFeature)]
+    # Any dense feature: its length is the number of rows.
     (counted, *_) = set(features) - set(ids)
     count = total = 0
     for one in parsed.prefetch(tf.data.AUTOTUNE):

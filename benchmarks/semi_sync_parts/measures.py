@@ -77,6 +77,7 @@ def rate(events, start, stop):
     def weight(time):
         return min(1.0, max(0.0, min(time - start, stop - time) / edge))
 
+    # An even rate weighs as much as the window less one edge: half of each is lost at either end.
     return sum(amount * weight(time) for time, amount in events) / (stop - start - edge)
 
 

@@ -20,6 +20,7 @@ def sample(ps, workers, cluster):
         cluster: ids of all processes of the cluster, these among them.
     """
     used = {pid: sum(psutil.Process(pid).cpu_times()[:2]) for pid in cluster}
+    # A guest's time is in the user time, too (proc(5)).
     machine = psutil.cpu_times()
     return Sample(
         time=time.time(),

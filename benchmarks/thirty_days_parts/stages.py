@@ -118,6 +118,7 @@ def batches(seed, stage, day):
     number, step, logits = (
         np.concatenate([part[name] for part in parts]) for name in ("number", "step", "logits")
     )
+    # The last key is the primary one: by step, and within a step by number.
     order = np.lexsort([number, step])
     return number[order], step[order], logits[order]
 
