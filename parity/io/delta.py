@@ -8,7 +8,7 @@ Entries" and "Checkpoints").
 
 import os
 import re
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 from urllib.parse import unquote
 
 from semisync.common import json_text
@@ -22,9 +22,10 @@ LOG = "_delta_log"
 
 _HUDI_LOG = ".hoodie"
 
-_DIGITS = 20  # of a version in a name
-_COMMIT = re.compile(rf"\d{{{_DIGITS}}}\.json")
-_CHECKPOINT = re.compile(rf"\d{{{_DIGITS}}}\.checkpoint(\.\d{{10}}\.\d{{10}})?\.parquet")
+_COMMIT = re.compile(r"(\d{20})\.json")  # of a version
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")  # part, of many
+_SIDECARS = "_sidecars"
+_OF_FILES = ("add", "remove")
 
 
 def live_files(table: str) -> List[str]:
@@ -40,18 +41,19 @@ def live_files(table: str) -> List[str]:
     import pyarrow as pa  # when there is a log: --help needs none
 
     log = folders.joined(table, LOG)
-    live: Dict[str, bool] = {}  # the keys are what counts: a set that keeps its order
+    live: Dict[Tuple[Any, ...], bool] = {}  # the keys are what counts: a set that keeps its order
     try:
         for action in _actions(log):
             if action.get("add"):
-                live[_checked(table, action["add"])] = True
+                live[_identity(action["add"])] = True
             if action.get("remove"):
-                live.pop(action["remove"]["path"], None)
+                live.pop(_identity(action["remove"]), None)
+        paths = [_checked(table, *identity) for identity in live]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException) as error:
         raise BadInput(
             f"{log} cannot be read, it may be cut short or corrupt: {words_of(error)}"
         ) from error
-    return [folders.joined(table, os.path.normpath(unquote(path))) for path in live]
+    return [folders.joined(table, os.path.normpath(unquote(path))) for path in paths]
 
 
 def in_last_version(files: Iterable[str], whole: Optional[str] = None) -> List[str]:
@@ -113,27 +115,25 @@ def _table_of(folder: Optional[str], tables: Dict[str, Optional[str]]) -> Option
 
 
 def _actions(log: str) -> Iterator[Dict[str, Any]]:
-    """The actions of the last checkpoint, if there is one, and of the commits after it."""
-    import pyarrow.parquet
-
-    names = folders.names_in(log)
+    """The actions of the last whole checkpoint, if there is one, and of the commits after it."""
     commits: Dict[int, str] = {}
-    checkpoints: Dict[int, List[str]] = {}
-    for name in names:
-        if _COMMIT.fullmatch(name):
-            commits[int(name[:_DIGITS])] = name
-        if _CHECKPOINT.fullmatch(name):
-            checkpoints.setdefault(int(name[:_DIGITS]), []).append(name)
-    version = max(checkpoints, default=-1)
-    for name in checkpoints.get(version, ()):
-        with opened(folders.joined(log, name)) as source:
-            file = pyarrow.parquet.ParquetFile(source)
-            wanted = [column for column in ("add", "remove") if column in file.schema_arrow.names]
-            refuse_row_groups(source, file.metadata, name, wanted)
-            yield from file.read(columns=wanted).to_pylist()
-    # Without a checkpoint the commits start at version 0.
+    checkpoints: Dict[Tuple[int, int], List[str]] = {}  # by version and number of parts
+    for name in folders.names_in(log):
+        commit, checkpoint = _COMMIT.fullmatch(name), _CHECKPOINT.fullmatch(name)
+        if commit:
+            commits[int(commit[1])] = name
+        if checkpoint:
+            of = int(checkpoint[1]), int(checkpoint[2] or 1)
+            checkpoints.setdefault(of, []).append(name)
+    # A writer may fail before the last part: "readers must only use a complete checkpoint".
+    whole = [(number, parts) for (number, parts), n in checkpoints.items() if len(n) >= parts]
+    version, parts = max(whole, default=(-1, 0))  # without one the commits start at version 0
+    for name in checkpoints.get((version, parts), ()):
+        yield from _of_checkpoint(log, name)
     later = sorted(number for number in commits if number > version)
-    if later != list(range(version + 1, version + 1 + len(later))) or version < 0 and not later:
+    # A checkpoint's version was committed, though parts of it may be missing.
+    last = max([*commits, *(number for number, _ in checkpoints)], default=-1)
+    if last < 0 or len(later) != last - version:
         raise BadInput(
             f"{log} lacks commits: {version + 1:020d}.json and those after it are expected without "
             "a gap; copy the whole log"
@@ -143,9 +143,37 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
             yield from map(json_text.loads, source.read().splitlines())
 
 
-def _checked(table: str, add: Dict[str, Any]) -> str:
-    path: str = add["path"]
-    if add.get("deletionVector"):
+def _of_checkpoint(
+    folder: str, name: str, kinds: Sequence[str] = (*_OF_FILES, "sidecar")
+) -> Iterator[Dict[str, Any]]:
+    """A checkpoint's actions on files, those in its sidecar files too (V2 checkpoints)."""
+    import pyarrow.parquet
+
+    with opened(folders.joined(folder, name)) as source:
+        file = pyarrow.parquet.ParquetFile(source)
+        held = file.schema_arrow.names
+        wanted = [kind for kind in kinds if kind in held]
+        refuse_row_groups(source, file.metadata, name, wanted)
+        actions = file.read(columns=wanted).to_pylist()
+    yield from actions
+    for action in actions:
+        if action.get("sidecar"):
+            sidecar = os.path.basename(unquote(action["sidecar"]["path"]))
+            yield from _of_checkpoint(folders.joined(folder, _SIDECARS), sidecar, _OF_FILES)
+
+
+def _identity(file: Dict[str, Any]) -> Tuple[Any, ...]:
+    """What tells one file of the table from another: its path and deletion vector.
+
+    A commit may add a path with a new vector and remove it with the old one, in any order (the
+    protocol, "Add File and Remove File").
+    """
+    vector = file.get("deletionVector") or {}
+    return (file["path"], *map(vector.get, ("storageType", "pathOrInlineDv", "offset")))
+
+
+def _checked(table: str, path: str, *vector: Any) -> str:
+    if any(part is not None for part in vector):
         raise BadInput(
             f"{table} is a Delta table with rows marked as deleted in {path} (deletion vectors), "
             "which are not read; run REORG TABLE ... APPLY (PURGE), or rewrite the rows"

@@ -301,6 +301,62 @@ def test_a_delta_table_that_is_not_read_as_a_whole_is_refused(delta, action, sen
         files_of(str(delta))
 
 
+def checkpoint(folder, name, **kinds):
+    path = folder / "_delta_log" / f"{name}.parquet"
+    path.parent.mkdir(exist_ok=True)
+    pyarrow.parquet.write_table(pa.table(kinds), path)
+
+
+PARTS = [f"{2:020d}.checkpoint.{part:010d}.{2:010d}" for part in (1, 2)]
+
+
+def test_a_delta_checkpoint_counts_once_all_its_parts_are_there(delta):
+    expected = files_of(str(delta))
+    checkpoint(delta, PARTS[0], add=[{"path": "2.parquet"}])
+    assert files_of(str(delta)) == expected  # by the commits
+    checkpoint(delta, f"{0:020d}.checkpoint", add=[{"path": "0.parquet"}, {"path": "1.parquet"}])
+    (delta / "_delta_log" / f"{0:020d}.json").unlink()
+    assert files_of(str(delta)) == expected  # by an older checkpoint
+    for version in (1, 2):
+        (delta / "_delta_log" / f"{version:020d}.json").unlink()
+    with pytest.raises(BadInput, match="_delta_log lacks commits: 00000000000000000001.json and"):
+        files_of(str(delta))
+    checkpoint(delta, PARTS[1], add=[{"path": "day=a%2520b/3.parquet"}])
+    assert files_of(str(delta)) == expected
+
+
+def test_a_delta_checkpoint_is_read_with_its_sidecar_files(delta):
+    expected = files_of(str(delta))
+    added = [{"path": "2.parquet"}, {"path": "day=a%2520b/3.parquet"}]
+    (delta / "_delta_log" / "_sidecars").mkdir()
+    checkpoint(delta, f"{2:020d}.checkpoint", add=[None], sidecar=[{"path": "x.parquet"}])
+    checkpoint(delta, "_sidecars/x", add=added)
+    for version in (0, 1, 2):
+        (delta / "_delta_log" / f"{version:020d}.json").unlink()
+    assert files_of(str(delta)) == expected
+
+
+def test_of_a_delta_table_what_is_refused_must_be_live(delta):
+    """As DELETE writes, RESTORE, then DELETE again and REORG ... APPLY (PURGE)."""
+    expected = files_of(str(delta))
+    vectors = [
+        {"deletionVector": {"storageType": "u", "pathOrInlineDv": "x", "offset": offset}}
+        for offset in (1, 99)
+    ]
+    plain, first, second = (added("2.parquet", **more) for more in ({}, *vectors))
+    gone = [{"remove": action["add"]} for action in (plain, first, second)]
+    commit(delta, 3, first, gone[0])
+    commit(delta, 4, second, gone[1])
+    with pytest.raises(BadInput, match="rows marked as deleted in 2"):
+        files_of(str(delta))
+    commit(delta, 5, plain, gone[2])
+    assert files_of(str(delta)) == expected
+    elsewhere = added("s3://bucket/9.parquet")
+    commit(delta, 6, first, gone[0], elsewhere)
+    commit(delta, 7, gone[1], added("1.parquet"), {"remove": elsewhere["add"]})
+    assert files_of(str(delta)) == [str(delta / "1.parquet"), expected[1]]
+
+
 @pytest.mark.parametrize("inside", ["", "day=1", "day=1/*.parquet"])
 def test_a_hudi_table_is_refused(tmp_path, inside):
     parquet(tmp_path / "day=1" / "0.parquet", table())
