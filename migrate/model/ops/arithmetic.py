@@ -24,6 +24,12 @@ def divide(call: Call) -> str:
     if call.dtype("T") in _FLOATS:
         # torch takes a number over a tensor for the number times the reciprocal
         first = first if first in ("1", "1.0") else call[0].tensor
+    return quotient(call, first, second)
+
+
+def quotient(call: Call, first: str, second: str) -> str:
+    """`x / y` in the type T; of integers without the fraction."""
+    if call.dtype("T") in _FLOATS:
         return f"{first} / {second}"
     return f'torch.div({first}, {second}, rounding_mode="trunc")'
 

@@ -10,6 +10,7 @@ from typing import Callable
 
 from migrate.graph import attributes
 from migrate.model.ops.arguments import plain, stacked
+from migrate.model.ops.arithmetic import quotient
 from migrate.model.ops.values import STRINGS, Call, Many, Ops
 
 LOOKUP_TABLES: Ops = {
@@ -33,6 +34,12 @@ def matmul(call: Call) -> str:
     names = ("adjoint_a", "adjoint_b")
     more = "".join(f", {name}=True" for name in names if call.flag(name))
     return f"runtime.sparse_matmul({given}{more})"
+
+
+def divide_by_dense(call: Call) -> str:
+    """`values / runtime.dense_at(indices, shape, y)`; of integers without the fraction"""
+    indices, values, shape, dense = (value.tensor for value in call.args)
+    return quotient(call, values, f"runtime.dense_at({indices}, {shape}, {dense})")
 
 
 def concat(call: Call) -> Many:
@@ -101,7 +108,7 @@ OPS: Ops = {
     "SparseAdd": several("sparse_add", 3, "indices, values, shape, indices, values, shape, least"),
     "SparseConcat": concat,
     "SparseDenseCwiseAdd": "{1:t} + runtime.dense_at({0:t}, {2:t}, {3:t})",
-    "SparseDenseCwiseDiv": "{1:t} / runtime.dense_at({0:t}, {2:t}, {3:t})",
+    "SparseDenseCwiseDiv": divide_by_dense,
     "SparseDenseCwiseMul": "{1:t} * runtime.dense_at({0:t}, {2:t}, {3:t})",
     "SparseFillEmptyRows": several("sparse_fill_empty_rows", 4, "indices, values, shape, default"),
     "SparseReduceMax": reduction("sparse_reduce_max"),

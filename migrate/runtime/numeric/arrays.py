@@ -48,13 +48,23 @@ def unbind(x: Any, axis: int) -> List[Any]:
 
 def arange(start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
     """start, start + step, ... below limit; of floats each is the one before it plus step."""
-    count = int(((limit - start) / step).abs().ceil())
-    if (limit - start) * step < 0:
+    count = int(range_sizes(start, limit, step)) if step else -1
+    if count < 0:
         raise BadInput(f"a range from {start} to {limit} by steps of {step}")
     values = torch.cat([start.reshape(1), step.expand(max(count - 1, 0))])[:count]
     # As TensorFlow's Range adds (sequence_ops.cc). torch's cumsum adds up float32 in double.
     summed = values.detach().cpu().numpy()
     return torch.from_numpy(summed.cumsum(dtype=summed.dtype)).to(values.device)
+
+
+def range_sizes(start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
+    """How many values start, start + step, ... have below limit; negative if they lead away from
+    it, or have no end."""
+    if start.is_floating_point():
+        counts = ((limit - start) / step).ceil().long()  # in their own type, as TensorFlow counts
+    else:
+        counts = -((start.long() - limit.long()) // step)
+    return torch.where(torch.where(step > 0, limit < start, limit > start), -1, counts)
 
 
 def one_hot(

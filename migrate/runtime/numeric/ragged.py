@@ -12,6 +12,7 @@ from typing import Any, List, Sequence, Tuple
 import torch
 from torch import Tensor
 
+from migrate.runtime.numeric.arrays import arange, range_sizes
 from migrate.runtime.numeric.axes import integers
 from migrate.runtime.numeric.sparse import joined, like, taken
 from semisync.common.errors import BadInput
@@ -24,14 +25,17 @@ def ragged_range(
     starts, limits, steps = torch.broadcast_tensors(
         *(value.reshape(-1) for value in (starts, limits, steps))
     )
-    if (steps == 0).any():
-        raise BadInput("a range has steps of 0")
-    away = limits - starts
-    counts = (away.abs().double() / steps.abs()).ceil().long()
-    counts = torch.where(((away > 0) & (steps > 0)) | ((away < 0) & (steps < 0)), counts, 0)
+    if not ((limits - starts) / steps).isfinite().all():
+        raise BadInput("a range has steps of 0, or no end")
+    counts = range_sizes(starts, limits, steps).clamp(min=0)
     splits = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    rows, places = _places(splits)
-    return splits.to(getattr(torch, dtype)), starts[rows] + steps[rows] * places.to(steps.dtype)
+    if starts.is_floating_point():  # each value is the one before it plus the step
+        full = torch.stack([starts, limits, steps], 1)[counts > 0]
+        values = torch.cat([starts[:0], *(arange(*row) for row in full)])
+    else:
+        rows, places = _places(splits)
+        values = starts[rows] + steps[rows] * places.to(steps.dtype)
+    return splits.to(getattr(torch, dtype)), values
 
 
 def ragged_gather(splits: Tensor, values: Any, indices: Tensor) -> Tuple[Tensor, Any]:

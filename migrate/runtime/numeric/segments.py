@@ -23,8 +23,9 @@ def segment_sum(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Ten
 
 
 def segment_mean(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Tensor:
-    """The mean of each segment's rows; 0 without rows."""
-    return segment_sum(x, segments, count) / _rows(x, segments, count)
+    """The mean of each segment's rows, of integers without its fraction; 0 without rows."""
+    mode = None if x.is_floating_point() else "trunc"
+    return torch.div(segment_sum(x, segments, count), _rows(x, segments, count), rounding_mode=mode)
 
 
 def segment_sqrt_n(x: Tensor, segments: Tensor, count: Optional[int] = None) -> Tensor:

@@ -257,3 +257,26 @@ def test_what_tensorflow_refuses_at_run_time_is_refused(build, inputs):
 
 def _tensor_of(array):
     return _tensor(numpy.asarray(array))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ragged_ranges_of_floats_are_counted_and_added_up_as_tensorflow_does(dtype):
+    limits = numpy.arange(1, 40)
+    rows = [numpy.array(one, dtype) for one in (0 * limits, 0.3 * limits, 0.1 + 0 * limits)]
+    rows[0][0], rows[2][1] = 1, -0.1  # two that lead away from the limit: no values
+    program = Program(lambda *x: list(raw.RaggedRange(starts=x[0], limits=x[1], deltas=x[2])), rows)
+    for ours, theirs in zip(program.torch(*map(torch.tensor, rows)), program.tensorflow(*rows)):
+        numpy.testing.assert_array_equal(ours.numpy(), theirs)
+    for step in (0.0, 1.0):
+        given = [torch.tensor(one, dtype=getattr(torch, dtype)) for one in (0.0, numpy.inf, step)]
+        with pytest.raises(BadInput, match="steps of 0, or no end"):
+            runtime.ragged_range(*given)
+        with pytest.raises(BadInput, match="a range from 0.0 to inf"):
+            runtime.arange(*given)
+
+
+def test_a_range_of_large_integers_has_all_of_its_values():
+    given = [numpy.array(one, "int32") for one in (0, 2**24 + 1, 2**24)]
+    program = Program(lambda x, y, z: raw.Range(start=x, limit=y, delta=z), given)
+    found = runtime.arange(*map(torch.tensor, given))
+    numpy.testing.assert_array_equal(found.numpy(), program.tensorflow(*given)[0])

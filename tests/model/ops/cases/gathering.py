@@ -219,6 +219,9 @@ CASES = [
     ),
     Case("SegmentSum", lambda x, i: raw.SegmentSum(data=x, segment_ids=i), [integers(4, 3), _IDS]),
     Case("SegmentMax", lambda x, i: raw.SegmentMax(data=x, segment_ids=i), [integers(4, 3), _IDS]),
+    Case(
+        "SegmentMean", lambda x, i: raw.SegmentMean(data=x, segment_ids=i), [integers(4, 3), _IDS]
+    ),
     *(
         Case(
             op, lambda x, i, op=op: getattr(raw, op)(data=x, segment_ids=i, num_segments=4), [x, i]

@@ -2,7 +2,7 @@
 
 import numpy
 
-from tests.model.ops.cases.case import Case, floats, raw, strings, vector
+from tests.model.ops.cases.case import Case, floats, integers, raw, strings, vector
 
 _INDICES = vector([0, 1], [0, 3], [2, 0], [3, 2], dtype="int64")
 _VALUES, _SHAPE = floats(4), vector(5, 4, dtype="int64")
@@ -205,11 +205,15 @@ CASES = [
             lambda x, y, op=op: getattr(raw, op)(
                 sp_indices=_INDICES, sp_values=x, sp_shape=_SHAPE, dense=y
             ),
-            [_VALUES, y],
+            [x, y],
             gradient=False,
         )
         for op in ("SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul")
-        for y in (floats(5, 4) + 3, floats(4) + 3)
+        for x, y in (
+            (_VALUES, floats(5, 4) + 3),
+            (_VALUES, floats(4) + 3),
+            (integers(len(_VALUES)), integers(4, low=2)),
+        )
     ),
     *(
         Case(
