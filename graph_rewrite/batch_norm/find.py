@@ -16,9 +16,9 @@ from graph_rewrite.batch_norm.found import BatchNorm
 from graph_rewrite.batch_norm.layers import own, read_by, sharing
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE
 from graph_rewrite.batch_norm.updates import all_updates, momentum, rate_in_training
+from graph_rewrite.graph.ops import FUSED
 from graph_rewrite.graph.partitions import whole
 from graph_rewrite.graph.view import View
-from graph_rewrite.patterns.moments import FUSED
 from semisync.common.tensor_names import split
 
 

@@ -9,10 +9,10 @@ from typing import Any, List, NamedTuple, Optional, Set, Tuple
 from graph_rewrite.batch_norm.statistics import MEAN, VARIANCE, Statistic, statistics, variables
 from graph_rewrite.graph.constants import array, number
 from graph_rewrite.graph.index import attribute
-from graph_rewrite.graph.ops import CARRY, CAST, READ, SHAPE, VARIABLES
+from graph_rewrite.graph.ops import CARRY, CAST, FUSED, READ, SHAPE, VARIABLES
 from graph_rewrite.graph.passthrough import trace
 from graph_rewrite.patterns.language import ways
-from graph_rewrite.patterns.moments import FUSED, of_rows
+from graph_rewrite.patterns.moments import of_rows
 from graph_rewrite.patterns.normalization import LONGEST, NORMALIZATION, ROOTS, STEPS
 from semisync.common.tensor_names import join, split
 
@@ -64,7 +64,7 @@ def normalisations(view):
 
 
 def _fused(view, node):
-    training = attribute(node, "is_training") is not False  # the op's default is True
+    training = attribute(node, "is_training")
     mean, variance = node.input[3:5]
     # Before these are replaced: in training the moving ones may still be its inputs.
     moving = variables(view, mean), variables(view, variance)
@@ -81,7 +81,7 @@ def _fused(view, node):
         gamma=_variable(view, node.input[1]),
         beta=_variable(view, node.input[2]),
         epsilon=_epsilon(attribute(node, "epsilon")),
-        axis=(_CHANNEL_AXIS.get(attribute(node, "data_format") or "NHWC", -1),),
+        axis=(_CHANNEL_AXIS.get(attribute(node, "data_format"), -1),),
         over_batch=not of_rows(view.nodes, node.name),
     )
 
@@ -134,7 +134,7 @@ def _variable(view, tensor):
 
 def _epsilon(value):
     # The attribute is a float32: 0.001 would come out as 0.0010000000474974513.
-    return float("{:.7g}".format(value)) if value is not None else None
+    return float("{:.7g}".format(value))
 
 
 def _over_the_batch(view, statistic):
@@ -157,8 +157,8 @@ def _channel_axes(view, statistics, names, variance):
     """
     shapes = [shape for shape in (_shape(view, name) for name in names) if shape]
     for statistic in statistics:
-        rank = _rank(view, shapes, statistic)
-        if rank and statistic.axes is not None:
+        rank = _rank(view, shapes, statistic) if statistic.axes is not None else None
+        if rank:
             over = {axis % rank for axis in statistic.axes}
             return tuple(axis for axis in range(rank) if axis not in over)
     # Where the axes are not constant, a Reshape for broadcasting still shows the channels.

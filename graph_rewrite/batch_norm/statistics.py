@@ -7,7 +7,7 @@ the tensor of the mean (output 1 of a FusedBatchNorm), by which they are paired.
 from typing import Any, FrozenSet, NamedTuple, Optional, Tuple
 
 from graph_rewrite.graph.constants import array
-from graph_rewrite.graph.ops import CARRY, CAST, JOIN, READ, SHAPE, VARIABLES
+from graph_rewrite.graph.ops import CARRY, CAST, FUSED, JOIN, READ, SHAPE, VARIABLES
 from graph_rewrite.graph.partitions import joined
 from graph_rewrite.patterns import moments
 from graph_rewrite.patterns.language import match
@@ -94,7 +94,7 @@ def _at(nodes, tensor):
         bound = match(pattern, nodes, tensor)
         if bound:
             key = bound.get("mean") or bound["variance"]
-            if nodes.maker(key).op in moments.FUSED:  # the variance's own output leads to the mean
+            if nodes.maker(key).op in FUSED:  # the variance's own output leads to the mean
                 key = join(split(key)[0], 1)
             axes = array(nodes, bound["axes"]) if bound.get("axes") else None
             axes = None if axes is None else tuple(int(axis) for axis in axes.flat)

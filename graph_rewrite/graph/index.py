@@ -8,6 +8,7 @@ import collections
 import itertools
 from typing import Any, Dict, List, Set
 
+from graph_rewrite.graph.ops import DEFAULTS
 from semisync.common.tensor_names import split
 
 _BESIDE = "loc:@"  # in "_class", before the name of an op whose device a node shares
@@ -319,9 +320,12 @@ def _waiting(alike):
 
 
 def attribute(node, key):
-    """The value of a NodeDef's attribute: bool, int, float, str or dtype number; None without."""
+    """The value of a NodeDef's attribute: bool, int, float, str or dtype number.
+
+    Of one that the node lacks: its value in `ops.DEFAULTS`, else None.
+    """
     if key not in node.attr:  # looking up a missing key would add it to a protobuf map
-        return None
+        return DEFAULTS.get(node.op, {}).get(key)
     kind = node.attr[key].WhichOneof("value")
     value = getattr(node.attr[key], kind)
     return value.decode() if isinstance(value, bytes) else value

@@ -5,6 +5,7 @@ Nothing here needs TensorFlow.
 """
 
 import re
+from typing import Any, Dict
 
 # Control flow of version 1. A value enters a loop, leaves it, goes on to its next iteration; it
 # enters a branch; a Merge is the value of the branch that ran.
@@ -48,6 +49,18 @@ VARIABLES = frozenset(["Variable", "VariableV2", "VarHandleOp", "AutoReloadVaria
 PLACEHOLDERS = frozenset(["Placeholder", "PlaceholderV2", "PlaceholderWithDefault"])
 # Ops that are run for what they print or check.
 TELLS = frozenset(["Assert", "Print", "PrintV2"])
+
+# FusedBatchNorm in its three versions: inputs x, gamma, beta, mean, variance; outputs y, 1, 2. In
+# training, output 1 is the mean of the batch and output 2 its variance x n / (n - 1), on every
+# device (tensorflow/core/kernels/fused_batch_norm_op.cc).
+FUSED = frozenset(["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"])
+
+# What an attribute is that a node lacks, as it does in an export with strip_default_attrs: of the
+# ops that are recognised, and where it is not 0, False or "" (nn_ops.cc, array_ops.cc).
+DEFAULTS: Dict[str, Dict[str, Any]] = {
+    **dict.fromkeys(FUSED, {"is_training": True, "epsilon": 1e-4, "data_format": "NHWC"}),
+    "OneHot": {"axis": -1},
+}
 
 # Changes of a whole variable, and of some of its rows.
 ASSIGN = frozenset(["Assign", "AssignVariableOp"])

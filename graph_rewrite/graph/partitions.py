@@ -48,7 +48,8 @@ def joined(nodes, tensor):
     if node.op not in CONCATS:
         return None
     # ConcatV2 takes its axis last, Concat first.
-    taken = node.input[:-1] if node.op == "ConcatV2" else nodes.inputs(node)[1:]
+    inputs = nodes.inputs(node)
+    taken = inputs[:-1] if node.op == "ConcatV2" else inputs[1:]
     made = [split(end)[0] for part in taken for end in ends(nodes, part, CARRY | CAST | READ)]
     if not made or any(name not in nodes or nodes[name].op not in VARIABLES for name in made):
         return None

@@ -5,15 +5,11 @@ fused op "variance" instead. Forms without a fused op bind "axes", too.
 """
 
 from graph_rewrite.graph.constants import array, number
-from graph_rewrite.graph.ops import CARRY, SHAPE
+from graph_rewrite.graph.ops import CARRY, FUSED, SHAPE
 from graph_rewrite.graph.passthrough import ends
 from graph_rewrite.patterns.arithmetic import handed, over, square, times
 from graph_rewrite.patterns.language import either, given, op
 
-# FusedBatchNorm in its three versions: inputs x, gamma, beta, mean, variance; outputs y, 1, 2. In
-# training, output 1 is the mean of the batch and output 2 its variance x n / (n - 1), on every
-# device (tensorflow/core/kernels/fused_batch_norm_op.cc).
-FUSED = frozenset(["FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"])
 FUSED_MEAN = op(FUSED, "x", name="mean", output=1, is_training=True)
 FUSED_VARIANCE = op(FUSED, "x", name="variance", output=2, is_training=True)
 

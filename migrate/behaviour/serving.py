@@ -20,8 +20,7 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional
 
-from graph_rewrite.graph.ops import VARIABLES
-from graph_rewrite.patterns.moments import FUSED
+from graph_rewrite.graph.ops import FUSED, VARIABLES
 from migrate.behaviour import subject as subjects
 from migrate.behaviour.setting import Setting
 from migrate.behaviour.subject import Subject, upstream

@@ -141,8 +141,7 @@ def _batch_norm(graph: Graph) -> Dict[str, float]:
     momenta: Set[Optional[float]] = set()
     for name, node in graph.nodes.items():
         if node.op.startswith("FusedBatchNorm") and "Grad" not in node.op:
-            if "epsilon" in node.attrs:
-                epsilons.add(float32(graph, node, "epsilon"))
+            epsilons.add(float32(graph, node, "epsilon"))
         # The epsilon of tf.nn.batch_normalization, variance + epsilon.
         elif re.search(r"batchnorm(_\d+)?/add/y$", name):
             epsilons.add(constant_float(graph, name))

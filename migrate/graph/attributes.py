@@ -1,5 +1,8 @@
 """The attributes of a node, and the data types and shapes of its outputs.
 
+A node that has none of a name has the op's default, see `graph_rewrite.graph.ops.DEFAULTS`; below,
+"none" is where that has none either.
+
     AttrValue          {1 list, 2 s, 3 i, 4 f, 5 b, 6 type, 7 shape, 10 func {1 name}}
                        list is {2 s, 3 i, 4 f, 6 type, 7 shape}
     TensorShapeProto   {2 dim, 3 unknown_rank}                dim is {1 size}, -1 where unknown
@@ -8,10 +11,11 @@ Source: tensorflow/core/framework/attr_value.proto and tensor_shape.proto
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple, Union
 
 import numpy
 
+from graph_rewrite.graph.ops import DEFAULTS
 from migrate.graph.metagraph import Graph, Node
 from semisync.common.errors import BadInput
 from semisync.encoding import wire
@@ -125,7 +129,19 @@ def _shortest(values: numpy.ndarray) -> List[float]:
 
 
 def _attribute(graph: Graph, node: Node, name: str) -> Dict[int, Value]:
-    return dict(fields(memoryview(node.attrs.get(name, b"")), graph.path))
+    if name in node.attrs:
+        return dict(fields(memoryview(node.attrs[name]), graph.path))
+    default = DEFAULTS.get(node.op, {}).get(name)
+    return {} if default is None else _stored(default)
+
+
+def _stored(value: Union[bool, int, float, str]) -> Dict[int, Value]:
+    """The fields of an attribute of that value."""
+    if isinstance(value, str):
+        return {2: memoryview(value.encode())}
+    if isinstance(value, float):
+        return {4: int(numpy.float32(value).view("u4"))}
+    return {5 if isinstance(value, bool) else 3: int(value)}
 
 
 def _items(graph: Graph, attribute: Dict[int, Value]) -> List[Tuple[int, Value]]:

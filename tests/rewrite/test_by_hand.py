@@ -241,6 +241,20 @@ def test_every_form_of_a_normalisation_is_one(normalisation, moments):
     assert bn.left_alone == bn.finding == ""
 
 
+def test_neither_the_axes_nor_the_rank_need_be_known():
+    with zoo.graph() as graph:
+        x = tf.placeholder(tf.float32, None, "x")
+        axes = tf.range(tf.rank(x) - 1)
+        mean = tf.reduce_mean(x, axes)
+        variance = tf.reduce_mean(tf.squared_difference(x, mean), axes)
+        for v, s in zip(zoo.moving(), (mean, variance)):
+            v.assign_sub((v - s) * RATE)
+        zoo.normalise(x, mean, variance)
+    (bn,) = find_batch_norms(graph)
+    assert (bn.axis, bn.input, len(bn.updates)) == ((-1,), "x", 2)
+    assert bn.left_alone == bn.finding == ""
+
+
 @pytest.mark.parametrize(
     "cut", [tf.nn.relu, lambda v: tf.maximum(v, 0), lambda v: tf.maximum(0.0, v)]
 )

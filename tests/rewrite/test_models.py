@@ -7,6 +7,7 @@ TensorFlow 1 and resources in TensorFlow 2, as jobs there have them. The zoo on 
 
 import numpy as np
 import pytest
+from tensorflow.python.framework.meta_graph import strip_graph_default_valued_attrs
 
 import graph_rewrite
 from tests.rewrite import models, zoo
@@ -50,6 +51,15 @@ def test_batch_norms_that_a_placeholder_switches(version):
     with control_flow(version):
         report = check(models.SwitchedResNet, resource=version == 2)
     assert any("3 BatchNorms share the fate" in change for change in report.changes)
+
+
+def test_an_export_may_leave_out_the_defaults_of_the_attributes():
+    meta = export(models.ResNet).meta
+    _, whole = graph_rewrite.semi_synchronize(meta, M)
+    strip_graph_default_valued_attrs(meta)
+    _, stripped = graph_rewrite.semi_synchronize(meta, M)
+    assert any("3 BatchNorms share the fate" in change for change in whole.changes)
+    assert (stripped.changes, stripped.warnings) == (whole.changes, whole.warnings)
 
 
 def test_slim():

@@ -98,6 +98,21 @@ def test_it_is_one_batch_norm(update, parts):
     assert bn.left_alone == bn.finding == ""
 
 
+def test_its_parts_may_be_read_after_another_op():
+    def after(moving, now):
+        parts, axis = [part.read_value() for part in moving], tf.constant(0)
+        with tf.control_dependencies([tf.no_op()]):
+            joined = tf.concat(parts, axis)
+        assert len(joined.op.control_inputs) == 1
+        return moving.assign(joined * (1 - RATE) + now * RATE)
+
+    with zoo.graph() as graph:
+        build(zoo.rows(WIDTH), after, 2)
+    (bn,) = find_batch_norms(graph)
+    assert (bn.moving_mean, len(bn.updates)) == ("bn/moving_mean", 4)
+    assert bn.left_alone == bn.finding == ""
+
+
 @pytest.mark.parametrize(
     "update, says",
     [

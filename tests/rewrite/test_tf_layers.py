@@ -156,6 +156,17 @@ def test_the_channels_may_come_first(fused):
     assert (bn.moving_mean, bn.moving_variance) == ("bn/moving_mean", "bn/moving_variance")
 
 
+@pytest.mark.parametrize("training", [True, "training"])
+def test_an_export_may_leave_out_the_defaults_of_the_attributes(training):
+    graph = build(zoo.images, (1, False), training, epsilon=1e-4)
+    with graph.as_default():
+        meta = tf.train.export_meta_graph(strip_default_attrs=True)
+    kernels = [node for node in meta.graph_def.node if node.op == "FusedBatchNormV3"]
+    assert not any({"epsilon", "data_format"} & set(node.attr) for node in kernels)
+    assert find_batch_norms(meta) == find_batch_norms(graph)
+    assert find_batch_norms(meta)[0].epsilon == 1e-4
+
+
 def test_several_axes_may_have_their_own_numbers():
     (bn,) = find_batch_norms(build(zoo.images, (1, False), True, axis=[1, 3]))
     assert bn.axis == (1, 3)

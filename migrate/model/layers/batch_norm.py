@@ -23,12 +23,12 @@ from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Set, T
 
 from graph_rewrite.batch_norm.statistics import HOPS, MEAN, VARIANCE, Statistic, nearest
 from graph_rewrite.graph.constants import number
-from graph_rewrite.graph.ops import PLUS, VARIABLES
+from graph_rewrite.graph.ops import FUSED, PLUS, VARIABLES
 from graph_rewrite.graph.passthrough import trace
 from graph_rewrite.patterns.arithmetic import DIVIDE
 from graph_rewrite.patterns.engine import Pattern
 from graph_rewrite.patterns.language import match
-from graph_rewrite.patterns.moments import FUSED, of_rows
+from graph_rewrite.patterns.moments import of_rows
 from graph_rewrite.patterns.normalization import NORMALIZATION
 from migrate.graph.attributes import flag, float32, shapes, string
 from migrate.graph.metagraph import Edge, Node
