@@ -21,10 +21,20 @@ from torchrec.modules.mc_modules import (
     ManagedCollisionModule,
     MCHManagedCollisionModule,
 )
+from torchrec.sparse.jagged_tensor import JaggedTensor
 
 from migrate.manifest.model_json import IdsConfig
 
-_NEVER = 1 << 30  # batches
+
+class _Fixed(MCHManagedCollisionModule):
+    """One whose ids stay as they are.
+
+    TorchRec's keeps the ids that it meets until it next takes new ones in, and its first batch of
+    training makes room for as many batches as the interval has.
+    """
+
+    def profile(self, features: Dict[str, JaggedTensor]) -> Dict[str, JaggedTensor]:
+        return features
 
 
 def with_raw_ids(
@@ -50,11 +60,12 @@ def _module(ids: IdsConfig, rows: int, device: torch.device) -> ManagedCollision
     """The module that finds the row of an id among `rows`."""
     if ids["mode"] == "mch":
         interval = ids["eviction_interval"]
-        return MCHManagedCollisionModule(
+        kind = _Fixed if interval is None else MCHManagedCollisionModule
+        return kind(
             zch_size=rows,
             device=device,
             eviction_policy=DistanceLFU_EvictionPolicy(),
-            eviction_interval=_NEVER if interval is None else interval,
+            eviction_interval=interval or 1,
         )
     return HashZchManagedCollisionModule(
         zch_size=rows,

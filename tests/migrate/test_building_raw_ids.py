@@ -67,6 +67,19 @@ def test_what_is_built_finds_raw_ids_and_trains_on(tmp_path, mode):
     assert np.allclose(look_up(module), expected, atol=1e-6)
 
 
+def test_a_table_that_takes_no_ids_in_keeps_none_of_a_batch_it_trains_on(tmp_path):
+    directory, _ = converted(tmp_path, {"t": "mch"})
+    module = build(read_model(directory))
+    load(module, directory)
+    before = {name: value.clone() for name, value in module.named_buffers()}
+    ids = torch.arange(4096)
+    lengths = torch.ones_like(ids)
+    module.train()(KeyedJaggedTensor(["t"], ids, lengths=lengths))[0]["t"].sum().backward()
+    assert {name: value.tolist() for name, value in module.named_buffers()} == {
+        name: value.tolist() for name, value in before.items()
+    }
+
+
 def test_tables_of_all_kinds_are_looked_up_together(tmp_path):
     modes = {"a": "mch", "b": "mpzch", "c": "mpzch", "d": "rows", "e": "mch"}
     directory, _ = converted(tmp_path, modes)
