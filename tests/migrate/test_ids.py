@@ -23,6 +23,7 @@ from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
 from tests.migrate.plans import edit
 from tests.migrate.raw_tables import write_monolith, write_tfra
+from tests.support import bundles
 from tests.support.conversions import contents, convert, look_up, make_plan, slots_of
 from tests.support.programs import killed
 from tests.support.require import shared
@@ -290,6 +291,21 @@ def test_verification_names_the_id_whose_row_or_state_differs(tmp_path, mode):
     assert not verify(str(source), str(tmp_path / "out"), sample=3).verified
     write_tfra(tmp_path / "in", "t", [([4, -8, 7], rows)], [])
     assert "on one side alone" in verify(str(source), str(tmp_path / "out")).differences[0]
+
+
+@pytest.mark.parametrize("mode", ["rows", "dynamicemb"])
+def test_a_table_without_rows_verifies_until_its_source_has_one(tmp_path, mode):
+    def write(ids):
+        keys, values = np.array(ids, np.int64), np.ones((len(ids), 2), np.float32)
+        names = {"t/t_mht_1of1-keys": keys, "t/t_mht_1of1-values": values}
+        return str(bundles.write(tmp_path / "in", names))
+
+    convert(write([]), tmp_path / "out", mode)
+    for sample in (None, 3):
+        assert verify(write([]), str(tmp_path / "out"), sample=sample).verified
+    found = verify(write([4]), str(tmp_path / "out"))
+    assert (found.verified, found.differing_rows) == (False, 1)
+    assert found.differences[0].endswith("or are on one side alone, the first is id 4")
 
 
 def test_verification_finds_ids_in_rows_where_the_module_does_not_look(tmp_path, monkeypatch):

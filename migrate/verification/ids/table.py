@@ -123,7 +123,10 @@ def _compare_one_by_one(sides: BothSides, differs: Callable[[str], None], chosen
 
 def _of_target(sides: BothSides, chosen: Chosen) -> Tuple[numpy.ndarray, List[numpy.ndarray]]:
     """The chosen ids [n], ascending, and their rows [n, bytes] of each column."""
-    blocks = []
+    widths = [column.stop - column.start for column in sides.columns]
+    # An empty table has no block.
+    none = [numpy.empty((0, width), numpy.uint8) for width in widths]
+    blocks = [[numpy.empty(0, numpy.int64), *none]]
     for _, ids, there, rows in sides.target():
         kept = there.copy()
         kept[there] = chosen(ids[there])
