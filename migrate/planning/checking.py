@@ -82,6 +82,8 @@ def _check_name(table: Table, names: Dict[str, str]) -> None:
 
 def _check_choices(table: Table) -> None:
     where = f"table {table.name!r}"
+    if table.dtype not in BY_NAME:
+        raise BadInput(f"{where}: dtype {table.dtype!r}, which is no type of TensorFlow's")
     if table.cast not in (None, *CASTS):
         raise BadInput(f"{where}: cast {table.cast!r}, expected one of {', '.join(CASTS)}")
     if table.cast and not BY_NAME[table.dtype].is_floating:

@@ -249,6 +249,8 @@ def test_marks_that_mean_nothing_are_refused(tf2_checkpoints, static, sentence):
         ({"static": "int8", "cast": "float16"}, "leave cast and row_wise out"),
         ({"static": "int8", "row_wise": True}, "leave cast and row_wise out"),
         ({"placement": "tape"}, "placement 'tape', expected one of"),
+        ({"static": "fp16", "dtype": "float"}, "dtype 'float', which is no type of TensorFlow's"),
+        ({"cast": "float16", "dtype": "float"}, "dtype 'float', which is no type of TensorFlow's"),
     ],
 )
 def test_plans_that_contradict_themselves_are_refused(tf2_checkpoints, tmp_path, changes, sentence):
