@@ -1,7 +1,7 @@
 """The hash tables that are the optimizer's state of another one, and torch's names for it.
 
 DeepRec            <variable>/<Optimizer>, with _<k> from the second slot on
-TFRA               <variable>_<Optimizer>_<slot>
+TFRA               <variable>_<Optimizer>_<slot>, in the table's scope or in one of its own
 SOK and Monolith   the readers name slots <Optimizer>_<slot> (`adagrad_norm`)
 
 Where the name of a slot is not known, or a slot is narrower than the row, as Monolith's of several
@@ -18,6 +18,7 @@ from migrate.hash_tables.hash_table import HashTable
 from migrate.optimizers.record import Optimizer, Slot
 from migrate.optimizers.registry import LEAVES, OPTIMIZERS, table_slot
 from migrate.optimizers.slots import slot_of, torch_name
+from semisync.common.errors import BadInput
 
 _WITHOUT_RECORD = (r"AdagradDecay\w*", "AdamW")  # DeepRec's
 _DEEPREC_SLOT = re.compile(r"({})(_\d+)?".format("|".join((*LEAVES, *_WITHOUT_RECORD))))
@@ -25,17 +26,24 @@ _TFRA_SLOT = re.compile(r"^(.+)_([A-Z][A-Za-z]*_[a-z]\w*)$")  # <variable>_<Opti
 
 
 def with_slots(tables: Dict[str, HashTable]) -> Dict[str, HashTable]:
-    """Moves each table that is a slot of another one to that table's `slots`."""
+    """Moves each table that is a slot of another one to that table's `slots`.
+
+    Raises:
+        BadInput: a slot may be that of several tables, or several slots that of one.
+    """
     owners = {name: _owner(name, table, tables) for name, table in tables.items()}
+    slots: Dict[Tuple[str, str], str] = {}
+    for name, owned in owners.items():
+        if owned is not None and slots.setdefault(owned, name) != name:
+            raise BadInput(
+                f"hash tables {slots[owned]!r} and {name!r} are both {owned[1]} of {owned[0]!r}, "
+                "by their names"
+            )
     result = {}
     for name, table in tables.items():
         if owners[name] is None:
-            slots = {
-                owned[1]: tables[slot]
-                for slot, owned in owners.items()
-                if owned is not None and owned[0] == name
-            }
-            result[name] = dataclasses.replace(table, slots=slots)
+            own = {slot: tables[at] for (owner, slot), at in slots.items() if owner == name}
+            result[name] = dataclasses.replace(table, slots=own)
     return result
 
 
@@ -45,10 +53,18 @@ def _owner(name: str, table: HashTable, tables: Dict[str, HashTable]) -> Optiona
         base, _, leaf = name.rpartition("/")
         return (base, leaf) if base in tables and _DEEPREC_SLOT.fullmatch(leaf) else None
     if table.kind == "TFRA":
-        slot = _TFRA_SLOT.match(name.rpartition("/")[2])
-        for other in tables if slot else ():
-            if slot is not None and other.rpartition("/")[2] == slot[1]:
-                return other, slot[2]
+        scope, slash, leaf = name.rpartition("/")
+        slot = _TFRA_SLOT.match(leaf)
+        if slot is not None:
+            alike = [other for other in tables if other.rpartition("/")[2] == slot[1]]
+            beside = scope + slash + slot[1]
+            if len(alike) > 1 and beside not in alike:
+                raise BadInput(
+                    f"hash table {name!r} is {slot[2]} of {alike[0]!r} or of {alike[1]!r}, which "
+                    "its name does not tell; rename one of these in the job and save it again"
+                )
+            if alike:
+                return (beside if beside in alike else alike[0]), slot[2]
     return None
 
 

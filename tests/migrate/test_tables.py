@@ -13,6 +13,7 @@ from semisync.common.errors import BadInput, UsageError
 from semisync.encoding.crc32c import masked_value
 from tests.migrate.raw_tables import framed, write_hugectr, write_sok
 from tests.migrate.table_writer import varint, write_table
+from tests.support.bundles import write
 from tests.support.conversions import without_graph
 from tests.support.require import shared
 
@@ -130,6 +131,33 @@ def test_tfra_files_that_do_not_fit_together_are_refused(tmp_path):
 
 def monolith_assets():
     return shared("models", "monolith_hash_tables", "saved_model", "ps_0", "1622716114", "assets")
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_slots_of_tfra_tables_that_are_named_alike_are_told_apart_or_refused(tmp_path, inside):
+    """TFRA 0.6.0 writes X/a_X and m/a_X_Adam_m of a/X; a_X/a_X and m_1/a_X_Adam_m of a_X."""
+    places = {"X/a_X": "X" if inside else "m", "a_X/a_X": "a_X" if inside else "m_1"}
+    tensors = {}
+    for number, (table, scope) in enumerate(places.items()):
+        for name in (table, f"{scope}/a_X_Adam_m"):
+            tensors[f"{name}_mht_1of1-keys"] = np.array([number])
+            tensors[f"{name}_mht_1of1-values"] = np.full((1, 2), number, np.float32)
+    prefix = write(tmp_path / "model", tensors)
+    if not inside:
+        with pytest.raises(BadInput, match="'m/a_X_Adam_m' is Adam_m of 'X/a_X' or of 'a_X/a_X'"):
+            migrate.open_hash_tables(prefix)
+        return
+    found = migrate.open_hash_tables(prefix)
+    rows = {name: by_id(table.slots["Adam_m"]) for name, table in found.items()}
+    assert rows == {"X/a_X": {0: [0, 0]}, "a_X/a_X": {1: [1, 1]}}
+
+
+def test_a_slot_that_a_tfra_table_has_twice_is_refused(tmp_path):
+    names = ["X/a_X", "m/a_X_Adam_m", "m_1/a_X_Adam_m"]
+    keys = {f"{name}_mht_1of1-keys": np.array([1]) for name in names}
+    values = {f"{name}_mht_1of1-values": np.ones((1, 2), np.float32) for name in names}
+    with pytest.raises(BadInput, match="'m/.*' and 'm_1/.*' are both Adam_m of 'X/a_X'"):
+        migrate.open_hash_tables(write(tmp_path / "model", {**keys, **values}))
 
 
 def test_monolith_dumps_read_as_their_protos_say():
