@@ -5,7 +5,10 @@
    disk, and only files not uploaded yet stand there: step 3 is the manifest's upload
    (`migrate.conversion.layout`).
 2. Every file and the directory are synced to the disk.
-3. One rename puts it into place; after it, the parent directory is synced.
+3. One rename puts it into place; after it, the parent directory is synced. Where the place was
+   taken meanwhile, the work is kept.
+4. The lock is let go last, in place or in a directory that is otherwise empty: while work is there,
+   nobody begins anew in it.
 
 An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
 power cut, a server that does not answer, a full disk) leaves it: the next conversion resumes it, or
@@ -97,7 +100,7 @@ def work_directory(
                 check_takes_files(out)
             yield work
             if remote:
-                shutil.rmtree(work)
+                discard(work)
             else:
                 _move(work, out)
         except Unfinished:
@@ -111,7 +114,7 @@ def work_directory(
                     f"{sentence}; what was done is kept in {work}: make room and go on with "
                     "--resume, or delete it"
                 ) from error
-            shutil.rmtree(work, ignore_errors=True)
+            discard(work)
             raise SemisyncError(sentence) from error
         except Exception as error:
             # Wrong options of a resumed run are no fault of the finished parts: these are kept.
@@ -120,16 +123,33 @@ def work_directory(
                 begun = any(name.startswith(FILES) for name in os.listdir(work))
                 if begun and isinstance(error, SemisyncError):
                     error.args = (f"{error}; delete what was uploaded to {out}",)
-                shutil.rmtree(work, ignore_errors=True)
+                discard(work)
             raise
 
 
 def _move(work: str, out: str) -> None:
-    os.remove(os.path.join(work, LOCK))
     _sync_tree(work)
-    refuse_existing(out)
-    os.replace(work, out)
+    try:
+        refuse_existing(out)
+        os.replace(work, out)
+    except (OSError, UsageError) as error:
+        why = cannot_write(out, error) if isinstance(error, OSError) else error
+        raise Unfinished(f"{why}; the work is whole in {work}: move that to a new place") from error
+    os.remove(os.path.join(out, LOCK))
+    flush(out)
     flush(os.path.dirname(out))
+
+
+def discard(work: str) -> None:
+    """Removes a locked directory, its lock last, as far as the system lets it."""
+    with suppress(OSError):
+        for name in os.listdir(work):
+            path = os.path.join(work, name)
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            elif name != LOCK:
+                os.remove(path)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 @contextmanager
@@ -260,7 +280,8 @@ def refuse_existing(out: str, scratch: Optional[str] = None) -> None:
 
 def appeared(out: str) -> bool:
     """Whether the conversion into `out` is whole."""
-    return FILE in sizes_below(out) if is_remote(out) else os.path.exists(out)
+    # An empty `out` may have been there before.
+    return FILE in sizes_below(out) if is_remote(out) else os.path.exists(os.path.join(out, FILE))
 
 
 def _sync_tree(directory: str) -> None:

@@ -6,7 +6,7 @@
    without which there is no checkpoint.
 3. With `overwrite` the old index goes first, so that no moment has the old index beside new data.
 
-An error removes unfinished files.
+An error removes unfinished files. The lock is let go last of all.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
 from contextlib import contextmanager
 from typing import Iterator, List
 
-from migrate.targets.work_directory import LOCK, cannot_write, check_room, locked
+from migrate.targets.work_directory import LOCK, cannot_write, check_room, discard, locked
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.common.files import check_writable, flush
 
@@ -62,20 +61,22 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
         except OSError as error:
             raise SemisyncError(cannot_write(prefix, error)) from error
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            discard(work)
 
 
 def _empty(work: str) -> None:
-    for name in os.listdir(work):
-        if name != LOCK:
-            os.remove(os.path.join(work, name))
+    for name in _in(work):
+        os.remove(os.path.join(work, name))
+
+
+def _in(work: str) -> List[str]:
+    return [name for name in os.listdir(work) if name != LOCK]
 
 
 def _move(work: str, prefix: str) -> None:
     """Syncs the files and moves them, the index last."""
-    os.remove(os.path.join(work, LOCK))
     # The index last: until it is there, TensorFlow sees no checkpoint.
-    names = sorted(os.listdir(work), key=lambda name: (name.endswith(".index"), name))
+    names = sorted(_in(work), key=lambda name: (name.endswith(".index"), name))
     for name in names:
         flush(os.path.join(work, name))
     parent = os.path.dirname(work)

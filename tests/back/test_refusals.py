@@ -12,6 +12,7 @@ import migrate
 from migrate.to_tensorflow import placing
 from semisync import cli
 from semisync.common.errors import BadInput, SemisyncError, UsageError
+from semisync.common.files import flush
 from tests.back.same import assert_same
 from tests.back.test_round_trip import convert
 from tests.migrate.test_full_disk import OWN, own_mounts  # noqa: F401  a fixture
@@ -150,6 +151,22 @@ def test_a_second_writer_is_refused_and_what_a_killed_one_left_is_removed(folder
     back(folder / "out", prefix, original)
     assert_same(original, prefix)
     assert not left.exists()
+
+
+def test_a_second_writer_is_refused_until_the_files_are_in_place(folder, tmp_path, monkeypatch):
+    original, prefix, seen = folder / "adagrad_ref", tmp_path / "back", []
+    back(folder / "out", prefix, original)
+
+    def flush_and_write(path):
+        said = refusal(UsageError, folder / "out", prefix, original=original, overwrite=True)
+        assert "another process is at work in" in said
+        seen.append(os.path.basename(path))
+        flush(path)
+
+    monkeypatch.setattr(placing, "flush", flush_and_write)
+    migrate.write_checkpoint(folder / "out", prefix, original=original, overwrite=True)
+    assert "back.index" in seen and tmp_path.name in seen
+    assert_same(original, prefix)
 
 
 _FULL = """

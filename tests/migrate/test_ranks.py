@@ -1,7 +1,9 @@
 """One conversion by several processes that share nothing but a directory."""
 
 import os
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -227,6 +229,26 @@ def test_ranks_that_have_written_their_share_hear_that_rank_0_has_given_up(tmp_p
     assert len(joined) == 1
     with pytest.raises(SemisyncError, match="of rank 0, which begins it"):  # a run of yesterday
         ranks.assist(out, Rank(1, 2, 0))
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_an_empty_place_is_no_conversion_when_rank_0_has_removed_its_work(
+    tmp_path, monkeypatch, made
+):
+    out = tmp_path / "out"
+    work = pathlib.Path(ranks.partial_path(str(out)))
+    work.mkdir()
+    if made:
+        out.mkdir()
+    said.write(str(work), said.Announcement("1", 2, [0, 1]))
+
+    def join(*_):
+        shutil.rmtree(work)
+        return 1
+
+    monkeypatch.setattr(ranks, "_join", join)
+    with pytest.raises(SemisyncError, match="rank 0 has given up"):
+        ranks.assist(str(out), Rank(1, 2))
 
 
 def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path):

@@ -1,12 +1,16 @@
 """Streaming: any number of workers write the same bytes; an interruption loses nothing."""
 
+import os
+
 import numpy as np
 import pytest
 
 import migrate
 from migrate.conversion import job
-from migrate.targets.work_directory import work_directory
+from migrate.targets.work_directory import Unfinished, work_directory
+from migrate.verification import verify
 from semisync.common.errors import BadInput, UsageError
+from semisync.common.files import flush
 from semisync.encoding.crc32c import combine, masked_value
 from tests.support.conversions import contents, interrupt, load_all, make_plan
 from tests.support.programs import killed
@@ -116,6 +120,59 @@ def test_two_processes_do_not_work_in_one_directory(tf2_checkpoints, tmp_path):
     with work_directory(str(tmp_path / "out"), 0), pytest.raises(UsageError, match="another proc"):
         migrate.convert(plan, tmp_path / "out", resume=True)
     assert (tmp_path / "out").is_dir()
+
+
+def test_nobody_else_works_in_a_directory_until_it_is_in_place(
+    tf2_checkpoints, tmp_path, monkeypatch
+):
+    plan, seen = make_plan(tf2_checkpoints / "sgd"), []
+
+    def flush_and_convert(path):
+        if not (tmp_path / "out").exists():
+            with pytest.raises(UsageError, match="another process is at work in"):
+                migrate.convert(plan, tmp_path / "out", resume=True)
+            seen.append(path)
+        flush(path)
+
+    monkeypatch.setattr("migrate.targets.work_directory.flush", flush_and_convert)
+    migrate.convert(plan, tmp_path / "out")
+    assert seen and [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert "lock" not in contents(tmp_path / "out")
+
+
+def test_while_a_failed_conversion_is_removed_nobody_begins_in_it(
+    tf2_checkpoints, tmp_path, monkeypatch
+):
+    plan, remove, seen = make_plan(tf2_checkpoints / "sgd"), os.remove, []
+
+    def remove_and_convert(path):
+        if not seen:
+            seen.append(path)
+            with pytest.raises(UsageError, match="another process is at work in"):
+                migrate.convert(plan, tmp_path / "out", resume=True)
+        remove(path)
+
+    def fail(*_):
+        monkeypatch.setattr(os, "remove", remove_and_convert)
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        migrate.convert(plan, tmp_path / "out", progress=fail)
+    assert seen and not list(tmp_path.iterdir())
+
+
+def test_a_place_that_was_taken_meanwhile_loses_no_work(tf2_checkpoints, tmp_path):
+    plan, out = make_plan(tf2_checkpoints / "sgd"), tmp_path / "out"
+
+    def take(*_):
+        out.mkdir(exist_ok=True)
+        (out / "theirs").touch()
+
+    with pytest.raises(Unfinished, match="not empty.* the work is whole in .*: move that to a new"):
+        migrate.convert(plan, out, progress=take)
+    assert [path.name for path in out.iterdir()] == ["theirs"]
+    kept = (tmp_path / ".out.partial").rename(tmp_path / "new")
+    assert verify(str(tf2_checkpoints / "sgd"), str(kept)).verified
 
 
 def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
