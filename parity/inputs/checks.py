@@ -175,7 +175,9 @@ def check_clusters(values: Any, column: Column) -> np.ndarray:
     if clusters.dtype.kind in "iu":
         low, high = int(clusters.min()), int(clusters.max())
         if high - low < 4 * clusters.size:  # dense enough to serve as codes, without a sort
-            return (clusters - clusters.dtype.type(low)).astype(np.int64)
+            codes = clusters - clusters.dtype.type(low)
+            # Unsigned, as from -100 to 100 is too far for int8, whose bits alone are right then.
+            return codes.view(f"u{codes.itemsize}").astype(np.int64)
     elif clusters.dtype.kind not in "bfUSOM":
         raise BadInput(f"{column} holds {clusters.dtype}; clusters must be numbers or strings")
     return distinct(clusters, column)[1].astype(np.int64)

@@ -101,6 +101,21 @@ def test_a_series_in_another_order_is_refused(name):
     assert parity.compare(**{**series, **part}).delta == parity.compare(**columns).delta
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, ">i2", np.uint8, np.int64, np.uint64])
+def test_clusters_are_told_apart_in_any_width(dtype):
+    rng = np.random.default_rng(0)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    names = [low, low + 1, low + 2] if np.dtype(dtype).itemsize == 8 else [low, high // 2, high]
+    code = rng.integers(0, 3, 40_000)
+    labels, old = rng.random(40_000) < 0.3, rng.random(40_000)
+    columns = (labels, old, old + rng.normal(0, 0.1, 40_000))
+    found = parity.compare(*columns, clusters=np.array(names, dtype)[code])
+    expected = parity.compare(*columns, clusters=np.array(list("abc"))[code])
+    assert found.clusters == 3
+    assert found.standard_error == pytest.approx(expected.standard_error, rel=1e-12)
+    assert found.baseline.gauc == pytest.approx(expected.baseline.gauc, rel=1e-12)
+
+
 def test_slices_of_several_kinds_are_refused():
     names = np.array(["a", 1, "b", "b"], object)
     with pytest.raises(BadInput, match="^slices mixes kinds of values"):
