@@ -39,7 +39,7 @@ from parity.diagnosis.suspects import (
     settings,
     training_noise,
 )
-from parity.inputs.checks import Column, check_same_order
+from parity.inputs.checks import Column, check_names, check_same_order
 from parity.inputs.ids import Ids, to_ids
 from parity.inputs.rows import Rows, checked_rows
 from parity.result import CHANCE, ROWS, SETTINGS, SYMPTOM, Comparison, Suspect
@@ -108,7 +108,7 @@ def diagnose(
         check_same_order(labels, {**(parts or {}), **(ids or {})})
         rows = checked_rows(labels, baseline, candidate, None, weights)
         cut = {
-            name: rows.aligned(np.asarray(values), Column(name))
+            name: rows.aligned(check_names(values, Column(name)), Column(name))
             for name, values in (parts or {}).items()
         }
         looked_up = {name: _aligned_ids(values, name, rows) for name, values in (ids or {}).items()}

@@ -6,7 +6,7 @@
    probabilities, and are not the label.
 3. Weights are 0 or above it, and neither class weighs nothing. The others are within 1e100 of 1
    either way, so that no product or square of them leaves double precision.
-4. Clusters are names or numbers; none is missing.
+4. Clusters, slices and days are names or numbers; none is missing.
 5. The margin is from 1e-9 to below 1.
 
 Each check of a column returns the array in the dtype that the computation uses and raises BadInput
@@ -169,7 +169,7 @@ def check_weight_values(values: Any, column: Column) -> np.ndarray:
 
 def check_clusters(values: Any, column: Column) -> np.ndarray:
     """int64 (n,): a code from 0 for each row's cluster, equal for equal names."""
-    clusters = _vector(values, column)
+    clusters = check_names(values, column)
     if clusters.dtype.kind == "f":
         _finite(clusters, column, "a cluster")
     if clusters.dtype.kind in "iu":
@@ -183,16 +183,26 @@ def check_clusters(values: Any, column: Column) -> np.ndarray:
     return distinct(clusters, column)[1].astype(np.int64)
 
 
+def check_names(values: Any, column: Column) -> np.ndarray:
+    """(n,): values that name parts of the rows, as they are; refuses a missing one."""
+    names = _vector(values, column)
+    if isinstance(values, (list, tuple)):  # a nan among text is text to NumPy
+        missing = np.fromiter(map(is_missing, values), bool)
+    elif names.dtype.kind == "O":
+        missing = np.fromiter(map(is_missing, names), bool)
+    else:
+        missing = names != names
+    if missing.any():
+        raise BadInput(f"{column.at(int(missing.argmax()))} is missing; every row needs a value")
+    return names
+
+
 def distinct(names: np.ndarray, column: Column) -> Tuple[np.ndarray, np.ndarray]:
     """The values that occur, rising, and int (n,): which of them each row has."""
     try:
-        values, codes = np.unique(names, return_inverse=True)
-    except TypeError as error:
-        for index, name in enumerate(names.tolist()):
-            if is_missing(name):
-                raise BadInput(f"{column.at(index)} is missing; every row needs a value") from error
+        return np.unique(names, return_inverse=True)
+    except (TypeError, ValueError) as error:
         raise BadInput(f"{column} mixes kinds of values ({error}); use one kind of name") from error
-    return values, codes
 
 
 def check_same_length(first: np.ndarray, values: np.ndarray, column: Column) -> None:
@@ -287,6 +297,8 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # NA != NA is NA, which has no truth value
         return True
+    except ValueError:  # an array
+        return False
 
 
 def _finite(array: np.ndarray, column: Column, kind: str) -> None:

@@ -8,17 +8,16 @@ import numpy as np
 MOMENT = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}"  # text, of which the first ten letters are the day
 
 
-def to_days(values: Any) -> np.ndarray:
+def to_days(days: np.ndarray) -> np.ndarray:
     """(n,): the days of numpy's, pandas' and Python's moments, and of such text, as dates.
 
     A moment with a time zone is of the day that it has there.
     """
-    days = np.asarray(values)
     if days.dtype.kind == "M":
         return days.astype("datetime64[D]")
-    if days.dtype.kind == "O" and len(days) and hasattr(days[0], "hour"):
+    if days.dtype.kind == "O" and hasattr(days[0], "hour"):
         return np.array([str(moment)[:10] for moment in days])
-    if days.dtype.kind in "OU" and len(days) and all(map(_is_moment, days.tolist())):
+    if days.dtype.kind in "OU" and all(map(_is_moment, days.tolist())):
         return np.array([moment[:10] for moment in days.tolist()])
     return days
 

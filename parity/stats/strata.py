@@ -20,7 +20,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
-from parity.inputs.checks import Column, check_margin, check_same_order, distinct
+from parity.inputs.checks import Column, check_margin, check_names, check_same_order, distinct
 from parity.inputs.days import to_days
 from parity.inputs.rows import Rows, checked_rows
 from parity.stats.clusters import ClusterSums, check_holding, holding
@@ -95,7 +95,8 @@ def compare_slices(
     check_margin(margin)
     check_same_order(labels, {"slices": slices})
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
-    return with_q([part for part, _ in _parts(rows, slices, "slices", margin)])
+    column = Column("slices")
+    return with_q([part for part, _ in _parts(rows, check_names(slices, column), column, margin)])
 
 
 def compare_days(
@@ -129,7 +130,8 @@ def compare_days(
     check_margin(margin)
     check_same_order(labels, {"days": days})
     rows = checked_rows(labels, baseline, candidate, clusters, weights)
-    parts = _parts(rows, to_days(days), "days", margin)
+    column = Column("days")
+    parts = _parts(rows, to_days(check_names(days, column)), column, margin)
     usable = [(part, pulled) for part, pulled in parts if pulled is not None]
     error, observations = _error_of_mean(usable, rows) if usable else (0.0, 0.0)
     return days_of([part for part, _ in parts], error, observations, margin)
@@ -199,11 +201,10 @@ class _Pulled(NamedTuple):
 
 
 def _parts(
-    rows: Rows, names: Any, argument: str, margin: float
+    rows: Rows, names: np.ndarray, column: Column, margin: float
 ) -> List[Tuple[Part, Optional[_Pulled]]]:
     """Each part with its rows' pulls on its delta; None where it has no delta."""
-    column = Column(argument)
-    values, code = distinct(rows.aligned(np.asarray(names), column), column)
+    values, code = distinct(rows.aligned(names, column), column)
     order = np.argsort(code, kind="stable")
     edges = np.searchsorted(code[order], np.arange(len(values) + 1))
     parts = []

@@ -1,8 +1,10 @@
 """Bad arguments end in BadInput, whose sentence names the argument and the first value at fault."""
 
+import datetime
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import parity
@@ -67,7 +69,7 @@ def test_auc_names_what_is_wrong(changed, sentence):
         ({"candidate": [1, 2, -1e301, 4]}, r"^candidate\[2\] is -1e\+301; .* \+-1e\+300$"),
         ({"candidate": [0.1, 0.2, np.nan, 0.3]}, r"^candidate\[2\] is nan"),
         ({"clusters": [1, 1, 2]}, "^clusters has 3 rows, but there are 4 labels$"),
-        ({"clusters": [1.0, 1.0, np.nan, 2.0]}, r"^clusters\[2\] is nan; .* finite$"),
+        ({"clusters": [1.0, 1.0, np.inf, 2.0]}, r"^clusters\[2\] is inf; .* finite$"),
         (
             {"clusters": ["a", None, "b", "b"]},
             r"^clusters\[1\] is missing; every row needs a value",
@@ -116,8 +118,39 @@ def test_clusters_are_told_apart_in_any_width(dtype):
     assert found.baseline.gauc == pytest.approx(expected.baseline.gauc, rel=1e-12)
 
 
-def test_slices_of_several_kinds_are_refused():
-    names = np.array(["a", 1, "b", "b"], object)
+MISSING = {
+    "floats": np.array([1.0, 2.0, np.nan, 1.0]),
+    "objects": np.array([1.0, 2.0, np.nan, 1.0], object),
+    "times": np.array(["2024-01-01", "2024-01-02", "NaT", "2024-01-01"], "M8[ns]"),
+    "timestamps": pd.Series(pd.to_datetime(["2024-01-01", None, None, None])).astype(object)[::-1],
+    "timestamps that begin": pd.to_datetime(["2024-01-01", "2024-01-02", None, None], utc=True),
+    "datetimes": [datetime.datetime(2024, 1, 1)] * 2 + [None] * 2,
+    "text": ["a", "b", np.nan, "a"],
+    "text in objects": np.array(["a", "b", None, "a"], object),
+    "whole numbers": pd.Series([1, 2, None, 1], dtype="Int64"),
+    "strings": pd.Series(["a", "b", None, "a"], dtype="string"),
+}
+
+
+@pytest.mark.parametrize("kind", MISSING)
+@pytest.mark.parametrize("argument", ["clusters", "slices", "days", "parts"])
+def test_a_missing_name_of_a_part_of_the_rows_is_refused(argument, kind):
+    columns, names = [[0, 1, 0, 1], [1.0, 2, 3, 4], [1.0, 2, 4, 3]], MISSING[kind]
+    compare = {
+        "clusters": lambda: parity.compare(*columns, clusters=names),
+        "slices": lambda: parity.compare_slices(*columns, names),
+        "days": lambda: parity.compare_days(*columns, names),
+        "parts": lambda: parity.diagnose(
+            parity.compare(*columns), *columns, parts={"parts": names}
+        ),
+    }
+    with pytest.raises(BadInput, match=rf"^{argument}\[[02]\] is missing; every row needs a value"):
+        compare[argument]()
+
+
+@pytest.mark.parametrize("names", [["a", 1, "b", "b"], [np.zeros(2), "a", "b", np.zeros(2)]])
+def test_slices_of_several_kinds_are_refused(names):
+    names = np.array([*names, None], object)[:-1]
     with pytest.raises(BadInput, match="^slices mixes kinds of values"):
         parity.compare_slices([0, 1, 0, 1], [1, 2, 3, 4], [1, 2, 4, 3], names)
 
