@@ -123,7 +123,7 @@ class Emitter:
         self.groups = find_groups(self.subject, self.regions, parameters, kernels, self.features)
         self._lookups = ends(self.groups)
         self.regions.replace({**replaced, **{n: g.inputs for n, (g, _) in self._lookups.items()}})
-        self._found: Dict[str, Found] = {}
+        self._found: Dict[int, Found] = {}
         self._bags: Dict[Tuple[int, str], str] = {}
         self._edges = _edges(self.regions, outputs)
         trained = {name for name, layer in self.layers.items() if layer.trained}
@@ -352,10 +352,10 @@ class Emitter:
     def _look_up(self, node: Node) -> None:
         """Writes a look-up; the first look-up of a collection writes the call of the collection."""
         group, feature = self._lookups[node.name]
-        # A collection of another level may wish for the same name.
-        if group.wish not in self._found or self._found[group.wish].collection.group is not group:
-            self._found[group.wish] = self._looked_up(group, self._block(node))
-        collection, given, found = self._found[group.wish]
+        key = id(group)  # a collection of another level may wish for the same name
+        if key not in self._found:
+            self._found[key] = self._looked_up(group, self._block(node))
+        collection, given, found = self._found[key]
         self._assign(node, collection.result(feature, found, given[feature]))
 
     def _looked_up(self, group: Group, block: List[Statement]) -> Found:

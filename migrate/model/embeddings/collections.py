@@ -6,10 +6,10 @@
 
 One collection does the look-ups of the whole model at once, as soon as all of its ids are computed;
 look-ups whose ids depend on other look-ups are in a collection of the next level. A table is in one
-collection: if its look-ups are of both kinds, or a max_norm scales rows down before they are
-pooled, its distinct rows are looked up and pooled after it. A mean, unless all of a table's bags
-are means, and sqrtn, which TorchRec does not support, are sums divided by the size of the bag or
-its root.
+collection, and in none if its look-ups are on several levels: it is a parameter by itself then. If
+they are of both kinds, or a max_norm scales rows down before they are pooled, its distinct rows are
+looked up and pooled after it. A mean, unless all of a table's bags are means, and sqrtn, which
+TorchRec does not support, are sums divided by the size of the bag or its root.
 """
 
 from __future__ import annotations
@@ -76,6 +76,10 @@ def find_groups(
     """
     lookups = _chosen(subject, regions, parameters, kernels)
     levels = _levels(regions, lookups)
+    found: Dict[Table, Set[int]] = {}
+    for name, one in lookups.items():
+        found.setdefault(_table(one), set()).add(levels[name])
+    lookups = {name: one for name, one in lookups.items() if len(found[_table(one)]) == 1}
     names = Names()
     groups: Dict[Tuple[int, str], Group] = {}
     for node in regions.order:
