@@ -13,6 +13,7 @@ from migrate.graph.tensors import constant_array, is_spread
 from migrate.model.control.order import sort
 from migrate.model.ops import random, tensor_arrays
 from migrate.model.ops.registry import OPS, write
+from migrate.model.ops.types import output_dtype
 from migrate.model.ops.values import STRINGS, TENSOR, Call, Many, Value, literal
 from migrate.model.sizes import Room, TooMuch
 from migrate.model.source.guard import checked_expression
@@ -45,7 +46,8 @@ def fold(call: Call, room: Room, most: int = _MAX_VALUES) -> Optional[List[numpy
         written = write(dataclasses.replace(call, args=args))
         found = _evaluate(str(getattr(written, "text", written)), args)
     results = list(found) if isinstance(written, Many) else [found]
-    arrays = [_array(result) for result in results]
+    types = (output_dtype(call.graph, call.node, number) for number in range(len(results)))
+    arrays = [_array(result, dtype) for result, dtype in zip(results, types)]
     if any(array is None or array.size > most for array in arrays):
         return None
     return [array for array in arrays if array is not None]
@@ -118,11 +120,8 @@ def _evaluate(text: str, args: Sequence[Value]) -> Any:
     return eval(checked_expression(text, names), scope)
 
 
-def _array(result: Any) -> Optional[numpy.ndarray]:
-    # Host values: TensorFlow's sizes are int32 unless an attribute says otherwise.
-    if isinstance(result, (bool, int)):
-        return numpy.array(result, numpy.bool_ if isinstance(result, bool) else numpy.int32)
-    if isinstance(result, tuple):
-        return numpy.array(result, numpy.int32)
+def _array(result: Any, dtype: Optional[str]) -> Optional[numpy.ndarray]:
+    if isinstance(result, (int, tuple)):  # a size, as Python has it
+        return numpy.array(result, dtype)
     numbers = getattr(result, "numpy", None)
     return None if numbers is None else numbers()
