@@ -116,7 +116,7 @@ def join(
     counts, differ = _counts(old, new, names, ours.cast("double") if "_label" in held else None)
     ends = together(columns[0]), together(columns[1])
     if not counts["matched"]:
-        refuse_no_match(0, (_first(old, names), _first(new, names)), ends)
+        refuse_no_match(0, (_first(old, names, ends[0]), _first(new, names, ends[1])), ends)
     if not allow_misses:
         refuse_misses(counts["only_baseline"], counts["only_candidate"], ends)
     if differ:
@@ -129,10 +129,12 @@ def join(
     return _Joined(joined, candidate, counts)
 
 
-def _first(frame: DataFrame, names: List[str]) -> object:
-    """The least of the keys, for a message."""
-    key = tuple(frame.agg(F.min(F.struct(*names))).collect()[0][0])
-    return key[0] if len(key) == 1 else key
+def _first(frame: DataFrame, names: List[str], column: Column) -> object:
+    """The least of the keys, for a message. Raises BadInput where there is none."""
+    key = frame.agg(F.min(F.struct(*names))).collect()[0][0]
+    if key is None:
+        raise BadInput(f"{column.file} has no rows; at least one row of each class is needed")
+    return key[0] if len(key) == 1 else tuple(key)
 
 
 def _alike(sides: Sequence[DataFrame], columns: Sequence[Column]) -> Tuple[Expression, Expression]:

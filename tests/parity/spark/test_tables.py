@@ -75,6 +75,14 @@ def test_two_frames_are_joined_by_several_columns(spark):
         parity.compare(frames, **NAMES)
 
 
+@pytest.mark.parametrize(("empty", "side"), [(0, "baseline"), (1, "candidate")])
+def test_an_empty_frame_is_refused(spark, empty, side):
+    frames = [frame(spark, sample(rows=100), 1) for _ in range(2)]
+    frames[empty] = frames[empty].limit(0)
+    with pytest.raises(BadInput, match=f"^the {side}'s DataFrame has no rows; at least one row of"):
+        parity.compare(frames, **NAMES, key=["id", "user"])
+
+
 def test_a_missing_value_is_filled_where_one_is_given(spark):
     data = sample(rows=1_000)
     missing = np.arange(1_000) % 3 == 0
