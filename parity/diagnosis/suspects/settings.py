@@ -188,9 +188,9 @@ def _learning_rate(case: Case, old: float, new: float) -> Optional[Difference]:
 def _epsilon(case: Case, old: float, new: float) -> Optional[Difference]:
     moment = case.first_known(lambda facts: facts.denominator)
     root = math.sqrt(moment or 0.0)
-    divisors = [root + epsilon for epsilon in (old, new)]
-    if case.baseline is not None and case.baseline.epsilon_under_root:
-        divisors = [math.sqrt(root**2 + epsilon) for epsilon in (old, new)]
+    assert case.models is not None  # their epsilons are known
+    first, second = case.models
+    divisors = _divisor(first, second, root, old), _divisor(second, first, root, new)
     ratio = divisors[0] / divisors[1] if divisors[1] else math.inf
     times = f"{ratio:.3g}" if math.isfinite(ratio) else "any number of"
     typical = "Where gradients are small, the candidate's updates are up to"
@@ -208,6 +208,15 @@ def _epsilon(case: Case, old: float, new: float) -> Optional[Difference]:
         f"Set epsilon to {old:g}; mind that TensorFlow's Adam adds it before the bias correction, "
         "torch's after.",
     )
+
+
+def _divisor(facts: Facts, others: Facts, root: float, epsilon: float) -> float:
+    """What divides an update, given the root of the moment; without a name it is the other model's
+    optimizer."""
+    under_root = facts.epsilon_under_root
+    if facts.optimizer is None:
+        under_root |= others.epsilon_under_root
+    return math.sqrt(root**2 + epsilon) if under_root else root + epsilon
 
 
 def _others(case: Case, old: Mapping[str, float], new: Mapping[str, float]) -> Optional[Difference]:

@@ -93,6 +93,28 @@ def test_settings_without_a_checkpoint_claim_the_limit_of_small_gradients():
     assert by_name["initial accumulators"].score == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize(
+    ("optimizers", "times"),
+    [
+        (("RMSProp", "RMSProp"), 0.1),
+        (("RMSProp", "Adam"), 100),
+        (("Adam", "RMSProp"), 1e-5),
+        (("Adam", "Adam"), 0.01),
+        (("RMSProp", None), 0.1),
+        ((None, "RMSProp"), 0.1),
+    ],
+)
+def test_each_optimizer_divides_by_its_own_sum_with_epsilon(optimizers, times):
+    """TensorFlow's Adam divides by sqrt(v) + epsilon, its RMSProp by sqrt(ms + epsilon)."""
+    old, new = (
+        Facts("a", name, {"epsilon": epsilon}, epsilon_under_root=name == "RMSProp")
+        for name, epsilon in zip(optimizers, (1e-8, 1e-6))
+    )
+    found = ranked(Case(comparison("plain"), baseline=old, candidate=new))
+    [one] = [one for one in found if one.name == "epsilon"]
+    assert one.evidence[1].endswith(f"updates are up to {times:.3g} times as large.")
+
+
 @pytest.mark.parametrize(("steps", "side"), [((40_000, 0), "candidate"), ((0, 7), "baseline")])
 def test_a_trained_against_an_untrained_checkpoint_is_the_first_suspect(steps, side):
     old, new = (Facts(f"model-{step}", settings={"epsilon": step}, step=step) for step in steps)
