@@ -53,6 +53,14 @@ def test_every_format_gives_the_same_sample(tmp_path, monkeypatch, name):
     assert (file["rows"], file["path"], len(file["sha256"])) == (6, path, 64)
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.tfrecord"])
+def test_a_column_may_have_no_name(tmp_path, name):
+    path = write(tmp_path / name, table().rename_columns({"new": ""}))
+    assert np.allclose(
+        read_one(path, ONE._replace(candidate_score="")).candidate, np.arange(6) / 10 + 0.01
+    )
+
+
 def of_both_classes(kind, dtype):
     """The probabilities of both classes as `table` has those of the positive one."""
     pairs = np.stack([1 - np.arange(6) / 10, np.arange(6) / 10], 1).astype(dtype)

@@ -15,7 +15,6 @@ from typing import (
     Dict,
     Iterator,
     List,
-    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -294,10 +293,11 @@ def _refuse_absent(path: str, first: Records, names: Sequence[str]) -> None:
         )
 
 
-def _table(records: Records, columns: Mapping[str, Any]) -> pa.Table:
+def _table(records: Records, columns: Dict[str, Any]) -> pa.Table:
     """The columns, of which there may be none, of as many rows as there are records."""
-    rows = pa.nulls(len(records.starts))  # a table without a column would have no rows
-    return pa.table({**columns, "": rows}).select(list(columns))
+    if not columns:  # a table that never had a column would have no rows
+        return pa.table({"": pa.nulls(len(records.starts))}).select([])
+    return pa.table(columns)
 
 
 def _column(records: Records, name: str, feature: Feature, optional: bool) -> Any:
