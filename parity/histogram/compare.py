@@ -1,7 +1,7 @@
 """The Comparison of counted rows: the same as of rows in memory, with a certified bound."""
 
 import math
-from typing import List, Optional
+from typing import List, Optional, Tuple
 
 import numpy as np
 
@@ -75,13 +75,12 @@ def compare_summary(
         step=moves.step,
         alike=not summary.weighted and by_group is None,
     )
-    freedom = min(of_classes) - 1
     loss = pcoc = None
     if summary.losses.probabilities:
         loss, pcoc = summary.losses.loss_difference(), summary.losses.pcoc_difference()
     if by_group is not None:
         loss, pcoc = by_group.loss_difference, by_group.pcoc_difference
-    sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m], freedom) for m in (0, 1)]
+    sides = [_side(estimate, m, models[m], own_errors[m], gaucs[m]) for m in (0, 1)]
     return concluded(
         estimate.evidence(counted),
         rare_failures(sample, margin),
@@ -140,14 +139,13 @@ def _side(
     estimate: Estimate,
     model: int,
     own: Model,
-    error: float,
+    error: Tuple[float, float],
     gauc: Optional[float],
-    freedom: float,
 ) -> Side:
     fit = _reliability(estimate.summary, own, estimate.summary.logits[model])
     return Side(
         auc=estimate.aucs[model],
-        standard_error=error,
+        standard_error=error[0],
         calibration=_calibration(estimate.summary, model, own, fit),
         pr_auc=own.ranking.average_precision(),
         gauc=gauc,
@@ -155,7 +153,7 @@ def _side(
         tied_pairs=int((own.counts[0] * own.counts[1]).sum()),
         curve=own.ranking.curve(),
         reliability=fit,
-        freedom=freedom,
+        freedom=error[1],
     )
 
 

@@ -68,10 +68,12 @@ class Estimate:
         self.class_mass = negatives, positives
         self.observations = self._effective_rows()
 
-    def own_errors(self) -> List[float]:
-        """The errors of the two AUCs, for independent rows; not upper values."""
+    def own_errors(self) -> List[Tuple[float, float]]:
+        """The errors of the two AUCs and their degrees of freedom, for independent rows; not upper
+        values."""
         pulls = self._of_cells()
-        return [math.sqrt(sum(self._parts(pull))) for pull in (pulls.baseline, pulls.candidate)]
+        parts = [self._parts(pull) for pull in (pulls.baseline, pulls.candidate)]
+        return [(math.sqrt(sum(part)), welch(part, self.observations)) for part in parts]
 
     def spread(self) -> Counted:
         """The spread for independent rows; it takes weighted rows of one cell for equal, since no

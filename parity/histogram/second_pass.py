@@ -6,7 +6,7 @@ sums (parity.stats.clusters) add up, so that none is kept.
 """
 
 import math
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -68,6 +68,15 @@ class GroupSums:
         """The error of `delta` plus that of `doubt`, by Minkowski's inequality."""
         return self.of["delta"].standard_error() + self.of["doubt"].standard_error()
 
+    def own_error(self, model: str) -> Tuple[float, float]:
+        """The error of a model's AUC and its degrees of freedom."""
+        sums = self.of[model]
+        return sums.standard_error(), self._freedom(sums.parts(), sums)
+
+    def _freedom(self, parts: Sequence[float], sums: ClusterSums) -> float:
+        # As in parity.stats.delong: a group with both classes is one observation.
+        return min(welch(parts, self.observations), sums.held.either - 1)
+
     def spread(self, independent: float) -> Counted:
         """The spread of the difference; `independent` is its error if every row stands alone."""
         sums = self.of["delta"]
@@ -77,7 +86,7 @@ class GroupSums:
             independent=independent,
             clustered=self.error(),
             observations=min(self.observations),
-            freedom=min(welch(upper, self.observations), sums.held.either - 1),
+            freedom=self._freedom(upper, sums),
             carriers=carriers,
             step=step,
         )
@@ -89,7 +98,7 @@ class ByGroup(NamedTuple):
 
     groups: int
     spread: Counted  # of the difference
-    own_errors: List[float]  # of the two AUCs
+    own_errors: List[Tuple[float, float]]  # of the two AUCs, with their degrees of freedom
     loss_difference: Optional[MeanDifference]
     pcoc_difference: Optional[MeanDifference]
     gaucs: List[Optional[float]]
@@ -146,7 +155,7 @@ class Groups:
         return ByGroup(
             groups=groups,
             spread=self._sums.spread(self._error_alone()),
-            own_errors=[sums[model].standard_error() for model in ("baseline", "candidate")],
+            own_errors=[self._sums.own_error(model) for model in ("baseline", "candidate")],
             loss_difference=loss,
             pcoc_difference=pcoc,
             gaucs=[float(won / weight) if weight else None for won in self._gauc],

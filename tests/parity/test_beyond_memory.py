@@ -97,6 +97,7 @@ def test_groups(sample, weighted):
     for ours, theirs in ((found.baseline, exact.baseline), (found.candidate, exact.candidate)):
         assert ours.gauc == pytest.approx(theirs.gauc, rel=1e-9)
         assert ours.standard_error == pytest.approx(theirs.standard_error, rel=1e-3)
+        assert ours.freedom == pytest.approx(theirs.freedom, rel=1e-2)
     loss = found.logloss_difference
     assert loss.delta == pytest.approx(exact.logloss_difference.delta, rel=1e-6)
     assert loss.standard_error == pytest.approx(exact.logloss_difference.standard_error, rel=1e-6)

@@ -146,6 +146,7 @@ def test_bound_and_error_are_on_the_safe_side(kind, noise, weighted):
     for side, expected in ((found.baseline, exact.baseline), (found.candidate, exact.candidate)):
         assert side.auc == pytest.approx(expected.auc, abs=found.bound)
         assert side.standard_error == pytest.approx(expected.standard_error, rel=1e-3)
+        assert side.freedom == pytest.approx(expected.freedom, rel=1e-3)
         assert side.pr_auc == pytest.approx(expected.pr_auc, abs=2e-3)
     assert found.score_difference.ks == pytest.approx(exact.score_difference.ks, abs=2e-3)
 
