@@ -51,7 +51,8 @@ def rows_to_settle(
 ) -> Optional[int]:
     """How many rows decide the comparison; None where no honest number can be named."""
     equal = taken_to_be_equal(basis.carriers, reason)
-    wanted, low = (POWER, -7.0) if equal else (SURER, 0.0)  # `low`: log of times the rows
+    # `low`, the log of times the rows: equal models may need fewer than there are, down to 1 in 1100.
+    wanted, low = (POWER, -7.0) if equal else (SURER, 0.0)
     if _chance(MOST, basis, evidence, reason, margin) < wanted:
         return None
     high = math.log(MOST)

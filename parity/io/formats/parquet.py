@@ -43,6 +43,7 @@ class Parquet:
     def block(self, number: int, names: Sequence[str]) -> pa.Table:
         """The named columns of a row group."""
         self._refuse_unfolding(names, [number])
+        # Training reads blocks in several threads already.
         return self._file.read_row_group(number, columns=list(names), use_threads=False)
 
     def _refuse_unfolding(self, names: Sequence[str], groups: Sequence[int]) -> None:
