@@ -51,7 +51,7 @@ def rows_to_settle(
 ) -> Optional[int]:
     """How many rows decide the comparison; None where no honest number can be named."""
     equal = taken_to_be_equal(basis.carriers, reason)
-    # `low`, the log of times the rows: equal models may need fewer than there are, down to 1 in 1100.
+    # `low` is the log of times the rows: equal models may need a thousandth of what there is.
     wanted, low = (POWER, -7.0) if equal else (SURER, 0.0)
     if _chance(MOST, basis, evidence, reason, margin) < wanted:
         return None
