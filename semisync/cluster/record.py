@@ -23,7 +23,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 from semisync.cluster.zookeeper.client import NodeExists
 from semisync.cluster.zookeeper.generation import Generation
-from semisync.common import json_text
+from semisync.cluster.zookeeper.values import foreign, read_object
 from semisync.common.errors import UsageError
 
 PS, WORKER, CHIEF = "ps", "worker", "chief"
@@ -150,8 +150,13 @@ def read_ready(client, root, watch=None):
     """{(launcher, generation)} of the launchers that are ready."""
     above = "{}/ready".format(root)
     client.ensure(above)
-    parts = [name.split("-") for name in client.children(above, watch)]
-    return {(id, int(number)) for id, number, _ in parts}
+    found = set()
+    for name in client.children(above, watch):
+        id, number, *_ = name.split("-") + [""]  # a session's number may be negative, -N--S
+        if not number.isdigit():
+            raise foreign("{}/{}".format(above, name))
+        found.add((id, int(number)))
+    return found
 
 
 def write_end(client, root, name, id, code, why):
@@ -170,7 +175,11 @@ def read_ends(client, root, watch=None):
     client.ensure(above)
     paths = ["{}/{}".format(above, name) for name in client.children(above, watch)]
     found = client.get_many(paths)
-    return {path.rpartition("/")[2]: json_text.loads(value) for path, (value, _) in found.items()}
+    kinds = {"id": str, "code": int, "why": str}
+    return {
+        path.rpartition("/")[2]: read_object(path, value, **kinds)
+        for path, (value, _) in found.items()
+    }
 
 
 def write_training(client, root, training):

@@ -74,12 +74,6 @@ class Findings:
         errors: those so far, each once.
     """
 
-    """Errors that are noted, and raised together.
-
-    Attributes:
-        errors: those so far, each once.
-    """
-
     def __init__(self):
         self.errors = []
 

@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import tempfile
+import threading
 
 from semisync.common.errors import BadInput, UsageError
 
@@ -40,7 +41,8 @@ def replacing(path):
     """Yields a path beside `path` to write to, and moves it there; a failure leaves nothing."""
     path = pathlib.Path(path)
     # In the same folder: os.replace is atomic within one file system only.
-    beside = path.with_name(".{}.{}".format(path.name, os.getpid()))
+    own = "{}.{}".format(os.getpid(), threading.get_ident())
+    beside = path.with_name(".{}.{}".format(path.name, own))
     try:
         yield beside
         os.replace(str(beside), str(path))

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
+from semisync.common.errors import BadInput
 from semisync.storage import remote
 
 Skips = Callable[[str], bool]
+
+_DISK = ("file", "local")  # fsspec's protocol of this machine's disk
 
 
 def is_file(path: str) -> bool:
@@ -69,18 +72,22 @@ def names_in(folder: str) -> List[str]:
 
 
 def below(folder: str, skips: Skips) -> Dict[str, int]:
-    """Every file in a folder, at any depth and through links, and its bytes."""
-    if remote.is_remote(folder):
-        fs, inner = remote.file_system(folder)
-        return {str(fs.unstrip_protocol(n)): size for n, size in _below(fs, inner, skips).items()}
-    found = {}
-    for root, folders, files in os.walk(folder, onerror=_raised, followlinks=True):
-        folders[:] = [name for name in folders if not skips(name)]
-        for name in files:
-            if not skips(name):
-                path = os.path.join(root, name)
-                found[path] = os.path.getsize(path)
-    return found
+    """Every file in a folder, at any depth and through links, and its bytes.
+
+    Raises:
+        BadInput: a link leads to a folder in which it lies.
+    """
+    if not remote.is_remote(folder):
+        paths = [os.path.join(root, name) for root, names in _walk(folder, skips) for name in names]
+        return {path: os.path.getsize(path) for path in paths}
+    fs, inner = remote.file_system(folder)
+    if fs.protocol == _DISK:
+        return {str(fs.unstrip_protocol(path)): size for path, size in below(inner, skips).items()}
+    return {
+        str(fs.unstrip_protocol(name)): int(info["size"])
+        for name, info in fs.find(inner, detail=True).items()
+        if not _skipped(name[len(inner) :], skips)
+    }
 
 
 def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
@@ -88,6 +95,9 @@ def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
 
     Args:
         skips: takes names from the first wildcard on.
+
+    Raises:
+        BadInput: `**` stands for folders with a link to one in which it lies.
     """
     if remote.is_remote(pattern):
         fs, inner = remote.file_system(pattern)
@@ -98,6 +108,9 @@ def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
             if not _skipped(name[len(literal(inner)) :], skips)
         }
     start = literal(pattern) or "."
+    if "**" in pattern.split("/"):
+        for _ in _walk(start, lambda name: name.startswith(".")):  # glob would follow circles
+            pass
     return {
         name: None if os.path.isdir(name) else os.path.getsize(name)
         for name in glob.glob(pattern, recursive=True)
@@ -112,16 +125,18 @@ def literal(pattern: str) -> str:
     return pattern
 
 
-def _below(fs: Any, folder: str, skips: Skips) -> Dict[str, int]:
-    found: Dict[str, int] = {}
-    for name, info in fs.find(folder, detail=True).items():
-        if _skipped(name[len(folder) :], skips):
-            continue
-        if info["type"] != "file" and fs.isdir(name):  # a link to a folder
-            found.update(_below(fs, name, skips))
-        else:
-            found[name] = int(info["size"])
-    return found
+def _walk(top: str, skips: Skips) -> Iterator[Tuple[str, List[str]]]:
+    """Every folder in `top` with the names of its files, as os.walk has them, through links."""
+    within: Dict[str, Tuple[str, ...]] = {top: (os.path.realpath(top),)}
+    for root, folders, files in os.walk(top, onerror=_raised, followlinks=True):
+        folders[:] = [name for name in folders if not skips(name)]
+        above = within.pop(root)
+        for path in (os.path.join(root, name) for name in folders):
+            real = os.path.realpath(path)
+            if real in above:
+                raise BadInput(f"{path} leads back to {real}: remove the link, or name the files")
+            within[path] = (*above, real)
+        yield root, [name for name in files if not skips(name)]
 
 
 def _skipped(inside: str, skips: Skips) -> bool:

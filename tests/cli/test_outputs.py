@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from semisync.cli import main
-from semisync.common.files import check_writable
+from semisync.common.files import check_writable, replacing, write_text
 from tests.support.require import ROOT, environment, shared
 
 PARITY = ["none.parquet", "--label=y", "--baseline-score=p", "--candidate-score=q"]
@@ -43,6 +44,16 @@ def test_a_place_is_checked_without_a_trace(tmp_path):
     check_writable("relative")
     with pytest.raises(Exception, match="file/below cannot be written, since .*file takes no file"):
         check_writable(tmp_path / "file" / "below")
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_two_threads_may_write_one_file_at_once(tmp_path):
+    path = tmp_path / "file"
+    with ThreadPoolExecutor(1) as other, replacing(path) as beside:
+        beside.write_text("own")
+        other.submit(write_text, path, "other").result()
+        assert path.read_text() == "other"
+    assert path.read_text() == "own"
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 

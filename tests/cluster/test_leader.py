@@ -8,6 +8,7 @@ from semisync.cluster.zookeeper import memory
 from semisync.cluster.zookeeper.client import BadVersion, Put, Unavailable
 from semisync.cluster.zookeeper.generation import Generation, publish, read
 from semisync.cluster.zookeeper.leader import Deposed, Election, boot_clock
+from semisync.common.errors import BadInput
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.one_tensorflow
@@ -46,6 +47,20 @@ def candidate(tree, clock):
         return made
 
     return make
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"somebody's", b'"epoch"', b"{}", b'{"epoch": 1, "id": "a", "lease": null}']
+)
+def test_a_node_that_no_leader_wrote_is_refused_in_a_sentence(store, value):
+    client = store.client()
+    election = Election(client, ROOT, "one", "one", lease=0.3)
+    client.create(ROOT + "/leader", value)
+    election.start()
+    election.join(10.0)
+    with pytest.raises(BadInput, match="the node /job/leader in ZooKeeper does not hold"):
+        assert election.epoch
+    election.resign()
 
 
 def test_the_first_candidate_leads_and_the_second_waits(candidate):

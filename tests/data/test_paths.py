@@ -95,6 +95,16 @@ def test_a_link_to_a_folder_is_followed(folder, tmp_path_factory):
     assert len(files_of(other)) == 3
 
 
+@pytest.mark.parametrize(
+    "path", ["{}", "file://{}", "{}/b*", "file://{}/b*", "{}/**/*.parquet", "file://{}/**"]
+)
+def test_links_to_a_folder_in_which_they_lie_are_named(folder, path):
+    for name in ("one", "other"):
+        (folder / "b" / name).symlink_to(folder)
+    with pytest.raises(BadInput, match="/b/(one|other).* leads back to .*: remove the link"):
+        files_of(path.format(folder))
+
+
 def test_a_path_that_looks_like_a_pattern_is_itself_where_it_exists(tmp_path):
     write(tmp_path / "a[1].parquet")
     write(tmp_path / "a1.parquet")

@@ -23,6 +23,7 @@ from semisync.cluster.zookeeper.client import (
     NoNode,
     Operation,
 )
+from semisync.cluster.zookeeper.values import foreign
 from semisync.common import json_text
 from semisync.common.errors import BadInput, UsageError
 
@@ -98,6 +99,9 @@ def latest(client: Client, root: str, watch: Any = None) -> int:
     except NoNode:
         client.ensure(_folder(root))
         return latest(client, root, watch)
+    for version in versions:
+        if not version.isdigit():
+            raise foreign("{}/{}".format(_folder(root), version))
     return max(map(int, versions), default=0)
 
 

@@ -31,7 +31,8 @@ from semisync.cluster.zookeeper.generation import Generation
 from semisync.common.errors import UsageError
 
 _CONFIG_PATH = "SEMISYNC_CONFIG"
-LONGEST_REST = 10.0  # seconds before a command is started again
+# Seconds before a command is started again: after its first failure, and after many in a row.
+FIRST_REST, LONGEST_REST = 1.0, 10.0
 LONG_RUN = 60.0  # seconds after which a failure says nothing about the next start
 
 
@@ -49,7 +50,7 @@ class Running:
         self._child: Any = None
         self._number = 0  # of the generation for which the command was started
         self._starts = 0  # in this generation
-        self._failures = 0  # in a row, each soon after its start
+        self._rest = FIRST_REST  # before the next start, if the command fails
         self._is_over = False  # and this launcher has said so
         self._started_at = self._start_at = 0.0
         self._generation: Any = None
@@ -114,7 +115,7 @@ class Running:
             self._output.say("the job starts over")
             self._child.stop(self._order.grace)
             self._child = None
-        self._number, self._starts, self._failures, self._start_at = number, 0, 0, 0.0
+        self._number, self._starts, self._rest, self._start_at = number, 0, FIRST_REST, 0.0
         self._is_over = self._has_begun_together = False
 
     def _say_how_long(self, name, seconds):
@@ -172,9 +173,9 @@ class Running:
             why = "the command on {} ended with {}{}".format(self._order.host, words, times)
             return End(codes.COMMAND_FAILED, why)
         if time.monotonic() - self._started_at > LONG_RUN:
-            self._failures = 0
-        rest = min(LONGEST_REST, 2.0**self._failures)
-        self._failures += 1
+            self._rest = FIRST_REST
+        rest = min(LONGEST_REST, self._rest)
+        self._rest = 2 * rest
         self._output.say(
             "the command ended with {}; start {} of at most {} in {:.0f} s".format(
                 words, self._starts + 1, self._order.restarts + 1, rest

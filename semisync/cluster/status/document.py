@@ -32,7 +32,7 @@ from semisync.cluster.record import Shape, spoken
 from semisync.cluster.zookeeper import generation as generations
 from semisync.cluster.zookeeper import membership
 from semisync.cluster.zookeeper.client import Client, NoNode
-from semisync.common import json_text
+from semisync.cluster.zookeeper.values import read_object
 from semisync.common.errors import BadInput
 
 SCHEMA = 1
@@ -88,4 +88,4 @@ def _value(client: Client, path: str) -> Optional[Dict[str, Any]]:
         value = client.get(path)[0]
     except NoNode:
         return None
-    return json_text.loads(value.decode("utf-8")) if value else None
+    return read_object(path, value) if value else None

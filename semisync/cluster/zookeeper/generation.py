@@ -16,7 +16,7 @@ from semisync.cluster.zookeeper.client import (
     Put,
 )
 from semisync.cluster.zookeeper.leader import Deposed, Election
-from semisync.common import json_text
+from semisync.cluster.zookeeper.values import read_object
 
 
 class Generation(NamedTuple):
@@ -38,14 +38,20 @@ class Generation(NamedTuple):
 
 
 def read(client: Client, root: str, watch: Optional[Callback] = None) -> Optional[Generation]:
-    """The newest generation, or None; `watch` runs once, when another is published."""
+    """The newest generation, or None; `watch` runs once, when another is published.
+
+    Raises:
+        BadInput: the node does not hold one.
+    """
     try:
         value, stat = client.get(_path(root), watch)
     except NoNode:
         if client.stat(_path(root), watch) is None:
             return None
         return read(client, root, watch)
-    return Generation(**json_text.loads(value), version=stat.version)
+    kinds = {"number": int, "members": dict, "content": dict, "epoch": int}
+    held = read_object(_path(root), value, **kinds)
+    return Generation(**{key: held[key] for key in kinds}, version=stat.version)
 
 
 def publish(election: Election, root: str, generation: Generation) -> None:

@@ -37,8 +37,8 @@ from semisync.cluster.zookeeper.client import (
     StoreError,
     Unavailable,
 )
-from semisync.common import json_text
-from semisync.common.errors import SemisyncError
+from semisync.cluster.zookeeper.values import foreign, read_object
+from semisync.common.errors import BadInput, SemisyncError
 
 LEASE = 0.8  # seconds
 PATIENCE = 1.5  # leases without a write after which a candidate takes over
@@ -100,13 +100,19 @@ class Election(threading.Thread):
         self._seen: Optional[int] = None  # the last version seen of another's node
         self._since = 0.0
         self._done = threading.Event()
+        self._failure: Optional[BadInput] = None  # that ended the thread
 
     @property
     def epoch(self) -> Optional[int]:
         """The epoch in which this process leads; None while it does not.
 
         Every leader has a greater one than those before: a token to fence other systems with.
+
+        Raises:
+            BadInput: the leader's node does not hold what a leader writes, and nobody can lead.
         """
+        if self._failure is not None:
+            raise self._failure
         # Read once, since another thread may replace it meanwhile.
         term = self._term
         if term is None or self._clock() >= term.confirmed + self._lease:
@@ -144,6 +150,9 @@ class Election(threading.Thread):
                 wait = self.step()
             except StoreError:
                 wait = self._lease / 3
+            except BadInput as error:
+                self._failure = error
+                return
 
     def step(self) -> float:
         """Looks, renews or takes over once; returns after how many seconds to do so again."""
@@ -164,7 +173,9 @@ class Election(threading.Thread):
         except NoNode:
             self._make()
             value, stat = self._client.get(self._path)
-        seat, now = json_text.loads(value), self._clock()
+        seat, now = read_object(self._path, value, epoch=int), self._clock()
+        if "id" in seat and not isinstance(seat.get("lease"), (int, float)):
+            raise foreign(self._path)
         # Counted by this process's clock alone, from when it saw the write: no clocks compared.
         if stat.version != self._seen:
             self._seen, self._since = stat.version, now

@@ -22,7 +22,7 @@ from semisync.cluster.zookeeper.client import (
     NoNode,
     StoreError,
 )
-from semisync.common import json_text
+from semisync.cluster.zookeeper.values import read_object
 
 
 class Taken(StoreError):
@@ -67,7 +67,7 @@ class Membership:
                 if self._made():
                     return
                 continue
-            holder = json_text.loads(value)
+            holder = read_object(self._path, value, id=str)
             if holder["id"] != self._about["id"]:
                 raise Taken(self.name, holder)
             if stat.owner == self._client.session:
@@ -89,7 +89,7 @@ class Membership:
         """Removes the node, if it is this member's."""
         try:
             value, stat = self._client.get(self._path)
-            if json_text.loads(value)["id"] == self._about["id"]:
+            if read_object(self._path, value, id=str)["id"] == self._about["id"]:
                 self._client.delete(self._path, stat.version)
         except (NoNode, BadVersion):
             pass  # the session is over, or another has the name
@@ -117,4 +117,7 @@ def names(client: Client, root: str, watch: Optional[Callback] = None) -> List[s
 def about(client: Client, root: str, some: Sequence[str]) -> Dict[str, Dict[str, Any]]:
     """The records of some members, of those present."""
     found = client.get_many([path_of(root, name) for name in some])
-    return {path.rpartition("/")[2]: json_text.loads(value) for path, (value, _) in found.items()}
+    return {
+        path.rpartition("/")[2]: read_object(path, value, id=str)
+        for path, (value, _) in found.items()
+    }

@@ -21,7 +21,7 @@ def add_access(parser):
 
 def root_of(job):
     """The path of a job's nodes."""
-    if not job or not re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*$", job):
+    if not job or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", job):
         raise UsageError("--job takes letters, digits, dots, dashes and underscores")
     return "/semisync/" + job
 

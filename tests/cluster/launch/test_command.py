@@ -12,6 +12,8 @@ import pytest
 
 from semisync.cli import main
 from semisync.cluster.launch import codes
+from semisync.cluster.zookeeper.options import root_of
+from semisync.common.errors import UsageError
 from tests.cluster.launch.processes import Launchers
 from tests.support.processes import running
 from tests.support.require import ROOT, environment
@@ -135,6 +137,11 @@ def test_a_wrong_call_ends_with_one_sentence(arguments, sentence, capsys, monkey
     assert main(["launch", *arguments.split()]) == 3
     err = capsys.readouterr().err
     assert sentence in err and err.count("\n") == 1
+
+
+def test_the_name_of_a_job_ends_without_a_new_line():
+    with pytest.raises(UsageError, match="--job takes letters"):
+        root_of("ctr\n")
 
 
 def test_the_page_has_the_exit_codes_of_the_help():

@@ -30,6 +30,13 @@ def test_the_servers_end_when_the_workers_have_ended(job):
     assert [job.ended(key).code for key in ("worker 0", "worker 1", "ps None")] == [0, 0, 0]
 
 
+def test_a_leaders_node_of_somebody_else_ends_the_launcher_in_a_sentence(job, store, monkeypatch):
+    monkeypatch.setattr(member, "WAKE_EVERY", 0.1)
+    store.client().create(ROOT + "/leader", b"somebody's")
+    job.launch("ps", SLEEP)
+    assert "the node /job/leader in ZooKeeper does not hold what" in str(job.ended("ps None"))
+
+
 def test_places_are_given_out_in_order_and_a_spare_waits(job):
     job.launch("ps", SLEEP)
     job.launch("worker", SLEEP, key="one")
