@@ -232,13 +232,13 @@ def _is_graph_def(data: memoryview, path: str) -> bool:
 
     Nothing in the bytes names the type. Field 1 is a node in a GraphDef; in a MetaGraphDef it is
     the one MetaInfoDef. Field 2 of a node is the name of its op, that of a MetaInfoDef a list of op
-    definitions.
+    definitions, which begins with the tag of the first, a line feed.
     """
     first = [value for field, value in fields(data, path) if field == 1]
     if len(first) != 1:
         return len(first) > 1
     inner = [value for field, value in fields(message(first[0], path), path) if field == 2]
-    return bool(inner) and bytes(message(inner[0], path)).isalnum()
+    return bool(inner) and bytes(message(inner[0], path))[:1] not in (b"", b"\n")
 
 
 def _meta_graph(data: memoryview, path: str) -> memoryview:

@@ -94,7 +94,7 @@ class Tables:
                 # -1 is the line's number and -2 the whole line (tf.lookup.TextFileIndex): neither
                 # needs a delimiter.
                 if max(columns.values()) >= 0:
-                    more["delimiter"] = (string(self._graph, user, "delimiter") or b"\t").decode()
+                    more["delimiter"] = _delimiter(self._graph, user)
                 if integer(self._graph, user, "offset"):
                     more["offset"] = integer(self._graph, user, "offset")
                 name = self._constants.asset_name(self._file(table, user))
@@ -103,12 +103,11 @@ class Tables:
 
     def _from_file(self, table: Node, initialiser: Node) -> str:
         graph = self._graph
-        delimiter = string(graph, initialiser, "delimiter") or b"\t"
         arguments = {
             "key_index": integer(graph, initialiser, "key_index"),
             "value_index": integer(graph, initialiser, "value_index"),
             "vocab_size": _vocabulary_size(graph, initialiser),
-            "delimiter": repr(delimiter.decode("utf-8", "surrogateescape")),
+            "delimiter": repr(_delimiter(graph, initialiser)),
             "default": self._default(table),
             "key_dtype": _type(graph, table, "key_dtype"),
             "value_dtype": _type(graph, table, "value_dtype"),
@@ -155,6 +154,11 @@ class Tables:
 def _vocabulary_size(graph: Graph, node: Node) -> int:
     """The number of lines to read; -1, the default, which a SavedModel may omit: the whole file."""
     return integer(graph, node, "vocab_size") if "vocab_size" in node.attrs else -1
+
+
+def _delimiter(graph: Graph, node: Node) -> str:
+    """One byte, also beyond ASCII, as Python writes those of a file's name."""
+    return (string(graph, node, "delimiter") or b"\t").decode("utf-8", "surrogateescape")
 
 
 def _type(graph: Graph, table: Node, name: str) -> str:

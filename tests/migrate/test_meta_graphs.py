@@ -4,12 +4,14 @@ import shutil
 
 import numpy as np
 import pytest
+from tensorflow.core.framework import graph_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 
 import migrate
 from migrate.graph.changes import is_written
 from migrate.graph.find import find_meta_graph
 from migrate.graph.lookups import origin
-from migrate.graph.metagraph import Graph, Node
+from migrate.graph.metagraph import Graph, Node, read_graph
 from migrate.targets.reading import open_target
 from migrate.verification import verify
 from semisync import cli
@@ -196,3 +198,19 @@ def test_no_third_party_checkpoint_takes_the_graph_of_another_model():
                 with pytest.raises(BadInput, match="is not the MetaGraph of"):
                     find_meta_graph(checkpoint, meta)
     assert pairs > 100
+
+
+@pytest.mark.parametrize("op", ["Placeholder", "TFRA>CuckooHashTableOfTensors", "_Retval", "f.1"])
+def test_a_graph_of_one_node_is_a_graph_whatever_its_op(tmp_path, op):
+    definition = graph_pb2.GraphDef()
+    definition.node.add(name="one", op=op)
+    (tmp_path / "graph.pb").write_bytes(definition.SerializeToString())
+    assert list(read_graph(str(tmp_path / "graph.pb")).nodes) == ["one"]
+
+
+def test_a_meta_graph_that_lists_ops_is_one(tmp_path):
+    definition = meta_graph_pb2.MetaGraphDef()
+    definition.meta_info_def.stripped_op_list.op.add(name="Placeholder")
+    definition.graph_def.node.add(name="one", op="Placeholder")
+    (tmp_path / "graph.meta").write_bytes(definition.SerializeToString())
+    assert list(read_graph(str(tmp_path / "graph.meta")).nodes) == ["one"]

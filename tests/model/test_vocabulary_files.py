@@ -311,3 +311,20 @@ def test_comparisons_with_tensorflow_take_the_option(model, tmp_path, capsys, wh
 )
 def test_no_name_in_a_file_leads_to_another_server(tmp_path, folder, name):
     assert within(folder.format(tmp_path), name) is None
+
+
+def test_columns_are_parted_by_any_byte(tmp_path):
+    (tmp_path / "words.txt").write_bytes(b"red\xff7\nblue\xff5\n")
+    columns = (tf.string, 0, tf.int64, 1)
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        word = tf.placeholder(tf.string, [None], name="word")
+        initializer = tf.lookup.TextFileInitializer(
+            str(tmp_path / "words.txt"), *columns, delimiter=b"\xff"
+        )
+        tf.identity(tf.lookup.StaticHashTable(initializer, 3).lookup(word), name="ids")
+        session.run(tf.tables_initializer())
+        expected = session.run("ids:0", {word: ["blue", "far", "red"]})
+    (tmp_path / "graph.pb").write_bytes(graph.as_graph_def().SerializeToString())
+    module = migrate.load_model(str(tmp_path / "graph.pb"), output="ids")
+    found = module({"word": ["blue", "far", "red"]})
+    np.testing.assert_array_equal(found, expected)

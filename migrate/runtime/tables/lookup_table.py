@@ -76,7 +76,9 @@ class LookupTable:
             offset: added to line numbers.
         """
         lines = _lines(path, vocab_size)
-        parts = _Parts(lines, delimiter.encode("utf-8"), max(key_index, value_index), path)
+        parts = _Parts(
+            lines, delimiter.encode("utf-8", "surrogateescape"), max(key_index, value_index), path
+        )
         keys = parts.column(key_index, key_dtype, offset)
         values = parts.column(value_index, value_dtype, offset)
         return cls(keys, values, default, path)
