@@ -94,7 +94,7 @@ class Processes:
         """Raises an error in all processes if the block fails in any, once all have run it."""
         try:
             yield
-        except SemisyncError:
+        except Exception:
             # The others are at the `total` below, or on their way to it.
             self.total([1])
             raise

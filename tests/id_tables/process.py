@@ -196,13 +196,21 @@ def loading(rank, ranks, folder):
 
 
 def failing(rank, ranks, folder):
-    """What each process says where one cannot read its part."""
+    """What each process says where one cannot read its part, and where one lacks memory."""
     table, _ = _trained(rank, ranks)
-    try:
-        load(table, f"{folder}/broken")
-    except SemisyncError as error:
-        return type(error).__name__, str(error)
-    return None
+    store, found = next(iter(table.stores.values())), []
+    for name in ("broken", "saved-2"):
+        try:
+            load(table, f"{folder}/{name}")
+        except (MemoryError, SemisyncError) as error:
+            found.append((type(error).__name__, str(error)))
+        if rank == 1:
+            store.clear = _without_memory
+    return found
+
+
+def _without_memory():
+    raise MemoryError("no room")
 
 
 def filling(rank, ranks, folder):

@@ -58,9 +58,12 @@ def test_what_fails_in_one_process_fails_in_all(interpreters, folder, saved):
     shutil.copytree(folder / "saved-2", folder / "broken")
     part = folder / "broken" / "people.1-of-2.parquet"
     part.write_bytes(part.read_bytes()[:-20])
-    (first, why), (second, reason) = run(interpreters / "python", "failing", folder, 2)
-    assert (first, second) == ("SemisyncError", "Broken")
-    assert why.startswith("1 of 2 processes failed") and str(part) in reason
+    others, failed = run(interpreters / "python", "failing", folder, 2)
+    assert [kind for kind, _ in others] == ["SemisyncError", "SemisyncError"]
+    assert all(why.startswith("1 of 2 processes failed") for _, why in others)
+    (first, reason), second = failed
+    assert first == "Broken" and str(part) in reason
+    assert second == ("MemoryError", "no room")
 
 
 def trained(**options):
