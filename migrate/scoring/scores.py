@@ -10,6 +10,7 @@ import numpy as np
 
 from migrate.scoring.model import Feature, Model
 from migrate.scoring.output import LOGIT, SCORE
+from parity.inputs.logits import sigmoid
 from parity.io.batches import Batch
 from semisync.common.errors import BadInput
 
@@ -93,8 +94,7 @@ def one_a_row(
 
 def probability(logits: np.ndarray) -> np.ndarray:
     """The sigmoid of logits, rounded once, to their own dtype."""
-    with np.errstate(over="ignore"):  # exp overflows to a probability of 0
-        return (1 / (1 + np.exp(-logits.astype(np.float64)))).astype(logits.dtype)
+    return sigmoid(logits).astype(logits.dtype)
 
 
 class Instability(NamedTuple):

@@ -18,7 +18,7 @@ from semisync.common.sentences import some_of
 
 _LIBRARY = re.compile(r"site-packages|^<|\bimportlib\b")
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
-_OURS = (f"{_ROOT}/parity/", f"{_ROOT}/migrate/")
+_OURS = tuple(f"{_ROOT}/{name}/" for name in ("graph_rewrite", "migrate", "parity", "semisync"))
 _LISTED = 20  # names in a sentence
 
 # torchrec 1.8 uses a deprecated name of torch 2.13 at every import.

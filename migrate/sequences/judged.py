@@ -8,6 +8,7 @@ import numpy
 from torch import Tensor
 
 import parity
+from parity.inputs.logits import sigmoid
 from parity.stats.calibration import losses
 from parity.stats.gauc import within_groups
 from semisync.common.errors import BadInput
@@ -64,7 +65,7 @@ def judged(labels: Tensor, logits: Tensor, users: Optional[Tensor] = None) -> Ju
     if not numpy.isfinite(logit).all():
         raise BadInput("a logit is not finite: the training has diverged")
     auc = parity.auc(positive, logit) if 0 < positive.sum() < len(positive) else None
-    loss = losses(positive, 1 / (1 + numpy.exp(-logit)))
+    loss = losses(positive, sigmoid(logit))
     gauc = None
     if users is not None:
         groups = numpy.unique(users.cpu().numpy(), return_inverse=True)[1]

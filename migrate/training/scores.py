@@ -27,6 +27,7 @@ import torch
 
 from migrate.training.distributed.processes import rank
 from migrate.training.task import Batch
+from parity.inputs.logits import sigmoid
 from semisync.common.errors import UsageError
 from semisync.common.files import replacing
 
@@ -75,7 +76,7 @@ class Scores:
         columns = {self._key: batch.keys, self._label: labels}
         if self._day is not None:
             columns[self._day] = batch.days
-        score = (1 / (1 + numpy.exp(-logit.astype(numpy.float64)))).astype(numpy.float32)
+        score = sigmoid(logit).astype(numpy.float32)
         self._kept.append(pa.table({**columns, "score": score, "logit": logit}))
 
     def flush(self, step: int) -> None:

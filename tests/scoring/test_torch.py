@@ -72,6 +72,10 @@ def test_a_converted_model_gives_tensorflows_scores(tf2_models, converted, data,
     ("body", "sentence"),
     [
         ("raise KeyError('kernel')", r"failed in .*model\.py, line 4: KeyError: 'kernel'"),
+        (
+            "from semisync.common.sentences import some_of; return some_of(5, 1)",
+            r"failed in .*model\.py, line 4: TypeError",
+        ),
         ("return 5", "returned int, not a callable"),
         ("return lambda f: f['price']", r"failed in .*line 4: KeyError: 'price'"),
         ("return lambda f: f['sparse']['user'].lengths()", "gave torch.int64; a tensor of floats"),

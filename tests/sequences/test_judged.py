@@ -26,6 +26,12 @@ def test_what_cannot_be_told_is_none():
     assert (found.auc, found.gauc, found.loss) == (None, None, None)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_logit_whose_exponential_overflows_is_one_like_others():
+    found = judged(torch.tensor([0, 1]), torch.tensor([-720.0, -1.0]))
+    assert found.auc == 1 and found.loss == pytest.approx(math.log1p(math.e) / 2)
+
+
 def test_what_is_no_label_or_no_logit_is_refused():
     with pytest.raises(BadInput, match="neither 0 nor 1"):
         judged(torch.tensor([2]), torch.tensor([0.0]))

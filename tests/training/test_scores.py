@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import parity
+from migrate.training import Batch
 from migrate.training.scores import Scores
 from semisync.cli import main
 from semisync.common.errors import UsageError
@@ -98,3 +99,14 @@ def test_what_cannot_be_scored_is_refused(more, sentence, job, clicks, tmp_path,
 def test_scores_and_key_go_together(job, clicks, tmp_path, capsys):
     given = arguments(job, clicks, tmp_path / "out", "--key", "key")
     assert "give both, or neither" in refusal(given, capsys)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_logit_whose_exponential_overflows_has_a_score(tmp_path):
+    scores = Scores(str(tmp_path / "scores.parquet"), str(tmp_path), "row", "clicked", None)
+    scores.add(
+        Batch(None, torch.tensor([0.0, 1.0]), keys=["a", "b"]), torch.tensor([-800.0, 800.0])
+    )
+    scores.flush(1)
+    scores.write()
+    assert pq.read_table(tmp_path / "scores.parquet")["score"].to_pylist() == [0, 1]
