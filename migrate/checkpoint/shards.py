@@ -17,7 +17,7 @@ from semisync.common.errors import BadInput
 from semisync.encoding import crc32c
 from semisync.storage.files import StoredFile, open_file
 
-_MAX_OPEN = 64  # data files kept open at a time
+MAX_OPEN = 64  # data files kept open at a time
 _BUFFER = 256 << 10  # bytes
 
 
@@ -77,7 +77,7 @@ class Shards:
         # Taken out and put back last: the first in the dict is the one used longest ago.
         file = self._open.pop(shard, None) or open_file(self.path(shard))
         self._open[shard] = file
-        if len(self._open) > _MAX_OPEN:
+        if len(self._open) > MAX_OPEN:
             self._open.popitem(last=False)[1].close()
         return file
 

@@ -16,6 +16,7 @@ Source: tensorflow/core/util/saved_tensor_slice.proto and tensor_slice_writer.cc
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from typing import Dict, List, Optional, Tuple
 
 import numpy
@@ -25,6 +26,7 @@ from migrate.checkpoint.index import name_of, refuse_more_pieces, shape_of, slic
 from migrate.checkpoint.paths import v1_tables
 from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.checkpoint.scattered import gather
+from migrate.checkpoint.shards import MAX_OPEN
 from semisync.common.errors import BadInput
 from semisync.encoding.dtypes import DTYPES, DType
 from semisync.encoding.ordered_code import slice_key
@@ -46,7 +48,7 @@ class Tables:
 
     def __init__(self, paths: List[str]) -> None:
         self.paths = paths
-        self._open: Dict[int, Table] = {}
+        self._open: OrderedDict[int, Table] = OrderedDict()
         self._keys: List[bytes] = []
 
     def path(self, shard: int) -> str:
@@ -66,9 +68,12 @@ class Tables:
 
     def table(self, shard: int) -> Table:
         """The table `shard`, opened."""
-        if shard not in self._open:
-            self._open[shard] = Table(self.paths[shard])
-        return self._open[shard]
+        # Taken out and put back last: the first in the dict is the one used longest ago.
+        table = self._open.pop(shard, None) or Table(self.paths[shard])
+        self._open[shard] = table
+        if len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return table
 
     @property
     def count(self) -> int:

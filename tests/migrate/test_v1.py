@@ -1,5 +1,6 @@
 """Checkpoints of the format V1, and SavedModels."""
 
+import os
 import pathlib
 import shutil
 
@@ -43,6 +44,23 @@ def test_a_third_party_v1_checkpoint_reads_as_in_tensorflow(tf_reader):
     assert_reads_as_tensorflow(folder / "export", tf_reader)
     with migrate.open_checkpoint(folder / "export-00000-of-00001") as checkpoint:
         assert checkpoint.read("a") == np.float32(0.5)
+
+
+def test_of_many_tables_a_few_are_open(tmp_path):
+    import tensorflow as tf
+
+    prefix = str(tmp_path / "many")
+    for number in range(70):
+        path = f"{prefix}-{number:05d}-of-00070"
+        tf.raw_ops.SaveSlices(
+            filename=path, tensor_names=[f"v{number:02d}"], shapes_and_slices=[""], data=[[number]]
+        )
+    with migrate.open_checkpoint(prefix) as checkpoint:
+        for _ in range(2):
+            found = [checkpoint.read(name).tolist() for name in checkpoint]
+            assert found == [[number] for number in range(70)]
+        paths = [os.path.realpath(path) for path in pathlib.Path("/proc/self/fd").iterdir()]
+        assert len([path for path in paths if path.startswith(prefix)]) == 64
 
 
 def test_a_v1_checkpoint_without_one_of_its_tables_is_refused(checkpoints, tmp_path):
