@@ -136,14 +136,15 @@ def columns_of(checkpoint: Checkpoint, stem: Stem, suffix: str = "") -> Columns:
 def assemble(
     checkpoint: Checkpoint, first: Stem, kind: str, parts: Sequence[TensorPart]
 ) -> HashTable:
-    """A table of these parts; raises BadInput if their rows differ from the `first` part's."""
+    """A table of these parts; raises BadInput unless all have types and sizes of the `first`."""
     keys, values = (checkpoint[f"{first.name}-{column}"] for column in ("keys", "values"))
+    expected = (keys.dtype, values.dtype, values.shape[1:])
     for part in parts:
         assert part.columns.values is not None  # only ids that are filtered have none
-        info = part.checkpoint[part.columns.values]
-        if (info.dtype, info.shape[1:]) != (values.dtype, values.shape[1:]):
+        ids, rows = part.checkpoint[part.columns.keys], part.checkpoint[part.columns.values]
+        if (ids.dtype, rows.dtype, rows.shape[1:]) != expected:
             where = where_is(checkpoint, first.table)
-            raise BadInput(f"{where}: its parts have rows of different types or sizes")
+            raise BadInput(f"{where}: its parts have ids or rows of different types or sizes")
     return HashTable(
         name=first.table,
         kind=kind,

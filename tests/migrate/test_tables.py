@@ -160,6 +160,15 @@ def test_a_slot_that_a_tfra_table_has_twice_is_refused(tmp_path):
         migrate.open_hash_tables(write(tmp_path / "model", {**keys, **values}))
 
 
+def test_parts_whose_ids_are_of_different_types_are_refused(tmp_path):
+    tensors = {}
+    for part, dtype in (("t_mht_1of2", np.int64), ("t_mht_2of2", np.int32)):
+        tensors[f"{part}-keys"] = np.array([1], dtype)
+        tensors[f"{part}-values"] = np.ones((1, 2), np.float32)
+    with pytest.raises(BadInput, match="'t': its parts have ids or rows of different types"):
+        migrate.open_hash_tables(write(tmp_path / "model", tensors))
+
+
 def test_monolith_dumps_read_as_their_protos_say():
     assets = monolith_assets()
     tables = migrate.open_hash_tables(assets)
