@@ -68,15 +68,16 @@ def table_step_notes(plan: Plan, tables: Sequence[Table], checkpoint: Checkpoint
 
 def dense_step_notes(plan: Plan, checkpoint: Checkpoint) -> List[str]:
     """Notes on dense variables without a known step, one per reason."""
-    by_reason: Dict[str, List[str]] = {}
+    by_reason: Dict[Tuple[Optional[str], str], List[str]] = {}
     for dense in plan.dense:
         count = _count(dense)
         if count is None:
             continue
         step, reason = _told(plan, dense, count, checkpoint)
         if step is None:
-            by_reason.setdefault(_unknown(plan, count, reason), []).append(dense.variable)
-    return [f"Adam: step of {', '.join(names)} is {why}" for why, names in by_reason.items()]
+            why = _unknown(plan, count, reason)
+            by_reason.setdefault((dense.optimizer, why), []).append(dense.variable)
+    return [f"{of}: step of {', '.join(names)} is {why}" for (of, why), names in by_reason.items()]
 
 
 def _count(owner: Trained) -> Optional[StepCount]:

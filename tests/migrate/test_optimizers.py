@@ -228,6 +228,17 @@ def test_tables_with_one_step_have_one_note(tmp_path):
     assert said == ["Adam: step of city, item, user is 6, from beta2_power"]
 
 
+def test_a_variable_without_its_step_is_named_with_its_own_optimizer(tmp_path):
+    values = np.zeros((3, 4), np.float32)
+    tensors = {"t": values, "a": values, "a/Adam": values, "a/Adam_1": values}
+    tensors.update({"b": values, "b/AdamAsync": values, "b/AdamAsync_1": values})
+    tensors.update({"b/AdamAsync_2": np.float32(0.9), "b/AdamAsync_3": np.float32(0.999)})
+    with migrate.open_checkpoint(write(tmp_path / "in", tensors)) as checkpoint:
+        said = semantics.notes(migrate.plan(checkpoint, tables="^t$"), checkpoint)
+    unknown = [one.partition(" is not known")[0] for one in said if "step of" in one]
+    assert unknown == ["Adam: step of a", "AdamAsync: step of b"]
+
+
 @pytest.mark.parametrize(
     ("scalars", "beta2", "expected"),
     [
