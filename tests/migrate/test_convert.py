@@ -16,9 +16,9 @@ from torch.distributed.checkpoint import FileSystemReader
 import migrate
 from migrate.stream import regions, writing
 from migrate.targets import dcp
-from migrate.targets.reading import torch_readers
+from migrate.targets.reading import open_target, torch_readers
 from semisync.common.errors import BadInput, SemisyncError, UsageError
-from tests.support.bundles import short, third_party
+from tests.support.bundles import short, third_party, write
 from tests.support.conversions import load_all, make_plan
 from tests.support.require import shared
 
@@ -66,6 +66,14 @@ def test_every_data_type_arrives_bit_for_bit(tf2_checkpoints, tmp_path):
 
 
 THIRD_PARTY = [one for one in third_party() if os.path.exists(one + ".meta")]
+
+
+@pytest.mark.parametrize("target", ["dcp", "safetensors"])
+def test_a_tensor_without_rows_is_read_back_as_one(tmp_path, target):
+    source = write(tmp_path / "in", {"w": np.zeros((0, 3), np.float16)})
+    migrate.convert(make_plan(source, tables=""), tmp_path / "out", target=target)
+    found = open_target(str(tmp_path / "out"), target).rows("dense.w", 0, 0)
+    assert (found.dtype, found.shape) == (torch.float16, (0, 3))
 
 
 @pytest.mark.parametrize("prefix", THIRD_PARTY or [None], ids=short)

@@ -64,6 +64,9 @@ class DcpReader:
         there = sum(map(len, pieces))
         if there != count:
             raise BadInput(f"{fqn!r} has {there} of the rows {first} to {first + count - 1}")
+        if not count:
+            dtype, shape, _ = self._saved[fqn]
+            return torch.empty((0, *shape[1:]), dtype=getattr(torch, dtype))
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces)
 
     def reopened(self) -> DcpReader:
