@@ -8,7 +8,7 @@ from typing import Any, ContextManager, Mapping, Optional, Sequence, Tuple, Unio
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.paths import STATE
-from migrate.manifest.manifest import Manifest, is_converted, read_manifest
+from migrate.manifest.manifest import Manifest, is_converted
 from migrate.model.training.build import Training
 from migrate.open import open_checkpoint
 from migrate.to_tensorflow.held import Side
@@ -132,8 +132,7 @@ def _side(
     if optimizer is not None:
         raise UsageError("an optimizer belongs to a module; a directory has its own state")
     if converted is not None:
-        manifest = read_manifest(os.fspath(converted))
-        return side_of_dcp(directory, os.fspath(converted), manifest, names or {}), manifest
+        return side_of_dcp(directory, os.fspath(converted), names or {})
     if names is not None:
         raise UsageError("names are for the directory of a DCP; give the converted one too")
     if not trained:

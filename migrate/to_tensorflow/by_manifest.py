@@ -19,25 +19,26 @@ from migrate.targets.reading.dcp import read_dcp
 from migrate.to_tensorflow.dcp_rows import joined
 from migrate.to_tensorflow.hash_table import find_rows, leads_back
 from migrate.to_tensorflow.held import Held, Side
-from migrate.to_tensorflow.in_directory import reasons, refuse_increment
+from migrate.to_tensorflow.in_directory import intact_manifest, reasons
 from migrate.to_tensorflow.keys import Keys, Place, given_place, read_variables, table_names
 from semisync.common.errors import BadInput, UsageError
 
 
 def side_of_dcp(
-    directory: str, converted: str, manifest: Manifest, names: Mapping[str, Optional[str]]
-) -> Side:
+    directory: str, converted: str, names: Mapping[str, Optional[str]]
+) -> Tuple[Side, Manifest]:
     """The tensors in the DCP in `directory` of the checkpoint from which `converted` was made.
 
     Args:
         names: as of `migrate.write_checkpoint`.
 
     Raises:
-        BadInput: it is not one, or its shapes are those of another model.
+        BadInput: it is not one, its shapes are those of another model, or the manifest of
+            `converted` is not as it was written.
         UsageError: `names` has unknown names.
     """
-    refuse_increment(manifest, converted)
-    return _Finding(directory, converted, manifest, names).side()
+    manifest = intact_manifest(converted)
+    return _Finding(directory, converted, manifest, names).side(), manifest
 
 
 class _Finding:

@@ -38,7 +38,7 @@ def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:
     check_tiling([chunk.piece for chunk in chunks], saved.shape or (1,), f"{fqn!r} of the DCP")
     row = math.prod(rest) * number_type(saved.dtype).itemsize
     step = max(BLOCK_BYTES // max(row, 1), 1)
-    for first in range(0, rows, step):
+    for first in range(0, max(rows, 1), step):  # an empty tensor is one empty block
         last = min(first + step, rows)
         block = numpy.empty((last - first, *rest), number_type(saved.dtype))
         for chunk in chunks:
@@ -52,7 +52,7 @@ def blocks_of(fqn: str, saved: Saved) -> Iterator[numpy.ndarray]:
 def joined(places: Sequence[Place], saved: Mapping[str, Saved], by_id: bool) -> Held:
     """A variable whose rows stand at `places`, one after the other."""
     parts = [saved[place.key] for place in places]
-    shapes = [_turned(part.shape, place.axes) for part, place in zip(parts, places)]
+    shapes = [_turned(part.shape, place) for part, place in zip(parts, places)]
     shape = shapes[0]
     if len(shapes) > 1:
         shape = (sum(one[0] for one in shapes), *shape[1:])
@@ -68,11 +68,16 @@ def _joined_blocks(places: Sequence[Place], parts: Sequence[Saved]) -> Iterator[
             yield whole.transpose(numpy.argsort(place.axes))
 
 
-def _turned(shape: Tuple[int, ...], axes: Optional[Sequence[int]]) -> Tuple[int, ...]:
+def _turned(shape: Tuple[int, ...], place: Place) -> Tuple[int, ...]:
     """The shape in TensorFlow of a tensor of `shape` in torch."""
-    if axes is None or len(axes) != len(shape):
+    if place.axes is None:
         return shape
-    return tuple(shape[axis] for axis in numpy.argsort(axes))
+    if sorted(place.axes) != list(range(len(shape))):
+        raise BadInput(
+            f"{place.key!r} is {list(shape)}, which has no axes {list(place.axes)}; it is of "
+            "another model"
+        )
+    return tuple(shape[axis] for axis in numpy.argsort(place.axes))
 
 
 class _Open:

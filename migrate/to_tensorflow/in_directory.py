@@ -25,12 +25,7 @@ from semisync.encoding.dtypes import number_type
 
 def side_of_directory(directory: str) -> Tuple[Side, Manifest]:
     """Tensors of the converted `directory`; raises BadInput unless it is one, as it was written."""
-    manifest = read_manifest(directory)
-    if not is_intact(directory):
-        raise BadInput(
-            f"{directory}/{FILE} is not as it was written: its SHA-256 differs; convert again"
-        )
-    refuse_increment(manifest, directory)
+    manifest = intact_manifest(directory)
     reader = open_target(directory, manifest.target)
     held: Dict[str, Held] = {}
     lacking = reasons(manifest)
@@ -47,14 +42,21 @@ def side_of_directory(directory: str) -> Tuple[Side, Manifest]:
     return Side(directory, held, lacking, {}, manifest.scalars, []), manifest
 
 
-def refuse_increment(manifest: Manifest, directory: str) -> None:
-    """Raises BadInput if the conversion laid an increment over its checkpoint."""
+def intact_manifest(directory: str) -> Manifest:
+    """The manifest; raises BadInput if it was edited, or the conversion laid an increment over its
+    checkpoint."""
+    manifest = read_manifest(directory)
+    if not is_intact(directory):
+        raise BadInput(
+            f"{directory}/{FILE} is not as it was written: its SHA-256 differs; convert again"
+        )
     if manifest.newer is not None:
         raise BadInput(
             f"{directory} was converted from {manifest.source} with the increment {manifest.newer} "
             "over it, of DeepRec, which does not restore whole checkpoints of this kind; there is "
             "no way back for it"
         )
+    return manifest
 
 
 def reasons(manifest: Manifest) -> Dict[str, str]:

@@ -51,8 +51,9 @@ def side_of_module(module: Any, optimizer: Optional[Any] = None) -> Side:
 
 
 def _add(parts: Dict[str, List[Part]], name: str, parameter: Parameter, values: Any) -> None:
-    # By name: a DTensor is a Tensor too, and its class need not be imported for this.
-    if not isinstance(values, torch.Tensor) or type(values).__name__ == "DTensor":
+    # By name: these are Tensors too, and their classes need not be imported for this.
+    sharded = type(values).__name__ in ("DTensor", "ShardedTensor")
+    if not isinstance(values, torch.Tensor) or sharded:
         raise UsageError(
             f"{_PLACE} is sharded, and this process has a part of {name!r} alone; save it with "
             "torch.distributed.checkpoint, and give the directory"

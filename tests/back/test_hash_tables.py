@@ -1,5 +1,6 @@
 """Hash tables with raw ids: as they were, and as training left them."""
 
+import numpy as np
 import pytest
 import torch
 from torch.distributed import checkpoint as dcp
@@ -7,7 +8,9 @@ from torch.distributed import checkpoint as dcp
 import migrate
 from migrate.torchrec import load, managed_collision_collection
 from semisync.common.errors import BadInput
+from tests.back.same import assert_same
 from tests.back.test_round_trip import convert
+from tests.support.bundles import write
 from tests.support.conversions import load_all
 
 MODES = ["rows", "mch", "mpzch"]
@@ -45,6 +48,16 @@ def test_trained_rows_come_back_under_their_ids(checkpoints, tmp_path, mode):
     before = contents(original)
     assert contents(back.prefix) == {key: [2 * v for v in row] for key, row in before.items()}
     assert len(before) == 5
+
+
+def test_a_table_without_rows_comes_back(tmp_path):
+    tensors = {"t-keys": np.empty(0, np.int64), "t-values": np.empty((0, 2), np.float32)}
+    original = write(tmp_path / "in", tensors)
+    convert(original, tmp_path / "out")
+    dcp.save({"t.embeddings.t.weight": torch.zeros(0, 2)}, checkpoint_id=str(tmp_path / "dcp"))
+    back = migrate.write_checkpoint(tmp_path / "dcp", tmp_path / "back", original, tmp_path / "out")
+    assert back.copied == []
+    assert_same(original, back.prefix)
 
 
 def test_tensorflow_restores_the_table(tf2_checkpoints, tmp_path):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import migrate
+from migrate.model.parameters import Parameter
 from migrate.to_tensorflow import placing
 from semisync import cli
 from semisync.common.errors import BadInput, SemisyncError, UsageError
@@ -136,6 +137,30 @@ def test_what_is_no_side_of_torch_is_refused(folder, tmp_path):
     adam = torch.optim.Adam(linear.parameters())
     said = refusal(UsageError, linear, tmp_path / "back", folder / "sgd", optimizer=adam)
     assert "is a Adam, which does not know" in said
+
+
+@pytest.mark.parametrize("kind", ["DTensor", "ShardedTensor"])
+def test_a_module_whose_state_is_sharded_is_refused(tmp_path, kind):
+    import torch
+    from torch.distributed._shard import sharded_tensor
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.tensor import distribute_tensor
+
+    module, values = torch.nn.Linear(2, 2), torch.ones(2, 2)
+    module.tensorflow_nodes = {"w": Parameter("weight", "w", None, (2, 2), "float32", True)}
+    store = torch.distributed.HashStore()
+    torch.distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
+    try:
+        if kind == "DTensor":
+            sharded = distribute_tensor(values, DeviceMesh("cpu", [0]))
+        else:
+            shard = sharded_tensor.Shard.from_tensor_and_offsets(values, [0, 0], 0)
+            sharded = sharded_tensor.init_from_local_shards([shard], 2, 2)
+        module.state_dict = lambda: {"weight": sharded}
+        said = refusal(UsageError, module, tmp_path / "back")
+    finally:
+        torch.distributed.destroy_process_group()
+    assert "is sharded, and this process has a part of 'w' alone" in said
 
 
 def test_a_second_writer_is_refused_and_what_a_killed_one_left_is_removed(folder, tmp_path):

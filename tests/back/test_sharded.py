@@ -1,6 +1,7 @@
 """What TorchRec saved, sharded over two processes, comes back as TensorFlow would have it."""
 
 import pathlib
+import shutil
 import subprocess
 
 import numpy as np
@@ -118,6 +119,27 @@ def test_a_layer_under_another_name_and_transposed_is_named_by_the_caller(
             migrate.write_checkpoint(
                 folder, tmp_path / "other", original, converted, names={name: key}
             )
+
+
+def test_axes_of_a_model_that_its_tensor_does_not_have_are_refused(
+    state, converted, original, tmp_path
+):
+    out = shutil.copytree(converted, tmp_path / "out")
+    state["net.over"] = state.pop("dense.dense/kernel")
+    folder = save(tmp_path / "dcp", state)
+    for axes in ("(1, 0, 2)", "(0, 0)"):
+        (out / "model.py").write_text(f'VARIABLES = {{"over": V("dense/kernel", axes={axes})}}\n')
+        with pytest.raises(BadInput, match=r"'net.over' is \[8, 2\], which has no axes \["):
+            migrate.write_checkpoint(folder, tmp_path / "back", original, out)
+
+
+def test_a_manifest_that_was_edited_is_not_believed(state, converted, original, tmp_path):
+    out = shutil.copytree(converted, tmp_path / "out")
+    text = (out / "manifest.json").read_text()
+    (out / "manifest.json").write_text(text.replace('"mod"', '"div"'))
+    with pytest.raises(BadInput, match=r"out/manifest.json is not as it was written"):
+        folder = save(tmp_path / "dcp", state)
+        migrate.write_checkpoint(folder, tmp_path / "back", original, out)
 
 
 def test_what_a_training_did_not_save_is_named(state, converted, original, tmp_path):
