@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.mutations import MUTATIONS, ROOT
+from tests.mutations.__main__ import MUTATIONS, ROOT
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.after.strip()[:40])
