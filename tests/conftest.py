@@ -24,6 +24,12 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")
+# For tests that are to fail (tests.mutations), where the smallest example is no use.
+hypothesis.settings.register_profile(
+    "unshrunk",
+    parent=hypothesis.settings.get_profile("suite"),
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would every process of a test.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -4,7 +4,8 @@
 
 It changes a copy of the checkout, one place at a time, and runs the named tests there, under the
 Python that runs it. It ends with 1 if a fault survives. What no test could find, since nothing
-differs, is not listed.
+differs, is not listed. Those of the wrapper are found under either TensorFlow's Python, those of
+the judge under 3.11: `--only parity`.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,12 @@ class Mutation(NamedTuple):
     before: str
     after: str
     tests: str
+
+
+def at(file, *names):
+    """The arguments of pytest for some of a file's tests; for all where none is named."""
+    path = "tests/{}.py".format(file)
+    return " ".join("{}::{}".format(path, name) for name in names) or path
 
 
 def of(file, tests, *changes):

@@ -9,10 +9,11 @@ import sys
 import tempfile
 import time
 
+from tests.mutations.judge import JUDGE
 from tests.mutations.wrapper import WRAPPER
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MUTATIONS = WRAPPER
+MUTATIONS = [*WRAPPER, *JUDGE]
 COPIED = ("semisync", "graph_rewrite", "migrate", "parity", "tests", "setup.cfg", "pyproject.toml")
 SECONDS = 900  # for the tests of one fault; a fault that has them hang is found, too
 
@@ -52,6 +53,7 @@ def found(mutation, copy):
         raise SystemExit("{}: {!r} is not there once".format(mutation.file, mutation.before))
     path.write_text(source.replace(mutation.before, mutation.after))
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
+    command.append("--hypothesis-profile=unshrunk")
     try:
         done = subprocess.run(
             command + mutation.tests.split(),

@@ -16,6 +16,7 @@ from parity.gates import METRICS, parse_requirements
 from parity.inputs.rows import checked_rows
 from parity.report.markdown import markdown
 from parity.report.words.details import slices_in_words
+from parity.stats.equivalence import Verdict
 from semisync.cli import main
 from semisync.common.errors import BadInput, UsageError
 from tests.parity.kinds import columns, comparison
@@ -102,6 +103,21 @@ def test_days_are_required_like_slices(run):
     assert record["gates"][0]["undecided"] == ["9"], "a day of one row"
     assert "AUC is settled, and what was required as well is not." in out
     assert run("good", "--day", "day", "--require-days")[0] == 0
+
+
+def test_the_mean_of_the_days_is_required_with_them():
+    series = comparison("days").days
+    days = tuple(day._replace(verdict=Verdict.EQUIVALENT) for day in series.days)
+    for verdict in Verdict:
+        mean = series._replace(days=days, verdict=verdict)
+        found = parity.require(dataclasses.replace(comparison("days"), days=mean), {}, days=True)
+        assert found.gates[0].verdict is verdict
+
+
+def test_the_difference_in_normalised_entropy_is_that_of_the_two():
+    found = parity.require(comparison("plain"), {"ne": 0.05})
+    old, new = (side.calibration.ne for side in (found.baseline, found.candidate))
+    assert found.gates[0].delta == pytest.approx(new - old, rel=1e-9)
 
 
 def test_a_gate_across_its_margin_is_not_decided(run):

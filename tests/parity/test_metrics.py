@@ -64,6 +64,16 @@ def test_loss_difference_is_paired_and_by_clusters():
     assert weighted.delta == pytest.approx(np.average(difference, weights=weights))
 
 
+def test_the_error_of_the_difference_in_pcoc_is_the_jackknifes():
+    labels, old, new, _, _ = sample(1000)
+    found = parity.compare(labels, old, 3 * new / 4).pcoc_difference
+    moved = 3 * new / 4 - old
+    left_out = (moved.sum() - moved) / (labels.sum() - labels)
+    jackknife = np.sqrt(999 / 1000 * ((left_out - left_out.mean()) ** 2).sum())
+    assert found.delta == pytest.approx(moved.sum() / labels.sum())
+    assert found.standard_error == pytest.approx(jackknife, rel=0.02)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_gauc_is_the_weighted_mean_of_the_groups_own_aucs(weighted):
     labels, old, _, weights, users = sample(rows=2000, share=0.2)
@@ -107,6 +117,13 @@ def test_tf1_compat_auc_is_far_from_the_auc_where_scores_are_small():
 def test_tf1_compat_auc_takes_probabilities_alone():
     with pytest.raises(BadInput, match=r"^scores\[1\] is 2.0; tf.metrics.auc takes probabilities"):
         parity.tf1_compat_auc([0, 1], [0.5, 2.0])
+
+
+def test_tf1_compat_auc_compares_single_precision():
+    scores = np.arange(200) / 199  # TensorFlow's thresholds, which a score must exceed
+    labels = np.random.default_rng(0).random(200) < scores
+    single = parity.tf1_compat_auc(labels, scores.astype(np.float32))
+    assert parity.tf1_compat_auc(labels, scores) == single
 
 
 def test_score_differences_are_numpys_and_scipys():

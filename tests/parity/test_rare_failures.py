@@ -89,6 +89,13 @@ def test_the_reach_is_how_far_a_fault_can_take_a_placement():
     assert found.rare_failures.reach == 0.5
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_fault_can_take_a_row_from_either_end_to_the_other(sign):
+    labels = np.arange(400) % 4 == 0
+    scores = sign * (2 * labels + np.random.default_rng(0).random(400))
+    assert parity.compare(labels, scores, scores).rare_failures.reach == 1
+
+
 @given(st.floats(10, 1e6), st.floats(10, 1e6), st.floats(0.1, 1), st.floats(0.1, 1))
 def test_the_class_with_the_larger_floor_decides(negatives, positives, reach_of_0, reach_of_1):
     rare = rare_failures(

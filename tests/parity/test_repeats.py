@@ -38,6 +38,12 @@ def test_rows_that_all_stand_several_times_are_counted_however_they_are_rounded(
     )
 
 
+def test_a_zero_of_either_sign_is_one_score():
+    labels, old, _ = sample(10_000)
+    new = np.repeat([0.0, -0.0], 10_000)
+    assert found((np.tile(labels, 2), np.tile(old, 2), new)) == (10_000, 2)
+
+
 @pytest.mark.parametrize("kind", ROUNDED)
 def test_rows_that_are_equal_by_rounding_are_no_copies(kind):
     assert found(sample(200_000, kind)) is None

@@ -13,7 +13,7 @@ from semisync.cli import main
 from semisync.common.errors import UsageError
 
 
-@pytest.mark.parametrize("df", [1, 1.5, 2, 4, 14, 300.5, 5e6])
+@pytest.mark.parametrize("df", [1, 1.5, 2, 4, 14, 300.5, 1001, 5e6])
 @pytest.mark.parametrize("level", [0.75, 0.95, 0.999])
 def test_students_quantile_is_scipys(df, level):
     assert quantile(level, df) == pytest.approx(stats.t.ppf(level, df), rel=1e-6)

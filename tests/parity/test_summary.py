@@ -151,6 +151,32 @@ def test_bound_and_error_are_on_the_safe_side(kind, noise, weighted):
     assert found.score_difference.ks == pytest.approx(exact.score_difference.ks, abs=2e-3)
 
 
+def test_the_bound_holds_where_a_bin_hides_how_its_rows_are_ranked():
+    labels = np.arange(200) % 4 == 0
+    found = compare_summary(counted(labels, np.full(200, 0.5), 0.5 + 1e-9 * labels))
+    assert (found.delta, found.bound) == (0, 1), "each AUC may be anything"
+
+
+def test_the_error_holds_where_a_bin_hides_how_far_positives_stand_from_all_negatives():
+    labels = np.arange(2020) < 20
+    apart = np.linspace(1, 9, 16)
+    old = np.concatenate([np.full(4, 0.6), apart, np.repeat([0.1, 0.95], 1000)])
+    new = np.concatenate([np.repeat([0.6, 0.6 + 2e-9], 2), apart, np.full(2000, 0.6 + 1e-9)])
+    exact = parity.compare(labels, old, new)
+    found = compare_summary(counted(labels, old, new))
+    assert found.delta == pytest.approx(exact.delta)
+    assert exact.standard_error <= found.standard_error
+
+
+def test_the_error_of_the_difference_in_pcoc_is_that_of_rows_in_memory():
+    labels, old, new = sample(2000)
+    new = np.float32(0.75) * new
+    exact = parity.compare(labels, old, new).pcoc_difference
+    found = compare_summary(counted(labels, old, new)).pcoc_difference
+    assert found.delta == pytest.approx(exact.delta)
+    assert found.standard_error == pytest.approx(exact.standard_error, rel=1e-6)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_figures_of_probabilities_are_exact_sums(weighted):
     columns = sample()

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
 
 import parity
 from parity.histogram.beyond_memory import compare_blocks
@@ -56,6 +57,35 @@ def test_beyond_memory_has_the_same_variance():
     assert counted.rare_failures.carriers == pytest.approx(exact.rare_failures.carriers, rel=0.02)
     assert counted.rare_failures.floor == pytest.approx(exact.rare_failures.floor, rel=1e-3)
     assert counted.interval.low == pytest.approx(exact.interval.low, rel=0.02)
+
+
+def half_widths(found):
+    return found.interval.high - found.delta, found.delta - found.interval.low
+
+
+def test_the_interval_has_the_degrees_of_freedom_of_welch():
+    rng = np.random.default_rng(1)
+    labels = np.arange(40) < 12
+    old = rng.normal(size=40) + labels
+    new = old + rng.normal(size=40)
+    moved = definition.kernel(new[labels], new[~labels]) - definition.kernel(
+        old[labels], old[~labels]
+    )
+    df = stats.ttest_ind(moved.mean(1), moved.mean(0), equal_var=False).df
+    found = parity.compare(labels, old, new)
+    expected = stats.t.ppf(0.95, df) * found.standard_error
+    assert half_widths(found) == pytest.approx((expected, expected), rel=1e-6)
+
+
+def test_a_cluster_that_holds_both_classes_counts_once_in_them():
+    rng = np.random.default_rng(2)
+    clusters = np.repeat(np.arange(6), 40)
+    labels = rng.random(240) < 0.5
+    old = rng.normal(size=240) + labels
+    new = old + rng.normal(size=240)
+    found = parity.compare(labels, old, new, clusters=clusters)
+    expected = stats.t.ppf(0.95, 5) * found.standard_error
+    assert half_widths(found) == pytest.approx((expected, expected), rel=1e-6)
 
 
 def test_a_class_in_one_cluster_has_no_standard_error():
