@@ -11,7 +11,8 @@ draw has a weight; negatives from the batch then push down popular items.
 
     all        every item once, K q = 1: the full softmax
     uniform    K of all items, q = 1 / items
-    in-batch   K of the batch's own next items; q is each one's share of all next items so far
+    in-batch   K of the batch's own next items; q is each one's share of all next items so far,
+               of all processes: each draws as often as the others in training
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import math
 from typing import NamedTuple, Optional
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -104,7 +106,10 @@ class Retrieval(nn.Module):
 
     def _in_batch(self, following: Tensor, generator: Optional[torch.Generator]) -> Negatives:
         if self.training:
-            self.seen.index_add_(0, following, torch.ones_like(following))
+            met = torch.zeros_like(self.seen).index_add_(0, following, torch.ones_like(following))
+            if dist.is_available() and dist.is_initialized():
+                dist.all_reduce(met)  # a checkpoint has one process's counts
+            self.seen += met
         drawn_on = _device(generator, following.device)
         order = torch.randperm(len(following), device=drawn_on, generator=generator)[: self.count]
         rows, times = following[order.to(following.device)].unique(return_counts=True)

@@ -82,6 +82,14 @@ def test_in_batch_negatives_are_counted_while_training_alone():
     assert "seen" in task.state_dict()
 
 
+def test_in_batch_negatives_are_counted_over_all_processes(monkeypatch):
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda counts: counts.mul_(2))
+    task = Retrieval(ITEMS, "in-batch")
+    task.draw(FOLLOWING)
+    assert task.seen.tolist() == [2, 2, 0, 0, 0, 6, 0]
+
+
 @pytest.mark.parametrize("kind", ["all", "uniform", "in-batch"])
 def test_gradients_are_finite_where_no_negative_is_left(kind):
     states, table = torch.randn(3, DIM, requires_grad=True), torch.randn(1, DIM, requires_grad=True)

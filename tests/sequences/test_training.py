@@ -82,6 +82,21 @@ def test_two_processes_and_parts_of_a_batch_take_the_steps_of_one(
 
 
 @pytest.mark.long
+def test_in_batch_negatives_of_two_processes_go_on_to_the_same_digits(
+    log, settings, interpreters, tmp_path
+):
+    config = settings()
+    text = config.read_text()
+    config.write_text(text.replace("{count: 32,", "{negatives: in-batch, count: 32,"))
+    given = arguments(config, log, tmp_path / "two", "--checkpoint-every", "3")
+    in_two(interpreters, given)
+    wanted = lines(tmp_path / "two")
+    back_to_first(tmp_path / "two")
+    in_two(interpreters, [*given, "--resume"])
+    assert lines(tmp_path / "two") == wanted
+
+
+@pytest.mark.long
 def test_in_bfloat16_it_takes_the_steps_about_where_the_processor_can(
     log, settings, tmp_path, capsys
 ):
