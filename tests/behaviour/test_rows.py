@@ -8,7 +8,8 @@ import pytest
 from migrate.behaviour import every_row
 from migrate.behaviour.drawn_rows import draw_rows
 from migrate.behaviour.every_row import scores_apart
-from migrate.behaviour.rows import read_rows
+from migrate.behaviour.largest import Largest
+from migrate.behaviour.rows import Rows, read_rows
 from migrate.behaviour.setting import Setting
 from migrate.scoring.model import Input
 from migrate.scoring.run import Reading
@@ -126,3 +127,19 @@ def test_scores_of_other_rows_are_refused(tmp_path, keys):
     for files in ((one, other), (other, one)):
         with pytest.raises(BadInput, match="do not have the same rows in the same order"):
             scores_apart(*files, "id", "score")
+
+
+def test_a_difference_is_named_by_its_own_row_and_repeated_rows_have_none():
+    batch = Rows("rows", np.array([7, 9]), [], 4)  # the last one repeated up to four
+    theirs, found = np.array([0.5, 0.25, 0.25, 0.25]), Largest("score", "torch")
+    assert not found.take(batch, theirs, theirs + [0, 0, 1, 1])
+    assert found.take(batch, theirs, theirs + [0, 0.5, 0, 0])
+    told = found.told()
+    assert (told.absolute, told.absolute_at.row, told.beyond) == (0.5, 10, 1)
+
+
+def test_what_is_no_number_on_one_side_is_infinitely_far():
+    batch = Rows("rows", np.arange(2), [], 0)
+    found = Largest("score", "torch")
+    assert found.take(batch, np.array([0.5, 0.25]), np.array([0.5, np.nan]))
+    assert (found.told().absolute, found.told().beyond) == (np.inf, 1)

@@ -97,6 +97,11 @@ def test_a_counterpart_is_a_class_that_takes_the_arguments(name):
     assert {slot.torch for slot in record.all_slots} <= set(optimizer.state[weight])
 
 
+def test_adagrads_counterpart_adds_no_epsilon_either():
+    given = {"learning_rate": 0.1}
+    assert OPTIMIZERS["Adagrad"].arguments_for(given, ["sum"]) == {"lr": 0.1, "eps": 0.0}
+
+
 def test_optimizers_of_torch_begin_with_tensorflows_values():
     from migrate.torchrec import optimizers
 

@@ -94,3 +94,12 @@ def test_rows_that_repeat_are_summed_in_their_order():
     weight.grad = torch.sparse_coo_tensor(rows, values, (4, 1))
     optimizers.GradientDescent([weight], lr=1.0).step()
     assert weight.detach()[:, 0].tolist() == [-3.0, 0.0, 0.0, 0.0]
+
+
+def test_repeated_rows_of_a_table_of_doubles_are_summed_before_they_are_squared():
+    weight = torch.nn.Parameter(torch.ones(4, 2, dtype=torch.float64))
+    values = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=torch.float64)
+    weight.grad = torch.sparse_coo_tensor(torch.tensor([[1, 1, 3]]), values, weight.shape)
+    optimizers.Adagrad([weight], lr=0.1).step()
+    total = torch.tensor([[0, 0], [4, 6], [0, 0], [5, 6]], dtype=torch.float64)
+    assert torch.allclose(weight, 1 - 0.1 * total / (0.1 + total**2).sqrt())

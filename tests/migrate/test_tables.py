@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import migrate
+from migrate.hash_tables.whole_tables import with_tables
 from migrate.inspection.listing import describe
 from semisync.common.errors import BadInput, UsageError
 from semisync.encoding.crc32c import masked_value
-from tests.migrate.raw_tables import framed, write_hugectr, write_sok
+from tests.migrate.raw_tables import framed, write_hugectr, write_sok, write_tfra
 from tests.migrate.table_writer import varint, write_table
 from tests.support.bundles import write
 from tests.support.conversions import without_graph
@@ -321,3 +322,17 @@ def test_an_unknown_path_is_named(tmp_path):
         migrate.open_hash_tables(tmp_path)
     with pytest.raises(UsageError, match="rows_per_chunk is 0"):
         next(migrate.open_hash_tables(TFRA / "in_bundle")["user/deep_user"].chunks(0))
+
+
+def test_of_ids_that_lack_a_slot_a_whole_table_has_its_first_value(tmp_path):
+    prefix = tmp_path / "model"
+    marks = [f"{name}_mht_1of1-shard_upsert_restore" for name in ("t", "t_Adagrad_accumulator")]
+    write(prefix, dict.fromkeys(marks, np.float32(0)))
+    slots = [("Adagrad_accumulator", [([9, 2], [[90], [20]])])]  # one of an id without a row
+    folder = tmp_path / "TFRADynamicEmbedding"
+    write_tfra(folder, "t", [([5, 2, 1], [[5], [2], [1]])], slots)
+    with migrate.open_checkpoint(prefix) as checkpoint:
+        whole = with_tables(checkpoint)
+        assert whole.read("t").flatten().tolist() == [1, 2, 5]
+        begun = np.float32(0.1)
+        assert whole.read("t_Adagrad_accumulator").flatten().tolist() == [begun, 20, begun]

@@ -66,6 +66,13 @@ def test_one_flipped_bit_is_found_and_its_row_is_named(tf2_checkpoints, converte
     assert "SHA-256" in second
 
 
+def test_every_row_that_differs_is_counted(tf2_checkpoints, converted):
+    (converted.parent / "expected.npz").symlink_to(tf2_checkpoints / "adagrad_ref.npz")
+    for row in (16, 17, 18):
+        flip(converted, row)
+    assert verify(tf2_checkpoints / "adagrad_ref", converted).differing_rows == 3
+
+
 @pytest.mark.long
 def test_a_hash_alone_that_differs_is_found(tf2_checkpoints, converted):
     path = converted / "manifest.json"

@@ -47,3 +47,20 @@ def test_outputs_gradients_and_moved_statistics_are_the_formulas(shape, axis, of
         torch.testing.assert_close(one.double(), other.double(), **close)
     torch.testing.assert_close(norm.running_mean.double(), 0.25 * mean, **close)
     torch.testing.assert_close(norm.running_var.double(), 0.75 + 0.25 * stored, **close)
+
+
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_a_model_that_serves_takes_the_moving_statistics(axis):
+    state = torch.Generator().manual_seed(4)
+    norm = BatchNorm(8, eps=0.1, axis=axis).eval()
+    with torch.no_grad():
+        for values in (norm.weight, norm.bias, norm.running_mean, norm.running_var):
+            values.uniform_(0.01, 1, generator=state)
+    x = torch.randn(4, 8, 8, generator=state)
+    shape = [-1 if one == axis % 3 else 1 for one in range(3)]
+    weight, bias, mean, variance = (
+        values.detach().double().reshape(shape)
+        for values in (norm.weight, norm.bias, norm.running_mean, norm.running_var)
+    )
+    wanted = (x - mean) / torch.sqrt(variance + 0.1) * weight + bias
+    torch.testing.assert_close(norm(x).detach().double(), wanted, rtol=1e-5, atol=1e-5)

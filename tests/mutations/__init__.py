@@ -5,7 +5,7 @@
 It changes a copy of the checkout, one place at a time, and runs the named tests there, under the
 Python that runs it. It ends with 1 if a fault survives. What no test could find, since nothing
 differs, is not listed. Those of the wrapper are found under either TensorFlow's Python, those of
-the judge under 3.11: `--only parity`.
+the converter and the judge under 3.11: `--only migrate`, `--only parity`.
 """
 
 from typing import NamedTuple

@@ -9,12 +9,14 @@ import sys
 import tempfile
 import time
 
+from tests.mutations.converter import CONVERTER
 from tests.mutations.judge import JUDGE
 from tests.mutations.wrapper import WRAPPER
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MUTATIONS = [*WRAPPER, *JUDGE]
+MUTATIONS = [*WRAPPER, *CONVERTER, *JUDGE]
 COPIED = ("semisync", "graph_rewrite", "migrate", "parity", "tests", "setup.cfg", "pyproject.toml")
+LINKED = (".venv-tf1",)  # with which tests of the converter write their checkpoints
 SECONDS = 900  # for the tests of one fault; a fault that has them hang is found, too
 
 
@@ -32,6 +34,9 @@ def main():
         for name in COPIED:
             put = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             put(str(ROOT / name), os.path.join(copy, name))
+        for name in LINKED:
+            if (ROOT / name).exists():
+                os.symlink(str(ROOT / name), os.path.join(copy, name))
         for number, mutation in enumerate(chosen, 1):
             told = "{}: {!r} -> {!r}".format(mutation.file, mutation.before, mutation.after)
             began = time.monotonic()

@@ -193,6 +193,8 @@ def test_of_an_output_of_several_dimensions_the_columns_count_row_major():
     output = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     assert one_a_row(output, batch(a=[1, 2]), column=5).tolist() == [5, 17]
     assert one_a_row(output[:, :1, :1], batch(a=[1, 2])).tolist() == [0, 12]
+    padded = np.array([5.0, 17, 3, 3])  # of a model that takes four rows
+    assert one_a_row(padded, batch(a=[1, 2]), rows=4).tolist() == [5, 17]
     with pytest.raises(BadInput, match=r"is \[2, 3, 4\] for 2 .*--column to choose one of 12"):
         one_a_row(output, batch(a=[1, 2]))
     with pytest.raises(BadInput, match=r"\[2, 3, 4\] for 3 rows; one score per row is expected$"):

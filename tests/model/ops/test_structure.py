@@ -67,6 +67,12 @@ def test_a_slice_with_any_mask(x, key, data, known):
     program.check(x)
 
 
+@pytest.mark.parametrize("known", ["all", "none"])
+def test_a_backward_slice_behind_an_ellipsis_is_of_its_own_axis(known):
+    x = numpy.arange(72, dtype="float32").reshape(2, 3, 4, 3)
+    Program(lambda t: t[..., ::-1, 1:], [x], known).check(x)
+
+
 @FEW
 @hypothesis.given(strategies.data(), shapes(1, 3, 1), shapes(0, 2), SHAPES)
 def test_slices_at_any_indices(data, shape, wanted, known):
