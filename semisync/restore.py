@@ -14,11 +14,11 @@ import json
 import os
 import re
 import uuid
-import weakref
 
 from semisync.common import json_text
 from semisync.common.compat import tf
 from semisync.common.errors import UsageError
+from semisync.common.per_graph import PerGraph
 from semisync.handles import Handles
 from semisync.worker.hook import GlobalBatchHook
 from semisync.worker.operations import STATE, member_name
@@ -30,7 +30,7 @@ FORMAT = 8
 
 _ELEMENT = "graph element"  # the key under which a tensor's or op's name is stored
 
-_restored: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # graph -> its `Handles`
+_restored = PerGraph(list)  # of one `Handles`, once it is restored
 
 
 def describe(handles, identity, worker_job):
@@ -110,9 +110,10 @@ def restore_hook(is_chief, patience=120.0, audit=None, worker_device=None):
         ...         _ = session.run("Adagrad", batch)
     """
     graph = tf.get_default_graph()
-    if graph not in _restored:
-        _restored[graph] = _restore(graph, _description(graph), worker_device)
-    return GlobalBatchHook(lambda: _restored[graph], is_chief, patience, audit)
+    restored = _restored.of(graph)
+    if not restored:
+        restored.append(_restore(graph, _description(graph), worker_device))
+    return GlobalBatchHook(lambda: restored[0], is_chief, patience, audit)
 
 
 def _description(graph):

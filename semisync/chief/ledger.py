@@ -108,6 +108,7 @@ class Ledger:
         pending: the `Commit`s that wait for their global batch.
         dead: (when to sweep it, ticket) of tickets that ended without being applied, soonest first.
         in_turns: whether siblings in turns may leave a global batch smaller, see `chief.turns`.
+        booked: the newest global step whose batches are booked, or None.
         broken: how many batches in a row were not finite; broken_of: the worker of the last one.
         events, settled: the events since `drain`, for the audit log and for the job state.
     """
@@ -134,6 +135,7 @@ class Ledger:
         self.members: Dict[str, float] = {}
         self.gone: Set[str] = set()
         self.in_turns = False
+        self.booked: Optional[int] = None
         self.broken = 0
         self.broken_of: Optional[str] = None
         self.fates: Counter[str] = collections.Counter()
@@ -440,6 +442,7 @@ class Ledger:
         """Books the fate of each batch of one global step, before it is applied."""
         for entry in weighed:
             self._settle(entry)
+        self.booked = step
         self._owed += len(weighed)
         self.events.append(
             {"event": "step", "step": step, "batches": [audited(entry) for entry in weighed]}

@@ -33,7 +33,6 @@ A session whose first ticket does not come decides by the heartbeat whether it w
 
 import functools
 import time
-import weakref
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from semisync import arguments, settings
@@ -51,7 +50,6 @@ from semisync.worker.trains_in import TrainsIn
 from semisync.worker.turn import Turn
 from semisync.worker.watchdog import LEAST, Watchdog
 
-_hooks: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()  # session -> its hooks
 _returned: Dict[str, int] = {}  # by this process at an end: queue -> the newest ticket
 
 
@@ -147,11 +145,9 @@ class GlobalBatchHook(EndsFirst):
             self._steps.remember(self._handles.global_step)
         ending.arrange()
         self._reporter = self._reporter or reporter.of_environment(self)
-        if self._reporter:
-            self._reporter.begin()
 
     def after_create_session(self, session, coord):
-        others = _hooks.setdefault(session, [])
+        others = _hooks_of(session)
         if any(hook.handles is self._handles for hook in others):
             raise UsageError(
                 "this session has two hooks of one GlobalBatchOptimizer: pass one of them only"
@@ -195,7 +191,7 @@ class GlobalBatchHook(EndsFirst):
         session, args = run_context.session, run_context.original_args
         self._refuse_what_has_no_effect(args.feed_dict)
         if not self._is_ready:
-            hooks = sorted(_hooks[session], key=lambda hook: hook.handles.number)
+            hooks = sorted(_hooks_of(session), key=lambda hook: hook.handles.number)
             for hook in hooks:  # all first: another worker may need a ticket that one gives back
                 hook._recover(session, args.feed_dict)
             for hook in hooks:
@@ -253,7 +249,7 @@ class GlobalBatchHook(EndsFirst):
 
     def _make_ready(self, session, fetches):
         self._is_ready = self._unsettled = True
-        alone = len(_hooks[session]) == 1
+        alone = len(_hooks_of(session)) == 1
         turn = self._turn if self._turn and self._trains_in(fetches) else None
         if turn:
             turn.begin(session, fetches)
@@ -351,7 +347,7 @@ class GlobalBatchHook(EndsFirst):
 
     def end(self, session):
         self._coordinator.raise_requested_exception()  # explains why a session is closed already
-        for hook in _hooks[session]:  # before a chief waits here, others may need its tickets
+        for hook in _hooks_of(session):  # before a chief waits here, others may need its tickets
             hook._leave(session)
         if self._chief:
             if self._chief.waits_for(self._handles.worker.member):
@@ -376,6 +372,14 @@ class GlobalBatchHook(EndsFirst):
         worker = self._handles.worker
         _, _returned[self._queue] = session.run([worker.leave, worker.ticket])
         self._left = True
+
+
+def _hooks_of(session):
+    """The hooks of a session, a list; an attribute of it, as `per_graph` has it: hooks refer to
+    their session."""
+    if not hasattr(session, "_semisync_hooks"):
+        session._semisync_hooks = []
+    return session._semisync_hooks
 
 
 def warn_of_missing_filters(session, member):

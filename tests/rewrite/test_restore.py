@@ -1,6 +1,8 @@
 """What restore_hook finds in an imported graph, and what it makes of the worker's devices."""
 
+import gc
 import json
+import weakref
 
 import pytest
 
@@ -49,6 +51,16 @@ def test_two_hooks_of_one_graph_share_what_was_restored(distributed):
         tf.train.import_meta_graph(distributed)
         first = semisync.restore_hook(True, worker_device="/job:worker/task:1")
         assert semisync.restore_hook(True).handles is first.handles
+
+
+def test_a_graph_is_freed_when_nobody_holds_it(distributed):
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(distributed)
+        semisync.restore_hook(True, worker_device="/job:worker/task:1")
+    freed = weakref.ref(graph)
+    del graph
+    gc.collect()
+    assert freed() is None
 
 
 def test_the_task_comes_from_the_device_of_the_import(distributed):

@@ -1,8 +1,10 @@
 """What a user can do right and wrong, in one process with a local session: fast, no cluster."""
 
 import contextlib
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -39,6 +41,22 @@ def test_a_job_is_paced_from_the_step_on_that_it_asks_for(tmp_path, monkeypatch)
             out -= 1
     assert min(waiting[1:5]) > 1
     assert set(waiting[8:]) == {1}  # M
+
+
+def test_a_session_and_its_graph_are_freed_when_nobody_holds_them():
+    def trained():
+        job = Job()
+        with job.session() as session:
+            job.train(session, 1, 2)
+            own = session.run_step_fn(lambda step_context: weakref.ref(step_context.session))
+        return own, weakref.ref(job.graph)
+
+    def are_freed():
+        gc.collect()
+        return [one() for one in freed] == [None, None]
+
+    freed = trained()
+    until(are_freed, 30.0)  # a thread of the chief looks once more
 
 
 def test_the_last_partial_global_batch_is_the_mean_of_its_own():

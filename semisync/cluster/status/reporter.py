@@ -4,8 +4,8 @@
     page = status.Page("ctr-7", port=8080)
     hooks = [hook, status.StatusHook(hook, page.show)]
 
-The hook reads the chief's ledger in a thread of its own. It observes the global steps, each of
-which then takes the chief two runs instead of one (`semisync.chief.thread`). Only the chief's hook
+The hook reads the chief's ledger in a thread of its own. It observes no global steps, each of which
+would then take the chief two runs instead of one (`semisync.chief.thread`). Only the chief's hook
 does anything, so that every worker may have one.
 
 Under `semisync launch` nothing of that is needed: the optimizer's own hook reports to the file that
@@ -50,20 +50,11 @@ class StatusHook(tf.train.SessionRunHook):
 
     def __init__(self, hook: Any, write: Callable[[Dict[str, Any]], Any], every: float = 2.0):
         self._hook, self._write, self._every = hook, write, every
-        self._step: Optional[int] = None
-        self._observes = False
+        self._step: Optional[int] = None  # after the newest global batch
         self._past: Deque[Tuple[float, int, int]] = collections.deque()
         self._failure = ""
         self._over = threading.Event()
         self._thread: Optional[threading.Thread] = None
-
-    def begin(self):
-        if self._hook.is_chief and not self._observes:
-            self._observes = True
-            self._hook.observe([], self._stepped)
-
-    def _stepped(self, step, _):
-        self._step = step + 1
 
     def after_create_session(self, session, coord):
         self._stop()  # of an earlier session, which ended in an error
@@ -103,6 +94,8 @@ class StatusHook(tf.train.SessionRunHook):
             self._failure = str(error)
 
     def _training(self, ledger):
+        if ledger.booked is not None:
+            self._step = ledger.booked + 1
         now, step = time.monotonic(), self._step
         # Copied at once, since the chief goes on: a plain copy of a dict is one step for Python.
         fates, staleness, heard = dict(ledger.fates), dict(ledger.staleness), dict(ledger.members)

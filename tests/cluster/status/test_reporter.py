@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import threading
 
 import pytest
 
@@ -45,6 +46,18 @@ def test_the_last_report_has_every_batch_and_step():
     assert set(last) == set(documents.training())
     assert (last["global_step"], last["batches_per_step"]) == (10, 2)
     assert (last["fates"]["admitted"], last["staleness"]) == (20, {"0": 20})
+
+
+def test_reports_cost_the_chief_no_run_of_the_session(monkeypatch):
+    run, runs = tf.Session.run, []
+
+    def counted(session, *args, **options):
+        runs.append(threading.current_thread().name)
+        return run(session, *args, **options)
+
+    monkeypatch.setattr(tf.Session, "run", counted)
+    train(Job(batches_per_step=2), 40, Written(), every=60.0)
+    assert 40 <= runs.count("semisync-chief") < 60
 
 
 @pytest.mark.long
