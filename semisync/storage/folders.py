@@ -78,7 +78,8 @@ def below(folder: str, skips: Skips) -> Dict[str, int]:
         BadInput: a link leads to a folder in which it lies.
     """
     if not remote.is_remote(folder):
-        paths = [os.path.join(root, name) for root, names in _walk(folder, skips) for name in names]
+        walk = _walk(folder, skips, _raised)
+        paths = [os.path.join(root, name) for root, names in walk for name in names]
         return {path: os.path.getsize(path) for path in paths}
     fs, inner = remote.file_system(folder)
     if fs.protocol == _DISK:
@@ -109,8 +110,8 @@ def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
         }
     start = literal(pattern) or "."
     if "**" in pattern.split("/"):
-        for _ in _walk(start, lambda name: name.startswith(".")):  # glob would follow circles
-            pass
+        for _ in _walk(start, lambda name: name.startswith("."), None):
+            pass  # glob would follow circles; like it, passes over what cannot be listed
     return {
         name: None if os.path.isdir(name) else os.path.getsize(name)
         for name in glob.glob(pattern, recursive=True)
@@ -125,10 +126,12 @@ def literal(pattern: str) -> str:
     return pattern
 
 
-def _walk(top: str, skips: Skips) -> Iterator[Tuple[str, List[str]]]:
+def _walk(
+    top: str, skips: Skips, failed: Optional[Callable[[OSError], None]]
+) -> Iterator[Tuple[str, List[str]]]:
     """Every folder in `top` with the names of its files, as os.walk has them, through links."""
     within: Dict[str, Tuple[str, ...]] = {top: (os.path.realpath(top),)}
-    for root, folders, files in os.walk(top, onerror=_raised, followlinks=True):
+    for root, folders, files in os.walk(top, onerror=failed, followlinks=True):
         folders[:] = [name for name in folders if not skips(name)]
         above = within.pop(root)
         for path in (os.path.join(root, name) for name in folders):

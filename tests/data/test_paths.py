@@ -116,6 +116,7 @@ def test_a_path_that_looks_like_a_pattern_is_itself_where_it_exists(tmp_path):
     [
         ("nothing", "nothing does not exist"),
         ("no*", "no file matches no[*]"),
+        ("no/**/*.csv", "no file matches no/"),
         ("b/_temporary/0/*.crc", "no file matches"),
         ([], "no path is given"),
         ("s4://bucket/log", "s4://bucket/log cannot be reached|needs one more package"),
