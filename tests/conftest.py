@@ -10,6 +10,7 @@ import hypothesis
 import pytest
 
 from tests.support import fork_server
+from tests.support.require import LONG
 
 # The threads of OpenMP spin while they wait, and take the cores from the other processes: torch's
 # small steps cost four times as much processor time with two threads as with one.
@@ -20,7 +21,7 @@ hypothesis.settings.register_profile(
     "suite",
     deadline=None,
     derandomize=True,
-    max_examples=30 if os.environ.get("LONG") else 15,
+    max_examples=30 if LONG else 15,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("suite")

@@ -214,6 +214,7 @@ print(os.listdir(small))
 """
 
 
+@pytest.mark.long
 def test_a_full_disk_is_named_and_nothing_is_left(own_mounts, folder, tmp_path):  # noqa: F811
     convert(folder / "adam_ref", tmp_path / "out")
     small = tmp_path / "small"

@@ -73,7 +73,7 @@ def test_model_py_takes_any_number_of_rows_of_a_graph_that_takes_sixteen(jobs, n
 
 
 @pytest.mark.parametrize("name", FREE)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_it_is_compared_with_tensorflow_whose_batches_are_filled_up(jobs, name, capsys):
     found, folder = jobs
     where = [str(found / f"{name}.ckpt"), str(folder / name), "--tf-python", forked_tensorflow()]
@@ -95,7 +95,7 @@ def test_it_is_compared_with_tensorflow_whose_batches_are_filled_up(jobs, name, 
 
 
 @pytest.mark.parametrize("name", FREE)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_its_steps_are_tensorflows_and_it_trains_in_batches_of_any_size(jobs, name, tmp_path):
     found, folder = jobs
     model, rows = read_source(str(folder / name)), str(folder / "rows.parquet")
@@ -126,7 +126,7 @@ def test_a_mean_over_the_batch_is_one_over_any_number_of_rows(jobs, name):
 
 
 @pytest.mark.parametrize("name", FIXED)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_rows_that_do_not_stay_apart_are_fixed_and_everything_says_so(jobs, name, tmp_path, capsys):
     found, folder = jobs
     model, rows = read_source(str(folder / name)), str(folder / "rows.parquet")

@@ -51,6 +51,7 @@ def test_scoring_does_not_move_the_statistics_that_it_scores_with(tmp_path, caps
     assert compare_forward(prefix, out, path, setting, onnx=False).equal
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("keep", [None, 0.5])
 def test_a_cond_on_a_constant_trains_and_serves_as_its_branch(keep, tmp_path, capsys):
     """A dropout whose rate is fed draws by the shape of what moves the statistics."""

@@ -102,6 +102,7 @@ def edited(trained, folder, old, new, outputs=("p_click", "p_buy")):
     return out
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("outputs", [("p_click", "p_buy"), ("click", "buy")])
 def test_as_it_was_written_it_takes_tensorflows_steps(trained, outputs, capsys):
     """Whether it gives probabilities or logits; the loss reads logits."""

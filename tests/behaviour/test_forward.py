@@ -28,7 +28,7 @@ DROPS = "dropout was off on both sides: the graph drops values at random wheneve
         ("zoo_tf2", "wide_and_deep_functional", []),  # a tf.cond of two functions
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_converted_model_scores_as_tensorflow_does(converted, which, name, notes, capsys):
     code, found = converted(which, name).forward(capsys)
     assert (code, found["equal"], found["first"], found["rows"]) == (0, True, None, 48)
@@ -203,6 +203,7 @@ def test_a_graph_that_was_built_for_training_is_compared_as_it_serves(tmp_path, 
         assert ("BatchNorm took its moving statistics" in capsys.readouterr().out) is note
 
 
+@pytest.mark.long
 def test_a_wrong_moving_statistic_is_found_in_a_graph_that_was_built_for_training(tmp_path, capsys):
     write_norm(tmp_path, fused=False)
     model, out = str(tmp_path / "model"), tmp_path / "out"

@@ -28,6 +28,7 @@ def verify(jobs, name, directory, *more):
     return main(["verify", *where])
 
 
+@pytest.mark.long
 def test_a_batch_that_a_reshape_fixes_is_scored_and_verified_whole(jobs, tmp_path):
     rows, directory = str(jobs / "rows.csv"), converted(jobs, "reshaped", tmp_path)
     tensorflow = ["--checkpoint", str(jobs / "reshaped.ckpt"), "--output", "logits"]
@@ -59,6 +60,7 @@ def test_the_first_size_of_an_output_that_no_reshape_makes_says_nothing(jobs, tm
     assert "output is [16] for 50 rows; one score per row is expected\n" in capsys.readouterr().err
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["one", "vector"])
 def test_a_loss_of_another_shape_trains_by_its_sum(jobs, name, tmp_path):
     rows, directory = str(jobs / "rows.csv"), converted(jobs, name, tmp_path)

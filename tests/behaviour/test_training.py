@@ -9,6 +9,7 @@ from semisync import cli
 from tests.model.training.graphs import X, Y, regression, saved
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("which", "name", "kinds"),
     [
@@ -113,6 +114,7 @@ def test_each_part_of_a_variable_is_compared_with_its_own_values(tmp_path, capsy
     assert verified(tmp_path, capsys, saved(tmp_path, build), "strided_slice_1:0") == (0, "equal")
 
 
+@pytest.mark.long
 def test_a_rate_that_may_be_read_before_or_after_the_global_step_moves_is_read_before(
     tmp_path, capsys
 ):

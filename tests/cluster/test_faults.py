@@ -54,6 +54,7 @@ def test_never_two_lead_while_leaders_are_killed_and_stopped_and_zookeeper_loses
     assert len(candidates.terms()) >= 4
 
 
+@pytest.mark.long
 def test_members_outlive_the_loss_of_zookeepers_leader(ensemble):
     client = Connection(ensemble.hosts + "/members", 5 * SESSION)
     Membership(client, "/job", "worker-0", {"id": "a"}).register()

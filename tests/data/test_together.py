@@ -43,6 +43,7 @@ def clicks(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     size=st.integers(1, 300),

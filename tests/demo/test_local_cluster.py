@@ -16,7 +16,7 @@ from semisync.demo.tensorflow.training import Stopwatch
 ROOT = str(pathlib.Path(__file__).resolve().parents[2])
 
 
-each_way = pytest.mark.parametrize("forked", [False, True], ids=["started", "forked"])
+each_way = pytest.mark.parametrize("forked", [True, False], ids=["forked", "started"])
 
 
 def cluster(tmp_path, ps=1, workers=2, forked=False):

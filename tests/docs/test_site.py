@@ -13,6 +13,8 @@ from tests.support.require import ROOT, environment
 PACKAGES = ("semisync", "graph_rewrite", "migrate", "parity")
 FETCHED = {"img": "src", "script": "src", "link": "href", "iframe": "src", "source": "src"}
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -44,7 +46,6 @@ class Page(html.parser.HTMLParser):
             self.fetched.append(attributes[FETCHED[tag]])
 
 
-@pytest.mark.long
 def test_a_browser_fetches_nothing_from_elsewhere(site):
     fetched = {url for path in site.rglob("*.html") for url in Page(path).fetched}
     for path in site.rglob("*.css"):
@@ -53,7 +54,6 @@ def test_a_browser_fetches_nothing_from_elsewhere(site):
     assert [url for url in fetched if re.match(r"(?:https?:)?//", url)] == []
 
 
-@pytest.mark.long
 def test_search_works_in_a_page_that_is_opened_as_a_file(site):
     """A browser then fetches neither the index nor a worker: both come as scripts."""
     fetched = Page(site / "convert" / "plan.html").fetched

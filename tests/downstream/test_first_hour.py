@@ -68,6 +68,7 @@ def test_every_command_explains_itself_without_any_extra(bare, tmp_path):
     assert all(f"usage: semisync {name} " in done.stdout for name in SUBCOMMANDS)
 
 
+@pytest.mark.long
 def test_completion_without_its_extra_is_one_sentence_that_names_it(bare, tmp_path):
     done = environments.run([bare / "semisync", "--print-completion", "bash"], cwd=tmp_path)
     assert (done.returncode, done.stdout) == (3, "")

@@ -19,12 +19,12 @@ from semisync import cli
 from tests.back.same import assert_same
 from tests.drawn.job import Job
 from tests.model.features import loaded, outputs_of
-from tests.support.require import ROOT, tf1_python
+from tests.support.require import LONG, ROOT, tf1_python
 from tests.support.written import written
 
 _WRITER = pathlib.Path(__file__).with_name("write_drawn.py")
 _BESIDE = ["draw.py", "features.py", "nets.py", "optimizing.py"]
-_BATCH = 10
+_BATCH = 10 if LONG else 4
 _GRADIENT = 2e-4  # of a row: what saturates is near 0, and the rounding of its terms is not
 _AVERAGE = "/ExponentialMovingAverage"  # is copied
 

@@ -1,13 +1,12 @@
 """What one reader knows and another refuses stands on a page, which changes with the answers."""
 
-import os
-
 import pytest
 
 from tests.forms import read
 from tests.forms.doors import DOORS, Form
 from tests.forms.every import FORMS
 from tests.forms.table import PAGE, page, stored, told
+from tests.support.require import LONG
 
 # One in so many, of all kinds; of 2.x those of variables and branches as 2.x makes them.
 _EACH = 8
@@ -23,7 +22,7 @@ def jobs():
     def folder(version, name):
         if version not in kept:
             names = list(FORMS) if version == 1 else OF_2
-            kept[version] = read.forms_of(names if os.environ.get("LONG") else SHORT, version)
+            kept[version] = read.forms_of(names if LONG else SHORT, version)
         return kept[version][name]
 
     return folder

@@ -54,6 +54,7 @@ def test_any_number_of_processes_goes_on_from_any_other(interpreters, folder, sa
         assert after[1:] == finally_[1:]
 
 
+@pytest.mark.long
 def test_what_fails_in_one_process_fails_in_all(interpreters, folder, saved):
     shutil.copytree(folder / "saved-2", folder / "broken")
     part = folder / "broken" / "people.1-of-2.parquet"

@@ -77,6 +77,7 @@ def test_a_frozen_look_up_finds_the_rows_of_all_processes(found):
     assert [unknown, rows] == same == [{"people": 0.5}, {"people": 20}]
 
 
+@pytest.mark.long
 def test_each_process_evicts_the_rarest_beyond_its_share(found):
     (counts, first), (_, second) = found("evicting", 2)
     assert max(counts) <= 12 and counts[0] == 10

@@ -168,6 +168,7 @@ def test_the_changed_job_trains_in_global_batches_of_all_its_data(trained):
         assert each == dict.fromkeys(range(WORKERS), data.BATCHES)
 
 
+@pytest.mark.few(2)
 def test_all_optimizers_of_a_job_take_the_same_batches(trained):
     for log in trained.logs():
         batches = [sorted(step) for step in numbered(log, trained.job.has_chief)]

@@ -11,6 +11,7 @@ from tests.jobs.unions import numbered
 LENGTHS = 8, 12  # batches of the chief and of the other
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_what_the_chief_saves_at_its_end_has_the_last_global_step(tmp_path):
     own = job("own_saver")

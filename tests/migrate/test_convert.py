@@ -208,6 +208,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.long
 def test_memory_stays_small_whatever_the_size_of_a_table(tf2_checkpoints, tmp_path):
     command = [sys.executable, "-c", LARGE, str(tf2_checkpoints / "large"), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)

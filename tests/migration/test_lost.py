@@ -47,6 +47,7 @@ def test_a_whole_conversion_passes(job, out, capsys):  # noqa: F811
     assert verify_steps(job, out, capsys)[0] == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", sorted(LOST))
 def test_what_is_lost_is_found_by_verify_and_by_its_steps(job, out, kind, capsys):  # noqa: F811
     name = lose(out, LOST[kind])

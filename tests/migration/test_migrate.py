@@ -439,6 +439,7 @@ def test_a_call_without_meaning_is_one_sentence_and_no_report(
     assert not (tmp_path / "out" / "report.json").exists()
 
 
+@pytest.mark.long
 def test_an_interruption_says_that_the_same_command_goes_on(job, tmp_path, capsys, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt

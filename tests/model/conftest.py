@@ -7,26 +7,29 @@ import sys
 import pytest
 
 from tests.model.zoo.read import models
-from tests.support.require import ROOT, tf1_python
+from tests.support.require import LONG, ROOT, tf1_python
 from tests.support.written import written
 
 _ZOO = pathlib.Path(__file__).parent / "zoo"
 
 
-def _write(python):
+def _write(python, *options):
     writer = _ZOO / "write_all.py"
     others = {path.name for path in _ZOO.glob("*.py")} - {writer.name, "read.py", "test_zoo.py"}
     elsewhere = [*sorted(_ZOO.glob("models/*.py")), ROOT / "tests" / "support" / "variables.py"]
     # With their digest as one of the inputs, a changed model is trained again.
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in elsewhere)).hexdigest()
     given = {"elsewhere.sha256": digest.encode()}
-    return written(python, writer, beside=sorted(others), given=given)
+    return written(python, writer, *options, beside=sorted(others), given=given)
 
 
 @pytest.fixture(scope="session")
 def zoo():
-    """Folder with a folder for each model of `zoo.registry`, by TensorFlow 1.15: see `zoo.read`."""
-    return _write(tf1_python())
+    """Folder with a folder for each model of `zoo.registry`, by TensorFlow 1.15: see `zoo.read`.
+
+    Without LONG=1 for those of `registry.SOME` alone.
+    """
+    return _write(tf1_python(), *([] if LONG else ["--some"]))
 
 
 @pytest.fixture(scope="session")

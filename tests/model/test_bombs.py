@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+from tests.support.asked import asked
 from tests.support.graph_file import GraphFile, called
 
 pytest.importorskip("tensorflow")
@@ -262,11 +263,11 @@ HONEST = {
 
 
 @pytest.fixture(scope="module")
-def converted(tmp_path_factory):
-    """By name, (exit code, what was said) of each graph, converted one after the other."""
+def converted(request, tmp_path_factory):
+    """By name, (exit code, what was said) of each graph asked for, one after the other."""
     folder = tmp_path_factory.mktemp("bombs")
     paths = {}
-    for build in (*ATTACKS, *HONEST, squares_of_a_size, some_conditions):
+    for build in (*asked(request), squares_of_a_size, some_conditions):
         graph = GraphFile(folder / f"{build.__name__}.pb")
         build(graph)
         paths[build.__name__] = graph.save()

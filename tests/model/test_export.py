@@ -52,6 +52,7 @@ def test_the_numeric_part_is_exported_for_any_batch(zoo, name):
             assert torch.allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["deepfm", "canned_linear", "words"])
 @pytest.mark.few(1)
 def test_the_numeric_part_is_one_graph_for_torch_compile(zoo, name):

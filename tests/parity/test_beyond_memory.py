@@ -125,6 +125,7 @@ def test_few_or_unequal_groups_have_the_interval_of_rows_in_memory(kind, weighte
     assert width < found.interval.high - found.interval.low < 1.5 * width + 2 * found.bound
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_days_and_slices(sample, weighted, grouped):
@@ -223,6 +224,7 @@ def test_temporary_files_without_room_are_named_and_removed(tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("after", [0, 0.5])  # in the query's beginning, and within it
 def test_an_interrupted_query_ends_as_python_does_and_leaves_no_file(tmp_path, after):
     script = """
@@ -359,6 +361,7 @@ def test_days_that_the_disk_would_change_are_refused(tmp_path, kind):
         joined(tmp_path, old.set_column(old.column_names.index("day"), "day", days), new)
 
 
+@pytest.mark.long
 def test_two_files_beyond_memory_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, table in zip(("old", "new"), keyed_tables(20_000)):

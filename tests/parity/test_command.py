@@ -73,6 +73,7 @@ def test_exit_code_is_the_verdict(parity_command, tmp_path, candidate, code, wor
     assert (tmp_path / "out" / "report.html").stat().st_size < 500_000
 
 
+@pytest.mark.long
 def test_inconclusive_may_pass_with_a_warning(parity_command, tmp_path):
     warned = ("scores.parquet", *COLUMNS, "unclear", "--inconclusive", "warn")
     code, out, err = parity_command(*warned)
@@ -190,6 +191,7 @@ def test_out_that_is_a_file_is_refused(parity_command, tmp_path):
     assert "the report cannot be written to" in err
 
 
+@pytest.mark.long
 def test_the_command_as_a_process(folder, tmp_path):
     command = [sys.executable, "-m", "semisync.cli", "parity", "scores.parquet", *COLUMNS, "bad"]
     command += ["--out", str(tmp_path)]

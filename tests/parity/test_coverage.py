@@ -9,6 +9,7 @@ SAMPLES = 400
 OFF = 4.5 * (0.9 * 0.1 / SAMPLES) ** 0.5  # Monte Carlo errors
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "design",
     [

@@ -40,6 +40,7 @@ def told(capsys, *arguments):
     return capsys.readouterr().out, text, html.unescape(page), record
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_a_copy_of_the_baselines_file_is_a_warning_on_the_first_screen(files, capsys, memory):
     out, text, page, record = told(
@@ -52,6 +53,7 @@ def test_a_copy_of_the_baselines_file_is_a_warning_on_the_first_screen(files, ca
     assert json.loads(record)["warnings"][0] == doubts.SAME_SCORES
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_misses_are_counted_wherever_the_verdict_is_read(files, capsys, memory):
     more = ["--key", "id", "--allow-misses", "--memory", memory]

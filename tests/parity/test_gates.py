@@ -150,6 +150,7 @@ def test_a_value_without_an_interval_decides_nothing(run, memory):
     assert "Require what has an interval: ECE has none, and no number of rows decides it." in out
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("by_group", [False, True])
 def test_paired_differences_are_the_same_beyond_memory(run, by_group):
     more = ["--group", "user"] if by_group else []
@@ -233,6 +234,7 @@ def test_requirements_are_read_as_they_are_written():
     assert parse_requirements([]) == ({}, None)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["4", "0"])
 @pytest.mark.parametrize(("least", "code", "told"), [(0.7, 0, "met"), (0.9, 1, "failed")])
 def test_an_auc_can_be_required_of_both_models(run, memory, least, code, told):

@@ -112,6 +112,7 @@ def test_floating_point_is_a_key_exactly_where_no_two_whole_numbers_share_it(num
             to_keys(values, Column("id"))
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.integers(0, 2**64 - 1), min_size=4, max_size=30, unique=True),

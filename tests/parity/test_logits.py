@@ -51,6 +51,7 @@ def report(capsys, *arguments):
         return json.load(file), capsys.readouterr().out
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -69,6 +70,7 @@ def test_the_log_loss_of_large_logits_is_theirs(files, capsys, arguments):
     assert found["provenance"]["columns"]["logits"] == ["baseline_score", "candidate_score"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", [[], ["--memory", "0"]])
 def test_models_that_differ_in_logits_above_37_alone_differ(files, capsys, memory):
     """Whose probabilities are 1.0 in float64, so that they tied."""

@@ -24,6 +24,7 @@ def heavy_users(rng, users=200):
     return labels, old, new, user
 
 
+@pytest.mark.long
 def test_equal_models_with_heavy_users_are_told_apart_less_often_than_promised():
     """One in ten at a margin of next to nothing; it was one in five."""
     rng = np.random.default_rng(1)

@@ -101,6 +101,7 @@ def test_rows_enough_for_equal_models_are_not_called_too_few():
     assert what_to_do(found).startswith("Compare several times as many rows: equal models would")
 
 
+@pytest.mark.long
 def test_better_is_not_equivalent_either_and_is_called_better():
     rng = np.random.default_rng(0)
     labels = rng.random(5000) < 0.3
@@ -383,6 +384,7 @@ def test_a_notebook_shows_the_report_and_its_styles_stay_inside(monkeypatch):
             assert re.match(r"(:is\(.*\) )?\.parity", selector.strip()), selector
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [390, 1200])
 def test_nothing_is_wider_than_the_screen(tmp_path, width):
     """Asks the browser itself: the page in a frame of that width must not scroll sideways."""

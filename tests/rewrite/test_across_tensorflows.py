@@ -59,11 +59,13 @@ def test_1_exports_2_rewrites_1_trains(name, old):
     check(old, name)
 
 
+@pytest.mark.long
 def test_1_exports_2_rewrites_2_trains(old):
     stage.train(old, "SwitchedResNet")
     check(old, "SwitchedResNet")
 
 
+@pytest.mark.long
 def test_no_op_gets_an_attribute_of_the_tensorflow_that_rewrites(old):
     before, after = (
         {node.name: node for node in read(str(old / f"DeepInterest{suffix}")).graph_def.node}

@@ -96,6 +96,7 @@ def test_a_placeholder_goes_with_its_batch(optimizer, resource):
     np.testing.assert_allclose(summaries, np.repeat([rate_of(s) for s in range(STEPS)], M))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rate", ["constant", "with a default", "without a shape"])
 @pytest.mark.few(1)
 def test_every_kind_of_rate_goes_with_its_batch(rate):

@@ -50,6 +50,7 @@ def test_m_batches_train_what_the_plain_job_trains_on_their_union(name, resource
     assert ledger.fates["admitted"] == M * STEPS
 
 
+@pytest.mark.long
 def test_it_trains_what_the_wrapped_job_trains():
     build = builder("Adam")
     _, after, _ = train(rewrite(export(build), paced=True))
@@ -120,6 +121,7 @@ def test_update_ops_run_with_every_batch_and_averages_with_every_step():
     assert_close(after, expected)
 
 
+@pytest.mark.long
 def test_what_is_fetched_for_the_updates_behind_the_training_still_trains():
     """The updates are the chief's from now on; what they waited for is not lost with them."""
 
@@ -152,6 +154,7 @@ def test_a_counter_before_the_gradients_counts_every_batch_once():
     assert_close(after, expected)
 
 
+@pytest.mark.long
 def test_the_loss_behind_the_training_stays_each_workers():
     """As slim and Estimator do: the train op is the loss."""
 
@@ -179,6 +182,7 @@ def test_a_global_step_that_is_known_by_its_name_alone(resource):
         assert tf.train.get_global_step().op.name == "global_step"
 
 
+@pytest.mark.long
 def test_a_rate_that_decays_with_the_global_step_is_the_chiefs():
     def build(model, wrap):
         rate = tf.train.exponential_decay(0.5, model.step, 1, 0.5)
@@ -222,6 +226,7 @@ def test_sync_replicas_gives_way():
     assert any("SyncReplicasOptimizer of 3 gradients" in change for change in report.changes)
 
 
+@pytest.mark.long
 def test_a_graph_that_was_exported_by_a_session_needs_no_more_than_it_initialises():
     """A session adds its own ops to the graph: what initialises local variables among them."""
 
@@ -247,7 +252,7 @@ def test_a_graph_that_was_exported_by_a_session_needs_no_more_than_it_initialise
     ],
     ids=str,
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_option_of_the_optimizer_can_be_asked_for(options):
     before, after, ledger = train(rewrite(export(builder("Adagrad")), **options))
     assert ledger.balance()

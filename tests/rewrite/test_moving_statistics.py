@@ -160,7 +160,7 @@ def trained_by_tensorflow(build, feeds, **options):
         ("zero-debiased", "group", False),
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_zero_staleness_gives_the_statistics_of_one_big_batch(kind, updates, resource):
     parts = batches(4, 7, 2, 5, 5, 5)
     job = Job(KINDS[kind], wrapped(3, batch_norm="aggregate-once"), updates, resource)
@@ -173,6 +173,7 @@ def test_zero_staleness_gives_the_statistics_of_one_big_batch(kind, updates, res
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_a_parameter_server_may_keep_means_alone_and_another_variances():
     parts = batches(4, 7, 2)
     job = Job(on_two_devices, wrapped(3, batch_norm="aggregate-once"))
@@ -283,6 +284,7 @@ def test_a_decayed_batch_counts_by_its_weight_in_the_statistics_and_in_how_far_t
 
 
 @pytest.mark.parametrize("kind", ["fused", "unfused"])
+@pytest.mark.few(1)
 def test_a_batch_with_training_false_counts_for_nothing(kind):
     x, other = batches(5, 5)
     options = {"training": None, "resource": True}

@@ -31,6 +31,7 @@ def exported():
     return export(build, resource=True)
 
 
+@pytest.mark.long
 def test_train_ops_that_are_named_together_train_together():
     job = exported()
     meta, report = graph_rewrite.semi_synchronize(job.meta, M, paced=True, train_op=OPS)

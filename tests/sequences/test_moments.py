@@ -38,6 +38,7 @@ def impressions(path):
     pq.write_table(pa.table(dict(zip(names, map(np.array, zip(*rows))))), path)
 
 
+@pytest.mark.long
 def test_which_of_five_items_shown_at_once_was_clicked_by_chance_nothing_tells(tmp_path, capsys):
     impressions(tmp_path / "log.parquet")
     (tmp_path / "rank.yaml").write_text(

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared"  # third-party data and checkpoints, beside the checkout
 TF1_PYTHON = ROOT / ".venv-tf1" / "bin" / "python"
 TFRA_PYTHON = ROOT / ".venv-tfra" / "bin" / "python"
+LONG = bool(os.environ.get("LONG"))  # the tests marked long run too
 
 
 def skip_without(part, reason):

@@ -85,6 +85,7 @@ def test_a_damaged_checkpoint_is_not_written_back(job, stopped, capsys, tmp_path
     )
 
 
+@pytest.mark.long
 def test_one_without_digests_is_read_as_it_is(job, clicks, whole, stopped):
     out, (newest, _) = stopped
     os.remove(newest / "digests.json")
@@ -92,6 +93,7 @@ def test_one_without_digests_is_read_as_it_is(job, clicks, whole, stopped):
     assert differing(contents(whole)[1], contents(out)[1]) == []
 
 
+@pytest.mark.long
 def test_all_files_of_all_processes_and_tables_are_compared(interpreters, tmp_path):
     rows, weights = straight(tmp_path / "straight")
     parts = run(interpreters / "python", "damaged", tmp_path, 2)

@@ -32,6 +32,7 @@ def test_a_second_training_is_told_who_is_at_work_there(job, clicks, tmp_path, c
     assert main(arguments(job, clicks, tmp_path, "--steps", "1")) == 0
 
 
+@pytest.mark.long
 def test_who_was_killed_holds_no_folder(job, clicks, tmp_path):
     program = [sys.executable, "-W", "ignore", "-c", HOLDER, str(tmp_path)]
     holder = subprocess.Popen(program, cwd=ROOT, env=environment(), stdout=subprocess.PIPE)

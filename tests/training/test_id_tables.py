@@ -2,6 +2,7 @@
 
 import shutil
 
+import pytest
 import torch
 
 from migrate.training import Settings, Task, train
@@ -17,6 +18,7 @@ def straight(out, resume=False):
     return all_of(module.tables), module.dense.weight.detach()
 
 
+@pytest.mark.long
 def test_stopped_and_gone_on_with_it_ends_with_the_same_bits(interpreters, tmp_path):
     rows, weights = straight(tmp_path / "straight")
     ((step, *found),) = run(interpreters / "python", "looping", tmp_path, 1)

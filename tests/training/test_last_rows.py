@@ -111,6 +111,7 @@ def test_every_row_has_its_score(job, clicks, tmp_path):
     assert sorted(pq.read_table(scores)["key"].to_pylist()) == list(range(4096))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("processes", "rows"), [(2, 267), (3, 200)])
 @pytest.mark.few(1)
 def test_processes_take_the_smaller_step_of_one(

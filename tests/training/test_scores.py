@@ -47,6 +47,7 @@ def test_every_row_has_the_score_that_the_figures_are_of(whole, clicks):
         assert parity.auc(label[own], logit[own]) == pytest.approx(figures["auc"], abs=1e-5)
 
 
+@pytest.mark.long
 def test_a_training_that_went_on_leaves_the_file_of_one_that_did_not_stop(
     whole,
     job,

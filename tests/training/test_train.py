@@ -70,6 +70,7 @@ def test_columns_of_files_are_what_the_graph_takes(job, clicks):
     assert list(from_file.days) == list(in_memory.days)
 
 
+@pytest.mark.long
 def test_text_with_gaps_gives_the_batches_of_the_same_rows_in_parquet(job, clicks, tmp_path):
     table = pq.read_table(clicks).slice(0, 64).to_pylist()
     lines = []
@@ -230,6 +231,7 @@ def test_the_label_is_what_the_loss_compares_with_and_inputs_are_named_as_in_mig
         np.testing.assert_allclose(*values, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_files_that_are_read_in_another_order_than_named_are_told(job, clicks, tmp_path, capsys):
     jan, feb = (tmp_path / name for name in ("jan.parquet", "feb.parquet"))
     for path in (jan, feb):

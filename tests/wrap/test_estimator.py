@@ -46,6 +46,7 @@ def test_a_worker_that_comes_after_the_end_ends_well(ends, tmp_path):
     assert b"Error" not in (tmp_path / "worker-1.log").read_bytes()
 
 
+@pytest.mark.long
 def test_it_ends_with_its_data_and_applies_all_of_it(tmp_path):
     step, log = train(tmp_path, max_steps=None, batches=[9, 4])
     assert step == len(audit.steps(log)) == 7

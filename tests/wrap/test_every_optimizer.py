@@ -47,7 +47,7 @@ def minimize(make):
 
 
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_paced_batches_equal_one_batch_of_their_union(name):
     """Of references in TensorFlow 1, of resources in TensorFlow 2, as jobs there have them."""
     assert_equals_the_union(minimize(OPTIMIZERS[name]), resource=tf.__version__ >= "2")

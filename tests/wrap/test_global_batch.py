@@ -82,7 +82,16 @@ ASYNCHRONOUS = [
 CASES = {spec["name"]: spec for spec in SYNCHRONOUS + ASYNCHRONOUS}
 # Between them, every kind of variable, optimizer and pace: what may depend on TensorFlow's version.
 ON_EACH = ("adam_resource", "unequal_ends", "bound", "mean_staleness")
-LONG = ("more_batches_than_workers", "fewer_batches_than_workers", "partial_last_step")
+LONG = (
+    "more_batches_than_workers",
+    "fewer_batches_than_workers",
+    "partial_last_step",
+    "no_bound",
+    "all_current",
+    "behind",
+    "behind_and_bounded",
+    "checkpoints",
+)
 
 
 def names(specs):
@@ -273,6 +282,7 @@ def saved_variables(prefix):
     return values
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize("run", ["checkpoints"], indirect=True)
 def test_each_checkpoint_is_a_whole_step_and_the_last_one_the_end(run):
@@ -317,6 +327,7 @@ def test_threshold_zeroes_exactly_the_batches_beyond_its_bound(asynchronous):
             assert audited["weight"] == (1.0 if within else 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize("run", ["behind", "behind_and_bounded"], indirect=True)
 def test_a_chief_that_falls_behind_says_so_and_its_advice_helps(run):
@@ -327,6 +338,7 @@ def test_a_chief_that_falls_behind_says_so_and_its_advice_helps(run):
         assert run.ledger.get("stale", 0) < 20
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize("run", ["all_current", "no_bound"], indirect=True)
 def test_the_slow_worker_makes_batches_stale(run):

@@ -74,6 +74,7 @@ def minimize(model, optimizer, **more):
     return optimizer.minimize(model.loss(), global_step=model.step, **more)
 
 
+@pytest.mark.long
 def test_each_batch_is_clipped_by_its_own_global_norm():
     assert_clips_each_batch(by_global_norm)
 

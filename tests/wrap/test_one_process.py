@@ -112,6 +112,7 @@ def test_a_failure_of_the_chiefs_thread_ends_the_job(tmp_path):
         job.train(session, *np.ones(1000))
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("options", [{}, {"paced": True}])
 @pytest.mark.few(1)
 def test_a_worker_that_waits_for_input_for_longer_than_patience_loses_nothing(options):

@@ -8,9 +8,14 @@ import pytest
 
 from semisync.cluster.forked import ForkedCluster
 from semisync.common.compat import tf
+from tests.support.require import LONG
 from tests.wrap.switching_job import M
 
-MODES = ["sync", "semi-sync", "async", "plain", "balanced", "hybrid", "sync"]
+MODES = (
+    ["sync", "semi-sync", "async", "plain", "balanced", "hybrid", "sync"]
+    if LONG
+    else ["semi-sync", "plain", "sync"]
+)
 BATCHES, WORKERS = 4, 2
 
 pytestmark = pytest.mark.one_tensorflow

@@ -12,7 +12,7 @@ import pytest
 from semisync.cluster.launch.child import Child, check, in_words
 from semisync.common.errors import UsageError
 from tests.support.processes import running
-from tests.support.require import ROOT
+from tests.support.require import LONG, ROOT
 from tests.support.waiting import DEADLINE, until
 
 pytestmark = pytest.mark.one_tensorflow
@@ -37,7 +37,7 @@ def test_its_output_comes_line_by_line_and_its_exit_code_at_the_end():
 
 
 def test_the_end_of_a_command_that_ends_at_once_is_noticed():
-    for heard in [Heard("true") for _ in range(40 if os.environ.get("LONG") else 10)]:
+    for heard in [Heard("true") for _ in range(40 if LONG else 10)]:
         assert heard.ended.wait(DEADLINE)
         assert heard.child.code == 0
 

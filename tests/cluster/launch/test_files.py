@@ -141,6 +141,7 @@ def config(job, *words):
     return main(["config", action, *job._options[:4], *rest])
 
 
+@pytest.mark.long
 def test_a_configuration_is_handed_out_and_changed_while_the_job_runs(
     job, source, empty, capsys, tmp_path
 ):

@@ -56,6 +56,7 @@ def test_what_is_drawn_for_unknown_ids_can_be_set(by_id):
     assert model(given) == model(given)
 
 
+@pytest.mark.long
 def test_tables_that_are_in_files_beside_the_checkpoint_are_not_forgotten(by_id, tmp_path):
     for file in by_id("in_files").folder.glob("model.ckpt*"):
         shutil.copy(file, tmp_path)

@@ -90,6 +90,7 @@ def test_sampled_classes_are_of_tensorflows_distribution(op):
     assert counts[0] == pytest.approx(counts[1], rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize("op", SAMPLERS)
 def test_sampled_classes_that_differ_are_drawn_and_counted_as_tensorflow_does(op):

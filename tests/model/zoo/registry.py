@@ -68,3 +68,26 @@ OF_2 = [
     "input_layer",
     "parse_example",
 ]
+
+# What 1.15 writes without LONG=1: one model of each kind.
+SOME = [
+    "canned_linear",
+    "canned_linear_mean",
+    "canned_dnn",
+    "canned_wide_and_deep",
+    "wide_and_deep",
+    "fm",
+    "deepfm",
+    "dcn",
+    "din",
+    "dssm",
+    "youtube_dnn",
+    "mmoe",
+    "gru",
+    "conv",
+    "lookups_resource",
+    "words",
+    "input_layer",
+    "parse_example",
+    "sequence_columns",
+]

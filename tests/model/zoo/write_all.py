@@ -1,4 +1,4 @@
-"""Writes every model of the zoo that this TensorFlow can build: python write_all.py FOLDER.
+"""Writes the models of the zoo that this TensorFlow can build: python write_all.py FOLDER [--some].
 
 A script for `tests.support.written`; `write` is the program for people.
 """
@@ -10,4 +10,4 @@ if __name__ == "__main__":
     sys.path[0] = str(pathlib.Path(__file__).resolve().parents[3])
     from tests.model.zoo import write
 
-    write.write(write.names(), sys.argv[1])
+    write.write(write.names(some="--some" in sys.argv), sys.argv[1])
