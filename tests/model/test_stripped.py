@@ -20,6 +20,7 @@ def strip(meta):
     return len(meta.read_bytes()) - meta.write_bytes(graph.SerializeToString())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["conv", "conv_slim"])
 def test_a_model_with_batch_norms_is_that_of_the_whole_graph(name, zoo, tmp_path):
     (model,) = [model for model in models(zoo) if model.said["name"] == name]

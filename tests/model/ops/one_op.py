@@ -119,7 +119,8 @@ class Program:
             path = os.path.join(folder, "graph.meta")
             with self.graph.as_default():
                 definition = self.graph.as_graph_def(add_shapes=True)
-                tf.train.export_meta_graph(path, graph_def=definition)
+                # A serving export: what a node lacks has its op's default.
+                tf.train.export_meta_graph(path, graph_def=definition, strip_default_attrs=True)
             graph = read_graph(path)
         values, self.lines, self.scope = (
             {},
