@@ -24,6 +24,7 @@ def convert(prefix, out, target="dcp", **options):
         return migrate.convert(migrate.plan(checkpoint, **options), out, target)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", CHECKPOINTS + TABLELESS)
 def test_a_converted_checkpoint_comes_back_bit_for_bit(checkpoints, tmp_path, name):
     options = {"tables": "", "partition_strategy": "div"} if name in TABLELESS else {}

@@ -103,6 +103,7 @@ def test_a_training_that_took_no_step_comes_back_bit_for_bit(of_zoo, tmp_path):
         assert_same(model.prefix, tmp_path / "back")
 
 
+@pytest.mark.long
 def test_what_a_training_saved_comes_back_as_the_training_itself(of_zoo, trained, folder, tmp_path):
     for name, training in trained.items():
         tensors = {f"model.{key}": value for key, value in training.module.state_dict().items()}

@@ -182,6 +182,7 @@ def test_the_last_rows_are_dropped_with_a_word_where_the_graph_takes_sixteen(
     assert "rows: 50 read, 48 trained, 2 dropped" in said
 
 
+@pytest.mark.long
 def test_all_scores_of_a_graph_of_sixteen_rows_are_judged_in_its_batches(jobs, tmp_path):
     found, folder = jobs
     prefix, rows = str(found / "sized.ckpt"), str(folder / "rows.parquet")

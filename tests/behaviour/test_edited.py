@@ -151,7 +151,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", sorted(EDITS))
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 def test_an_edit_that_trains_otherwise_is_found(trained, tmp_path, what, capsys):
     old, new, (kind, name) = EDITS[what]
     code, found = trained.steps(edited(trained, tmp_path, old, new), capsys)
@@ -171,6 +171,7 @@ def test_what_of_the_loss_is_not_the_models_is_said(trained, capsys):
     assert lines[-1].endswith(f"is beyond 1e-05; not checked: {told}")
 
 
+@pytest.mark.long
 def test_a_parameter_that_the_graph_lacks_is_said(trained, tmp_path, capsys):
     out = edited(trained, tmp_path, "F.dropout(relu,", "F.dropout(relu + self.more,")
     text = (out / "model.py").read_text()
@@ -182,6 +183,7 @@ def test_a_parameter_that_the_graph_lacks_is_said(trained, tmp_path, capsys):
     assert found["unchecked"] == ["how model.py trains more, which the graph lacks"]
 
 
+@pytest.mark.long
 def test_without_a_model_py_the_steps_are_the_graphs(trained, tmp_path, capsys):
     out = tmp_path / "out"
     assert cli.main(["convert", trained.prefix, str(out)]) == 0

@@ -91,6 +91,7 @@ def test_one_row_is_enough(wide_and_deep, capsys):
     assert (code, found["rows"]) == (0, 1)
 
 
+@pytest.mark.long
 def test_a_data_set_without_a_column_is_refused(wide_and_deep, tmp_path, capsys):
     table = pyarrow.parquet.read_table(wide_and_deep.rows).drop_columns(["hour"])
     pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
@@ -105,6 +106,7 @@ def test_a_data_set_without_a_column_is_refused(wide_and_deep, tmp_path, capsys)
     assert (code, found["equal"]) == (0, True)
 
 
+@pytest.mark.long
 def test_a_rate_that_is_not_fed_is_asked_for_and_one_that_drops_is_refused(wide_and_deep, capsys):
     code, error = wide_and_deep.verify(capsys, "--forward", wide_and_deep.rows)
     assert code == 3

@@ -72,6 +72,7 @@ def test_verify_feeds_the_same_tensors_in_tensorflow(python, tmp_path, capsys):
     np.testing.assert_allclose(*scores, rtol=0, atol=2e-6)
 
 
+@pytest.mark.few(1)
 def test_a_migration_begins_where_its_columns_are_fed(tmp_path):
     prefix, rows, inputs = job(forked_tensorflow())
     data, out = tmp_path / "rows.parquet", tmp_path / "out"

@@ -20,6 +20,7 @@ def test_the_exports_of_both_sides_give_the_same_scores(converted, capsys):
     assert {output["absolute"] > 0 for output in found["outputs"]} == {True}
 
 
+@pytest.mark.long
 def test_a_package_that_is_not_there_is_named(wide_and_deep, monkeypatch, capsys):
     arguments = ["--forward", wide_and_deep.rows, "--feed", "keep_prob=1.0", "--rows", "2"]
     monkeypatch.setitem(sys.modules, "onnxscript", None)

@@ -53,6 +53,7 @@ def test_a_batch_that_a_reshape_fixes_is_free_in_torch(jobs, tmp_path):
     assert main(["train", job, *more, "--batch-size", "10"]) == 0
 
 
+@pytest.mark.long
 def test_the_first_size_of_an_output_that_no_reshape_makes_says_nothing(jobs, tmp_path, capsys):
     job, out = str(jobs / "mean.ckpt"), str(tmp_path / "out.parquet")
     more = ["--checkpoint", job, "--output", "mean", "--tf-python", fastest_tensorflow()]

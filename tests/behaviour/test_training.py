@@ -58,6 +58,7 @@ def test_a_wrong_slot_is_named(wide_and_deep, capsys):
     assert found["exceeded"]["name"] in ("deep/dense/kernel", "deep/dense/kernel/Adagrad")
 
 
+@pytest.mark.long
 def test_what_tensorflow_draws_for_dropout_is_given_to_both(wide_and_deep, capsys):
     code, found = wide_and_deep.steps(capsys, 3, "--feed", "keep_prob=0.5")
     # A BatchNorm over ten rows, half of them 0, magnifies the rounding of the processor's kernels,
@@ -66,6 +67,7 @@ def test_what_tensorflow_draws_for_dropout_is_given_to_both(wide_and_deep, capsy
     assert max(one["relative"] for one in found["largest"]) <= 1e-4
 
 
+@pytest.mark.long
 def test_a_flag_may_say_that_the_model_does_not_train(wide_and_deep, capsys):
     code, found = wide_and_deep.steps(capsys, 3, "--feed", "training=false")
     assert (code, found["equal"]) == (0, True)

@@ -3,11 +3,14 @@
 import pathlib
 import sys
 
+import pytest
+
 from tests.support.programs import output_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.long
 def test_counting_from_parquet_is_measured():
     command = [sys.executable, "-m", "benchmarks.parity", "--rows", "--parquet", "20000"]
     command += ["--repeats", "1"]

@@ -142,6 +142,7 @@ def ran(here):
 LONG = [pytest.param("rewrite", marks=pytest.mark.long)]  # which imports TensorFlow
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("label", [*(one for one in COMMANDS if one != "rewrite"), *LONG])
 def test_a_command_runs_what_the_page_says_and_nothing_else(sent, here, capsys, label):
     for arguments, runs in COMMANDS[label]:

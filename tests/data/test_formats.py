@@ -33,6 +33,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(text, "BLOCK", 1000)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("shuffle", [None, Shuffle(3, buffer=120)])
 @pytest.mark.parametrize("kind", FORMATS)
 def test_each_row_comes_once_and_is_what_was_written(folder, small_blocks, kind, shuffle):

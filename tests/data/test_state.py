@@ -102,6 +102,7 @@ def test_two_ranks_then_four_then_three_read_every_row_once(folder, shuffle):
         assert first + second + third == list(range(1005))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ranks", [1, 3])
 @pytest.mark.parametrize("shuffle", [None, Shuffle(5, 200)])
 def test_after_a_stop_the_batches_are_those_of_a_run_without_one(folder, shuffle, ranks):

@@ -135,6 +135,7 @@ def test_a_broken_block_leaves_the_other_batches_their_own_rows(clicks, tmp_path
         list(open_columns([str(tmp_path)], reading, 40))
 
 
+@pytest.mark.long
 @given(st.lists(st.text(max_size=3), max_size=12), st.integers(1, 3), st.integers(1, 5))
 def test_text_is_split_by_rows_as_torch_splits_a_tensor(texts, width, rows):
     texts = texts[: len(texts) // width * width]

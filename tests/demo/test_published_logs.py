@@ -40,6 +40,7 @@ def test_criteo_in_three_tab_separated_parts():
     assert (train.rows, test.rows) == (6400, 1600)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["bts_men", "bts_women", "random_men", "random_women"])
 def test_open_bandit_by_file(name):
     path = shared("data", "open_bandit", f"{name}.csv")

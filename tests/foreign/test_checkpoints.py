@@ -114,6 +114,7 @@ def test_an_object_graph_of_any_size_is_not_decoded(tmp_path):
         checkpoint.objects()
 
 
+@pytest.mark.long
 def test_a_row_of_eight_gigabytes_is_refused_before_it_is_read(tmp_path):
     shape = b"".join(message(2, varint_field(1, size)) for size in (1, 1 << 31))
     entry = varint_field(1, 1) + message(2, shape) + varint_field(5, 8 << 30)

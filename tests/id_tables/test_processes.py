@@ -85,6 +85,7 @@ def test_each_process_evicts_the_rarest_beyond_its_share(found):
     assert set(IDS[:6].tolist()) <= {*first, *second}
 
 
+@pytest.mark.few(1)
 def test_tables_that_differ_between_processes_are_refused(found):
     one, other = found("differing", 2)
     assert one == other and "process 0 has" in one and "dim=2" in one and "dim=3" in one

@@ -152,6 +152,7 @@ def test_a_gradient_that_is_set_to_zero_changes_nothing():
     assert table.stores["people"].step == other.stores["people"].step == 2
 
 
+@pytest.mark.long
 def test_room_grows_with_the_ids():
     table = tables()
     optimizer = table.optimizer(optimizers.Ftrl, lr=0.1)

@@ -159,7 +159,7 @@ def test_the_changed_job_counts_every_batch_once(trained):
         assert weights == {(0, 1.0)}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_changed_job_trains_in_global_batches_of_all_its_data(trained):
     steps = trained.global_batches()
     assert [len(step) for step in steps[:STEPS]] == [M] * STEPS
@@ -168,14 +168,14 @@ def test_the_changed_job_trains_in_global_batches_of_all_its_data(trained):
         assert each == dict.fromkeys(range(WORKERS), data.BATCHES)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_all_optimizers_of_a_job_take_the_same_batches(trained):
     for log in trained.logs():
         batches = [sorted(step) for step in numbered(log, trained.job.has_chief)]
         assert batches == [sorted(step) for step in trained.global_batches()]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_changed_job_trains_as_one_worker_with_the_global_batch(trained):
     steps = trained.global_batches()
     begin = read_checkpoint(str(trained.after.model / "model.ckpt-0"))

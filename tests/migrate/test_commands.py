@@ -135,6 +135,7 @@ def test_an_unknown_checkpoint_ends_with_3_and_a_sentence(tmp_path, capsys):
         assert "there is no checkpoint" in err
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "redirection, code, said",
     [

@@ -46,6 +46,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mode", ["rows", "mch", "mpzch"])
 @pytest.mark.parametrize("kind", SOURCES)
 def test_the_real_modules_find_every_row_bit_for_bit(tf2_checkpoints, tmp_path, kind, mode):

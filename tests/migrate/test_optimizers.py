@@ -76,7 +76,7 @@ def continued(prefix, out, name, sparse):
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize(("folder", "name"), CASES)
-@pytest.mark.few(6)
+@pytest.mark.few(1)
 def test_three_more_steps_are_those_of_tensorflow(request, tmp_path, folder, name, sparse):
     prefix = request.getfixturevalue(folder) / name
     expected = np.load(str(prefix) + ".npz")

@@ -176,6 +176,7 @@ def test_torchrun_starts_the_ranks(tf2_checkpoints, tmp_path):
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
+@pytest.mark.long
 def test_what_another_rank_cannot_read_ends_all(start, tf2_checkpoints, tmp_path):
     arguments = [tf2_checkpoints / "adagrad_ref", tmp_path / "out"]
     found = ends(start(0, 2, *arguments, code=RANK_0), start(1, 2, *arguments, code=FAILING))

@@ -26,6 +26,7 @@ SCOPED = [
 ] + ["ftrl_ref_3"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", SCOPED)
 def test_slots_of_a_minimize_inside_of_a_scope_come_along(trained, tmp_path, name):
     plan = make_plan(trained / name)

@@ -226,6 +226,7 @@ def test_an_edit_of_model_py_is_compared_and_named(job, again):
     assert "NOT MIGRATED" in (again / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_names_that_are_guesses_are_told(job, again, capsys):
     source = again / "converted" / "model.py"
     text = source.read_text()
@@ -385,6 +386,7 @@ def test_a_conversion_that_was_interrupted_goes_on_and_another_begins_anew(job, 
     assert not partial.exists()
 
 
+@pytest.mark.long
 def test_without_tensorflow_it_is_inconclusive_and_says_why(job, again, tmp_path):
     bare = tmp_path / "python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')

@@ -63,6 +63,7 @@ def converted(tmp_path_factory):
     return prefix, rows, out
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("side", ["tensorflow", "torch"])
 @pytest.mark.parametrize("form", ["nested", "flat", "csv"])
 def test_either_side_scores_every_row_once(converted, tmp_path, side, form):

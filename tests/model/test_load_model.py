@@ -53,6 +53,7 @@ def test_what_the_parameters_hold_is_what_the_checkpoint_holds(zoo_of_each):
             assert np.array_equal(value, parameter.read(checkpoint)), parameter
 
 
+@pytest.mark.long
 def test_gradients_reach_every_parameter(zoo):
     for model in models(zoo):
         logits = next(iter(model.said["outputs"].values()))

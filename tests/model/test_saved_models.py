@@ -151,6 +151,7 @@ def test_what_asks_for_variables_is_refused_of_a_frozen_graph(frozen, tmp_path, 
         migrate.build_training(path)
 
 
+@pytest.mark.long
 def test_inspect_calls_inputs_as_the_signature_does(exports, capsys):
     directory, _ = exports["parsed"]
     assert cli.main(["inspect", str(directory), "--graph"]) == 0

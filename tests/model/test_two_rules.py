@@ -27,7 +27,7 @@ _OTHER_RULES = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("rule", _OTHER_RULES)
 def test_each_look_up_has_its_own_rows_or_the_table_is_refused(rule, resource, tmp_path):

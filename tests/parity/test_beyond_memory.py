@@ -174,6 +174,7 @@ def test_parts_with_days_and_slices_add_up_to_the_whole(sample, tmp_path):
         assert merged[name] == whole[name]
 
 
+@pytest.mark.long
 def test_parts_that_were_made_unlike_are_refused(sample, tmp_path):
     for i, kind in enumerate((Kind(), Kind(False, "day"))):
         count(sample.blocks(names=("day",)), kind).save(str(tmp_path / f"{i}.part"))
@@ -379,6 +380,7 @@ def test_two_files_beyond_memory_on_the_command_line(tmp_path, monkeypatch):
     assert ours["provenance"]["join"] == exact["provenance"]["join"]
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("runs", "more"),

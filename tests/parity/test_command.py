@@ -107,6 +107,7 @@ def test_json_says_what_was_compared(parity_command, tmp_path):
     assert provenance["versions"]["numpy"] == np.__version__
 
 
+@pytest.mark.long
 def test_what_was_counted_in_histograms_is_known_by_its_hash(parity_command, folder, tmp_path):
     def origin():
         return json.loads((tmp_path / "out" / "report.json").read_text())["provenance"]
@@ -125,6 +126,7 @@ def test_what_was_counted_in_histograms_is_known_by_its_hash(parity_command, fol
     assert origin()["parts"] == [{"path": str(part), **told(part)}]
 
 
+@pytest.mark.long
 def test_two_files_joined_by_key_say_what_one_file_says(parity_command, tmp_path):
     more = ("--group", "user", "--margin", "0.01")
     report = tmp_path / "out" / "report.json"
@@ -228,6 +230,7 @@ def test_json_takes_no_report(folder, monkeypatch, capsys):
     assert main(["parity", "scores.parquet", *COLUMNS, "bad", "--json", "--partial", "x"]) == 3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("memory", ["4", "0"])
 @pytest.mark.parametrize("watched", [True, False])
 def test_progress_is_shown_on_a_terminals_stderr_alone(

@@ -69,6 +69,7 @@ def test_misses_are_counted_wherever_the_verdict_is_read(files, capsys, memory):
     assert json.loads(record)["warnings"] == [sentence]
 
 
+@pytest.mark.long
 def test_rows_that_a_part_left_out_are_told_of_the_merged_parts(files, capsys):
     two = ["--key", "id", "--allow-misses", "--partial", "1.part"]
     assert main(["parity", "old.parquet", "short.parquet", *SCORES[:4], *two]) == 0
@@ -143,6 +144,7 @@ def test_two_useless_models_are_not_equivalent(kind, reason, sentence):
     assert (sound.verdict, sound.reason, sound.warnings) == ("EQUIVALENT", None, ())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_useless_models_end_with_exit_code_2(tmp_path, monkeypatch, memory):
     monkeypatch.chdir(tmp_path)

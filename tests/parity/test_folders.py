@@ -373,7 +373,7 @@ def test_a_delta_log_with_a_gap_is_refused(delta):
 
 @pytest.mark.parametrize("kind", ["parquet", "orc", "csv", "tsv", "text"])
 @pytest.mark.parametrize("memory", ["4", "0"])
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, kind, memory):
     labels, old, new = columns()
     data = pa.table({"y": labels, "p": old, "q": new})
@@ -398,6 +398,7 @@ def test_standard_input_is_a_file_like_any_other(tmp_path, monkeypatch, capsys, 
     assert "Column 'p' of - against column 'q'" in capsys.readouterr().out
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("data", "files", "sentence"),
     [

@@ -57,6 +57,7 @@ def run(folder, tmp_path, monkeypatch, capsys):
     return command
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_half_the_probability_cannot_pass_where_calibration_is_required(run, memory):
     code, out, record, xml = run("half", "--require", "pcoc=0.01", "--memory", memory)
@@ -97,6 +98,7 @@ def test_a_slice_at_random_scores_cannot_pass_where_slices_are_required(run, mem
     assert (code, "Warning" in out) == (1, False), "the verdict says so already"
 
 
+@pytest.mark.long
 def test_days_are_required_like_slices(run):
     code, out, record, _ = run("good", "--day", "lonely", "--require-days")
     assert (code, record["verdict"], record["decision"]) == (2, "EQUIVALENT", "INCONCLUSIVE")
@@ -133,6 +135,7 @@ def test_a_gate_across_its_margin_is_not_decided(run):
     assert 'failures="0"' in xml and 'skipped="1"' in xml
 
 
+@pytest.mark.long
 def test_every_metric_can_be_required(run):
     wanted = [f"{metric}={margin}" for metric, margin in METRICS_OF_ALL.items()]
     code, _, record, _ = run("good", "--group", "user", "--require", *wanted)
@@ -249,6 +252,7 @@ def test_an_auc_can_be_required_of_both_models(run, memory, least, code, told):
     assert f'name="AUC of at least {least}"' in xml
 
 
+@pytest.mark.long
 def test_an_auc_across_the_one_required_is_not_decided(run):
     auc = run("good")[2]["candidate"]["auc"]
     code, out, record, _ = run("good", "--require", f"auc>={auc:.5f}")

@@ -132,6 +132,7 @@ def test_keys_of_both_signs_join_as_brute_force_does(tmp_path_factory, ours, the
         assert joined == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_hashed_ids_are_groups_and_slices(tmp_path, capsys, memory):
     rng = np.random.default_rng(0)

@@ -201,6 +201,7 @@ def test_the_command_asks_for_the_record_in_memory_and_beyond(tmp_path, capsys, 
         assert "Rare faults: one that hits" in (tmp_path / "out" / name).read_text()
 
 
+@pytest.mark.long
 def test_merged_parts_ask_for_it_too(tmp_path, capsys):
     command = [*command_of(tmp_path, *sound()), "--partial", str(tmp_path / "part")]
     assert main([*command, "--verified", "r.json"]) == 3

@@ -97,6 +97,7 @@ def run(path, tmp_path, capsys, *more):
     return (code, *capsys.readouterr())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("memory", ["4", "0"])
 def test_one_file_with_a_key_is_refused_where_it_repeats(tmp_path, capsys, memory):
     more = ["--key", "id", "--memory", memory]

@@ -152,6 +152,7 @@ def test_sections_embed_at_any_heading_level():
     assert '<h3 class="part">' in inner
 
 
+@pytest.mark.long
 def test_report_replaces_the_last_one_and_leaves_nothing_beside_it(tmp_path):
     parity.write_report(CASES["EQUIVALENT"], tmp_path)
     parity.write_report(CASES["INCONCLUSIVE"], tmp_path)
@@ -190,6 +191,7 @@ def test_no_file_of_a_report_is_replaced_where_one_cannot_be_written(tmp_path, m
     assert [path.read_bytes() for path in sorted(tmp_path.iterdir())] == before
 
 
+@pytest.mark.long
 def test_same_comparison_gives_the_same_bytes(tmp_path):
     first, second = (
         parity.write_report(comparison(), tmp_path / name) for name in ("first", "second")
@@ -230,6 +232,7 @@ def test_the_first_suspect_stands_beside_the_verdict():
     assert "First suspect" not in box(kinds.comparison("plain")), "it was not looked for"
 
 
+@pytest.mark.long
 def test_each_kind_of_comparison_has_its_sections():
     titles = {
         kind: set(re.findall(r'<h2 class="part">(.*?)</h2>', section(kind)))

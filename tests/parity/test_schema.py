@@ -56,6 +56,7 @@ def test_what_is_wrong_is_refused(path, value):
         jsonschema.validate(record, schema())
 
 
+@pytest.mark.long
 def test_every_key_is_required():
     record = comparison("plain").to_json()
     for name in record:

@@ -76,7 +76,7 @@ def test_bins_cover_every_score():
     assert np.isfinite(edges).all()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["probability", "logit", "tied", "edges", "close"])
 def test_the_auc_of_tensorflow_1_is_that_of_rows_in_memory(kind, weighted):
@@ -177,6 +177,7 @@ def test_the_error_of_the_difference_in_pcoc_is_that_of_rows_in_memory():
     assert found.standard_error == pytest.approx(exact.standard_error, rel=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_figures_of_probabilities_are_exact_sums(weighted):
     columns = sample()

@@ -167,6 +167,7 @@ def test_a_policy_that_finds_no_trained_variable_is_refused(run, job, tmp_path):
     assert "kernel" in said and not (tmp_path / "out.meta").exists()
 
 
+@pytest.mark.long
 def test_warnings_are_errors_to_read(run, job, tmp_path):
     code, said = run(job, tmp_path / "out.meta")
     assert code == 0

@@ -59,6 +59,7 @@ def accumulating(resource):
     return build
 
 
+@pytest.mark.long
 @both
 @pytest.mark.few(1)
 def test_a_sum_of_gradients_is_reset_by_the_batch_that_made_it(resource):
@@ -162,6 +163,7 @@ def test_the_report_names_all_that_the_chief_writes(resource):
     assert after["beside"] == STEPS
 
 
+@pytest.mark.few(1)
 def test_the_report_lists_no_constants_among_what_trains():
     """One that was made behind the training waits for it, and trains nothing."""
 

@@ -105,6 +105,7 @@ def test_every_kind_of_rate_goes_with_its_batch(rate):
     assert_close(after, expected(before, *args))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.few(1)
 def test_what_a_schedule_makes_of_it_is_the_chiefs(optimizer):
@@ -155,6 +156,7 @@ def test_the_report_names_what_may_be_fed(optimizer):
     assert "fed      may be, and goes with each batch: rate" in str(report)
 
 
+@pytest.mark.long
 def test_a_rate_that_is_set_is_fixed(tmp_path, capsys):
     exported = export("adagrad", RATES["placeholder"])
     path, out = tmp_path / "in.meta", tmp_path / "out.meta"

@@ -187,6 +187,7 @@ def plain(x):
     return batch_norm()(x)
 
 
+@pytest.mark.long
 @both
 @pytest.mark.parametrize("move", [None, False])
 @pytest.mark.few(1)

@@ -100,6 +100,7 @@ def test_collections_saver_and_versions_are_kept():
     assert added == {tf.GraphKeys.SUMMARIES, "semisync", "semisync/plain_step"}
 
 
+@pytest.mark.long
 def test_update_ops_run_with_every_batch_and_averages_with_every_step():
     """As jobs with BatchNorm do, and those that evaluate averaged weights."""
 
@@ -140,6 +141,7 @@ def test_what_is_fetched_for_the_updates_behind_the_training_still_trains():
     assert_close(after, on_unions(build, before))
 
 
+@pytest.mark.long
 def test_a_counter_before_the_gradients_counts_every_batch_once():
     def build(model, wrap):
         seen = tf.get_variable("seen", initializer=0.0, trainable=False)
@@ -168,6 +170,7 @@ def test_the_loss_behind_the_training_stays_each_workers():
     assert_close(after, on_unions(build, before))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_a_global_step_that_is_known_by_its_name_alone(resource):
     """As code that makes its own variable has it; TensorFlow's hooks must find it afterwards."""
@@ -240,6 +243,7 @@ def test_a_graph_that_was_exported_by_a_session_needs_no_more_than_it_initialise
     assert_close(after, on_unions(builder("Adagrad"), before))
 
 
+@pytest.mark.long
 @pytest.mark.one_tensorflow
 @pytest.mark.parametrize(
     "options",

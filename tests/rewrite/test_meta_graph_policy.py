@@ -72,6 +72,7 @@ def test_the_ops_of_an_async_variable_keep_their_bytes():
     assert old[kernel_op(old)] != new[kernel_op(old)]
 
 
+@pytest.mark.long
 def test_the_chief_is_told_of_a_batch_after_what_it_trains_at_once():
     """A step of the chief changes what these ops read, such as Adam's beta powers."""
     exported = rewrite(export(builder("Adam")), policy=POLICY)

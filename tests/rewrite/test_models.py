@@ -62,6 +62,7 @@ def test_an_export_may_leave_out_the_defaults_of_the_attributes():
     assert (stripped.changes, stripped.warnings) == (whole.changes, whole.warnings)
 
 
+@pytest.mark.few(1)
 def test_slim():
     if zoo.TF2:
         skip_without("contrib", "tf.contrib ended with TensorFlow 1")

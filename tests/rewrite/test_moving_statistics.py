@@ -198,6 +198,7 @@ def test_by_default_they_decay_as_with_m_local_updates(kind):
     np.testing.assert_allclose(variance, expected, rtol=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.few(1)
 def test_an_average_that_is_corrected_for_its_start_takes_the_steps_of_m_local_updates():
     parts = batches(6, 6, 6, 4, 4, 4)
@@ -283,6 +284,7 @@ def test_a_decayed_batch_counts_by_its_weight_in_the_statistics_and_in_how_far_t
         np.testing.assert_allclose(now, then * keep + statistic * (1 - keep), rtol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["fused", "unfused"])
 @pytest.mark.few(1)
 def test_a_batch_with_training_false_counts_for_nothing(kind):

@@ -87,6 +87,7 @@ def test_the_parts_share_the_fate_of_their_batch(update, parts, resource):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("update", [whole, less, by_part])
 @pytest.mark.parametrize("parts", [1, 3])
 def test_it_is_one_batch_norm(update, parts):

@@ -118,6 +118,7 @@ def test_a_stale_batch_updates_nothing(kind, how):
     np.testing.assert_allclose(job.train(1, 50, stale=[1]), before)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, resource", [("assign", False), ("assign_add", True)])
 def test_the_variable_knows_the_shape_that_an_update_does_not(kind, resource):
     def build(x):

@@ -52,6 +52,7 @@ def test_each_of_them_trains_all_variables():
         assert all(np.any(before[each] != after[each]) for each in ("kernel", "bias"))
 
 
+@pytest.mark.long
 def test_one_of_them_leaves_the_others_variables_alone():
     _, report = graph_rewrite.semi_synchronize(exported().meta, M, train_op=OPS[:1])
     assert [trained.variable for trained in report.trained] == ["kernel"]

@@ -39,7 +39,7 @@ def scores(data, out, *options):
     return pyarrow.parquet.read_table(out)["score"].to_numpy()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name",
     [
@@ -98,6 +98,7 @@ def test_missing_values_of_a_text_file_are_the_same_on_both_sides(
     assert both[0].schema.names == both[1].schema.names == ["row", "score", "logit"]
 
 
+@pytest.mark.long
 def test_what_a_graph_parses_out_of_examples_comes_from_columns(model_of, tmp_path):
     """TensorFlow gets Examples, which lack what is missing, torch the default by --fill."""
     model = model_of("parse_example")

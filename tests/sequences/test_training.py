@@ -249,6 +249,7 @@ def test_a_model_of_an_earlier_version_is_refused(log, tmp_path, capsys):
     assert "of the schema 'semisync.sequence/1', expected" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_vectors_and_best_items_are_those_of_the_model(log, settings, tmp_path, capsys):
     def told(words):
         """The document that a command prints."""

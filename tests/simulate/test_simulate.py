@@ -87,6 +87,7 @@ def test_a_trace_is_repeated_in_place_of_what_is_drawn():
     assert result.batches_per_second == pytest.approx(2 / 0.4, rel=0.01)
 
 
+@pytest.mark.long
 def test_a_preempted_worker_is_away_and_does_its_batch_again():
     times = Times(demand=0.1, every=10.0, away=5.0)
     result = simulate(Cluster(50, times=times, costs=FREE), Async(), 50000)

@@ -65,6 +65,7 @@ def test_a_file_that_is_gone_or_cut_is_damage_too(stopped):
         checkpoints.load(checkpoints.steps[-2], {})
 
 
+@pytest.mark.long
 def test_where_all_are_damaged_nothing_is_trained(job, clicks, stopped, capsys):
     out, _ = stopped
     for path in out.glob("checkpoints/*/__0_0.distcp"):

@@ -34,7 +34,7 @@ def command(folder, data, out, *more):
 LOOKED_UP = {"item": "model/item", "parts": "model/parts", "bag": "model/bag", "tag": "model/tag"}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("column", "one"), CASES)
 def test_an_id_is_refused_where_tensorflow_refuses_it(folder, tmp_path, capsys, column, one):
     answer = json.loads((folder / "answers.json").read_text())[f"{column}={one}"]

@@ -63,6 +63,7 @@ def trained(out, linear, size, *more):
     return weights[name].flatten(), json.loads((out / "report.json").read_text())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("size", "steps"), [(4, 9), (5, 6), (7, 6), (64, 3)])
 def test_the_steps_are_those_of_tensorflow_on_tf_datas_batches(
     linear, tmp_path, capsys, size, steps
@@ -104,6 +105,7 @@ def test_gone_on_with_after_the_last_rows_it_ends_with_the_same_bits_and_counts(
     assert report["training"]["rows"] == 8192
 
 
+@pytest.mark.long
 def test_every_row_has_its_score(job, clicks, tmp_path):
     scores = tmp_path / "scores.parquet"
     given = arguments(job, clicks, tmp_path / "out", "--epochs", "1", "--batch-size", "1000")

@@ -85,6 +85,7 @@ def test_rows_without_scores_are_not_left_out_in_silence(tmp_path):
         scores.go_on(8, rows=512)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [

@@ -141,6 +141,7 @@ def test_an_input_of_unknown_width_takes_the_lists_that_a_batch_has(tmp_path):
     assert batch.inputs["words"].numpy().tolist() == [[b"a", b"b", b"c"], [b"d", b"e", b"f"]]
 
 
+@pytest.mark.long
 def test_a_type_makes_text_of_numbers_and_a_training_takes_the_steps_of_that_text(
     job, clicks, tmp_path, capsys
 ):
@@ -200,6 +201,7 @@ def test_a_second_training_does_not_take_the_place_of_the_first(trained, job, cl
     assert "go on with it by --resume" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_training_that_has_ended_may_get_more_epochs(trained, job, clicks, capsys):
     assert main(arguments(job, clicks, trained, "--resume", "--epochs", "3")) == 0
     assert "trained up to step 48" in capsys.readouterr().out
@@ -291,6 +293,7 @@ def test_what_each_step_changes_in_tensorflow_alone_is_named(tmp_path, capsys):
     assert json.loads((out / "report.json").read_text())["left_out"] == left_out
 
 
+@pytest.mark.long
 def test_threads_are_as_many_as_are_named(job, clicks, tmp_path):
     assert torch.get_num_threads() == 1
     given = arguments(job, clicks, tmp_path / "out", "--steps", "1", "--threads", "2")
@@ -319,7 +322,7 @@ def test_what_a_process_refuses_is_the_commands_answer(interpreters, job, clicks
     assert "--batch-size 255 cannot be divided among 2 processes" in done.stdout + done.stderr
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [

@@ -82,6 +82,7 @@ def test_a_global_batch_of_stale_batches_alone_has_no_tensors():
     assert job.after["arrivals"] == 3
 
 
+@pytest.mark.long
 def test_the_last_smaller_global_batch_has_its_own_tensors():
     job, counting = run([1, 2, 3], batches_per_step=2)
     assert counting.steps == [[[1, 1], [1, 2]], [[1], [3]]]

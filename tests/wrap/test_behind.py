@@ -140,7 +140,7 @@ def scatter(model, wrap):
 
 @pytest.mark.parametrize("build", [clip, normalise, copy_in_turn, add_by_hand, scatter])
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 def test_it_equals_the_plain_job_on_the_union(build, resource):
     found, expected = wrapped(build, resource), plain(build, resource)
     assert sorted(found) == sorted(expected)
@@ -148,6 +148,7 @@ def test_it_equals_the_plain_job_on_the_union(build, resource):
         np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 def test_averages_are_taken_as_synchronous_replicas_takes_them(resource):
     def average(model, wrap):

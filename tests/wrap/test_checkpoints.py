@@ -84,7 +84,7 @@ STEPS = {  # how jobs name what they save
 
 
 @pytest.mark.parametrize("given", sorted(STEPS))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_what_the_job_saves_after_its_last_run_is_saved_once_more(given, tmp_path):
     savers = {}
 

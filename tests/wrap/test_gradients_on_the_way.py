@@ -195,6 +195,7 @@ def dense(gradient, shape):
     return total
 
 
+@pytest.mark.long
 def test_an_aggregated_sparse_gradient_has_each_id_once():
     seen = []
 

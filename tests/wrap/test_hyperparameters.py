@@ -55,7 +55,7 @@ PLACEHOLDERS = {
 
 
 @pytest.mark.parametrize("kind", sorted(PLACEHOLDERS))
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_a_rate_that_is_fed_is_used(kind):
     job = Rates(PLACEHOLDERS[kind])
     with job.session() as session:
@@ -162,6 +162,7 @@ def test_a_variable_of_a_worker_is_refused():
         Rates(lambda: same(local(use_resource=True)))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("use_resource", [False, True])
 def test_the_value_of_a_variable_of_a_worker_goes_with_its_batch(use_resource):
     job = Rates(lambda: same(tf.identity(local(use_resource))))
@@ -184,7 +185,7 @@ def test_a_variable_on_the_ps_is_the_chiefs_own():
 @pytest.mark.parametrize(
     "name", ["AdamOptimizer", "AdagradOptimizer", "RMSPropOptimizer", "FtrlOptimizer"]
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_every_optimizer_trains_with_what_is_fed_as_tensorflow_does(name):
     """M batches of one rate make the step of the plain optimizer with that rate."""
     optimizer = getattr(tf.train, name)
@@ -218,6 +219,7 @@ def test_what_cannot_go_with_a_batch_is_refused():
         Job(optimizer=lambda: Scaled(0.1))
 
 
+@pytest.mark.long
 def test_workers_with_different_rates_stop_the_job():
     from semisync import settings
 

@@ -19,6 +19,8 @@ from semisync.transport.messages import JOINED
 from tests.support.waiting import until
 from tests.wrap.one_process import PATIENCE, Job, late
 
+pytestmark = pytest.mark.again
+
 
 def test_paced_training_never_shows_staleness_even_with_a_policy_that_ignores_it():
     job = Job(paced=True)
@@ -112,7 +114,6 @@ def test_a_failure_of_the_chiefs_thread_ends_the_job(tmp_path):
         job.train(session, *np.ones(1000))
 
 
-@pytest.mark.again
 @pytest.mark.parametrize("options", [{}, {"paced": True}])
 @pytest.mark.few(1)
 def test_a_worker_that_waits_for_input_for_longer_than_patience_loses_nothing(options):

@@ -157,6 +157,7 @@ def test_two_workers_one_after_the_other_and_then_at_once(targets):
     assert job.hook.ledger.staleness == {0: 6}
 
 
+@pytest.mark.long
 def test_three_workers_of_which_one_is_a_backup(targets):
     """test3Workers1Backup: the step is taken without the third, whose late batch is dropped."""
 

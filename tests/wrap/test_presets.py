@@ -54,7 +54,7 @@ class Preset:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_global_step_counts_m_batches_in_every_mode(mode):
     preset, last = Preset(mode), []
 
@@ -120,6 +120,7 @@ def test_hybrid_applies_embeddings_at_once_and_the_rest_by_global_batch():
         assert preset.values(session) == (-6.0, -18.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("in_flight", [1, 2])
 def test_no_more_batches_are_out_than_may_be_in_flight(in_flight):
     out = []

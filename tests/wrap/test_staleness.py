@@ -51,7 +51,7 @@ def test_a_number_without_meaning_is_refused(make):
 
 
 @pytest.mark.parametrize("policy, formula", POLICIES, ids=[repr(policy) for policy, _ in POLICIES])
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_a_late_batch_counts_by_its_weight(policy, formula):
     """Two batches of one step, of staleness 0 and 5: the mean is divided by 2 all the same."""
     with tf.Graph().as_default():

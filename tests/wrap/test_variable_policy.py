@@ -60,7 +60,7 @@ def assert_split(make, policy, at_once, resource=False):
         ("Ftrl", False),
     ],
 )
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_async_variables_are_trained_by_batch_and_the_others_by_union(name, resource):
     assert_split(OPTIMIZERS[name], [("table|bias", "async")], ("table", "bias"), resource)
 
@@ -79,6 +79,7 @@ def test_a_function_may_decide():
     assert_split(OPTIMIZERS["Adagrad"], sparse_at_once, ("table", "bias"))
 
 
+@pytest.mark.long
 def test_with_everything_async_the_global_step_still_counts_global_batches():
     _, after, by_batch, _ = trained(OPTIMIZERS["Adagrad"], [("", "async")])
     assert after.pop("global_step") == STEPS

@@ -3,6 +3,8 @@
 import glob
 import logging
 
+import pytest
+
 import semisync
 from semisync.chief import thread
 from semisync.common.compat import tf
@@ -62,6 +64,7 @@ def test_a_session_without_a_chief_shows_zeros():
     assert len(values) == 8 and set(values.values()) == {0}
 
 
+@pytest.mark.long
 def test_a_job_that_stalls_says_once_who_is_missing(caplog, monkeypatch):
     job = Job(batches_per_step=2, paced=True)
     monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)

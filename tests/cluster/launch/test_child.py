@@ -36,6 +36,7 @@ def test_its_output_comes_line_by_line_and_its_exit_code_at_the_end():
     assert sorted(heard.lines) == [(b"one two", False), (b"three", False), (b"two", True)]
 
 
+@pytest.mark.long
 def test_the_end_of_a_command_that_ends_at_once_is_noticed():
     for heard in [Heard("true") for _ in range(40 if LONG else 10)]:
         assert heard.ended.wait(DEADLINE)

@@ -74,6 +74,7 @@ def temporary(job):
     return [name for name in os.listdir(str(job.folder / "tmp")) if "semisync-status" not in name]
 
 
+@pytest.mark.long
 def test_a_machine_that_has_nothing_runs_what_another_hands_out(job, source, empty):
     begin(job, source, empty)
     for key, place in (("ps", "ps 0"), ("one", "worker 1"), ("chief", "worker 0")):
@@ -228,6 +229,7 @@ def test_files_that_do_not_come_are_said_and_end_the_job_at_the_deadline(
     assert "the job's files do not come: {}".format(gone.about["url"]) in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_files_come_when_the_chiefs_launcher_is_back(store, source, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(member, "LOOK_EVERY", 0.3)
     gone, real = member.Shipment([str(source) + "/"], None, "127.0.0.1"), member.Shipment

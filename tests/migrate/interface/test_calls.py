@@ -138,6 +138,7 @@ def test_the_calls_of_score_score_every_model(zoo, tmp_path, monkeypatch, capsys
     zoos_scores(zoo, None, tmp_path, monkeypatch, capsys)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["full", "columns", "rank", "unknown"])
 def test_a_sparse_placeholder_of_any_shape_is_one_input(
     graphs, name, tmp_path, monkeypatch, capsys
@@ -148,6 +149,7 @@ def test_a_sparse_placeholder_of_any_shape_is_one_input(
     assert run_score(score, rows, {}, python_of(graphs), tmp_path) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("read", "shape"),
     [

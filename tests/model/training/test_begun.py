@@ -81,6 +81,7 @@ def minimized(optimizer):
     return lambda loss: optimizer().minimize(loss, tf.train.get_or_create_global_step())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.few(2)
 def test_a_saver_that_is_older_than_the_optimizer(name, tmp_path):

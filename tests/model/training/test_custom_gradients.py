@@ -130,6 +130,7 @@ def _loss(layer):
     return tf.reduce_mean(tf.square(out[:, 0] - y))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("layer", _SAME)
 def test_a_gradient_that_is_torchs_too_takes_tensorflows_steps(layer, tmp_path):
     with tf.Graph().as_default(), tf.Session() as session:

@@ -41,6 +41,7 @@ def _normalised(x, move, training):
     return tf.nn.batch_normalization(x, mean, variance, offset, scale, 1e-3), moves
 
 
+@pytest.mark.long
 @pytest.mark.few(6)
 @pytest.mark.parametrize("resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize("form", _MOVES)

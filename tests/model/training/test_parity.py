@@ -53,7 +53,7 @@ def test_every_model_takes_tensorflows_steps(zoo_of_each):
     assert exceeded == {}
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("jobs", "name", "steps"),
     [

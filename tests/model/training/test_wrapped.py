@@ -44,7 +44,7 @@ def metas():
     return path
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("version", "name"),
     [*(("tf1", name) for name in TF1 + REWRITTEN), *(("tf2", name) for name in TF2)],
@@ -137,6 +137,7 @@ def two_optimizers(path, wrap, begin=True):
     return written, values, {name: one.hyperparameters for name, one in recipe.updates.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("begin", [False, True])
 def test_a_job_that_counts_by_itself_changes_what_the_plain_job_does(begin, tmp_path):
     plain = two_optimizers(tmp_path / "plain.meta", lambda optimizer: optimizer, begin=False)
