@@ -115,7 +115,6 @@ def test_workers_that_import_it_train_the_global_batch(name, out):
     assert_close(after, trained_by_tensorflow(case.kind, before, batches, case.resource, name))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["unpaced_resnet"])
 def test_moving_statistics_are_those_of_the_batches_in_the_audit_log(name, out):
     """Invariant 9: of the input's BatchNorm, whose values do not depend on any variable."""

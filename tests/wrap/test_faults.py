@@ -212,7 +212,6 @@ def test_a_worker_with_other_settings_ends_the_job_with_one_sentence(job, other,
     assert says in job.error(("worker", 0))
 
 
-@pytest.mark.long
 @pytest.mark.one_tensorflow
 def test_a_worker_that_comes_back_with_an_old_token_changes_nothing(job):
     job = job(3, bound=10**6)  # so that it sends its batch, however stale that is
