@@ -45,6 +45,9 @@ class Negatives(NamedTuple):
 class Retrieval(nn.Module):
     """Sampled softmax over each item's successor; the module has its formula.
 
+    Where torch.distributed runs, all processes must draw in-batch negatives equally often in
+    training: each draw waits for those of the others.
+
     Args:
         items: the number of rows of the table.
         negatives: "all", "in-batch" or "uniform".
@@ -106,10 +109,8 @@ class Retrieval(nn.Module):
 
     def _in_batch(self, following: Tensor, generator: Optional[torch.Generator]) -> Negatives:
         if self.training:
-            met = torch.zeros_like(self.seen).index_add_(0, following, torch.ones_like(following))
-            if dist.is_available() and dist.is_initialized():
-                dist.all_reduce(met)  # a checkpoint has one process's counts
-            self.seen += met
+            met = _of_all_processes(following)  # a checkpoint has one process's counts
+            self.seen.index_add_(0, met, torch.ones_like(met))
         drawn_on = _device(generator, following.device)
         order = torch.randperm(len(following), device=drawn_on, generator=generator)[: self.count]
         rows, times = following[order.to(following.device)].unique(return_counts=True)
@@ -155,6 +156,18 @@ class Retrieval(nn.Module):
             [n, dim].
         """
         return F.normalize(vectors, dim=-1) if self.normalise else vectors
+
+
+def _of_all_processes(rows: Tensor) -> Tensor:
+    """The rows of this process and of all others, rank by rank; they may differ in number."""
+    if not (dist.is_available() and dist.is_initialized()):
+        return rows
+    each = [rows.new_zeros(1) for _ in range(dist.get_world_size())]
+    dist.all_gather(each, rows.new_tensor([len(rows)]))
+    counts = torch.cat(each).tolist()
+    padded = [rows.new_zeros(max(counts)) for _ in counts]
+    dist.all_gather(padded, F.pad(rows, (0, max(counts) - len(rows))))
+    return torch.cat([part[:count] for part, count in zip(padded, counts)])
 
 
 def _device(generator: Optional[torch.Generator], otherwise: torch.device) -> torch.device:

@@ -82,12 +82,23 @@ def test_in_batch_negatives_are_counted_while_training_alone():
     assert "seen" in task.state_dict()
 
 
-def test_in_batch_negatives_are_counted_over_all_processes(monkeypatch):
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "all_reduce", lambda counts: counts.mul_(2))
+@pytest.mark.parametrize("others", [[6], [6, 0, 6, 6, 2, 2, 2]])
+def test_in_batch_negatives_are_counted_over_all_processes(monkeypatch, others):
+    """By messages as long as the longest batch; none has the size of the table."""
+    sent = [[len(others)], others]
+
+    def all_gather(found, own):
+        theirs = sent.pop(0)
+        found[0].copy_(own)
+        found[1].copy_(torch.tensor(theirs + [0] * (len(own) - len(theirs))))
+
+    for name, found in (("is_initialized", True), ("get_world_size", 2)):
+        monkeypatch.setattr(torch.distributed, name, lambda found=found: found)
+    monkeypatch.setattr(torch.distributed, "all_gather", all_gather)
     task = Retrieval(ITEMS, "in-batch")
     task.draw(FOLLOWING)
-    assert task.seen.tolist() == [2, 2, 0, 0, 0, 6, 0]
+    every = torch.cat([FOLLOWING, torch.tensor(others)])
+    assert task.seen.tolist() == every.bincount(minlength=ITEMS).tolist()
 
 
 @pytest.mark.parametrize("kind", ["all", "uniform", "in-batch"])
