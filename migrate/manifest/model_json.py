@@ -180,8 +180,8 @@ def _check_ids(ids: IdsConfig, rows: int, where: str) -> None:
     for key in _KEYS_OF_MODE.get(ids["mode"], ()):
         if key not in ids:
             raise BadInput(f"{where}: a table by ids {ids['mode']} lacks {key}")
-    for key, count in (("buckets", ids.get("buckets", 1)), ("max_probe", ids.get("max_probe", 1))):
-        if count < 1:
+    for key, count in ids.items():
+        if isinstance(count, int) and count < 1:
             raise BadInput(f"{where}: {key}: expected at least 1, found {count}")
     if rows % ids.get("buckets", 1):
         raise BadInput(f"{where}: the {rows} rows do not divide into {ids['buckets']} buckets")

@@ -65,7 +65,7 @@ def _module(ids: IdsConfig, rows: int, device: torch.device) -> ManagedCollision
             zch_size=rows,
             device=device,
             eviction_policy=DistanceLFU_EvictionPolicy(),
-            eviction_interval=interval or 1,
+            eviction_interval=1 if interval is None else interval,
         )
     return HashZchManagedCollisionModule(
         zch_size=rows,

@@ -84,7 +84,7 @@ def managed_collision_collection(
         A ManagedCollisionEmbeddingBagCollection.
 
     Raises:
-        UsageError: a table that the checkpoint lacks, or that has no raw ids.
+        UsageError: a table that the checkpoint lacks, or that has no raw ids; an interval below 1.
 
     Examples:
         >>> from migrate.torchrec import load, managed_collision_collection
@@ -93,6 +93,8 @@ def managed_collision_collection(
         >>> tables = managed_collision_collection("raw", {"users_model": ["user"]})
         >>> loaded = load(tables, "raw")
     """
+    if eviction_interval is not None and eviction_interval < 1:
+        raise UsageError(f"eviction_interval is {eviction_interval}, expected at least 1")
     manifest = _manifest(converted)
     device = device or torch.device("cpu")
     configs = list(_configs(manifest, features, pooling))

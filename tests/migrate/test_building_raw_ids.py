@@ -13,9 +13,16 @@ from torchrec.modules.mc_embedding_modules import (
 
 import migrate
 from migrate.manifest.model_json import model_config
-from migrate.torchrec import build, build_optimizer, load, load_optimizer, read_model
+from migrate.torchrec import (
+    build,
+    build_optimizer,
+    load,
+    load_optimizer,
+    managed_collision_collection,
+    read_model,
+)
 from migrate.verification import verify
-from semisync.common.errors import UsageError
+from semisync.common.errors import BadInput, UsageError
 from tests.migrate.plans import edit
 from tests.migrate.raw_tables import write_tfra
 
@@ -122,6 +129,17 @@ def test_the_modules_search_as_far_and_take_ids_in_as_often_as_the_config_says(t
     managed = build(config)._managed_collision_collection._managed_collision_modules
     assert (managed["t"]._max_probe, managed["t"].buckets()) == (166, 2)
     assert managed["u"]._eviction_interval == 7
+
+
+@pytest.mark.parametrize("interval", [0, -3])
+def test_an_interval_below_1_is_refused(tmp_path, interval):
+    directory, manifest = converted(tmp_path, {"u": "mch"})
+    config = model_config(manifest)
+    config["tables"][0]["ids"]["eviction_interval"] = interval
+    with pytest.raises(BadInput, match=f"eviction_interval: expected at least 1, found {interval}"):
+        build(config)
+    with pytest.raises(UsageError, match=f"eviction_interval is {interval}, expected at least 1"):
+        managed_collision_collection(directory, {"u": ["u"]}, eviction_interval=interval)
 
 
 def test_verification_knows_what_of_the_ids_follows_from_the_data(tmp_path):
