@@ -2,8 +2,8 @@
 
 The folder keeps the files of earlier versions, so reading all of it would count rows twice and
 bring deleted ones back. The log has one commit per version, JSON lines of actions, and now and then
-a checkpoint, a Parquet file of all that still holds (the Delta transaction log protocol, "Delta Log
-Entries" and "Checkpoints").
+a checkpoint, Parquet files or a JSON file of all that still holds (the Delta transaction log
+protocol, "Delta Log Entries" and "Checkpoints").
 """
 
 import os
@@ -23,7 +23,10 @@ LOG = "_delta_log"
 _HUDI_LOG = ".hoodie"
 
 _COMMIT = re.compile(r"(\d{20})\.json")  # of a version
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.\d{10}\.(\d{10}))?\.parquet")  # part, of many
+_CHECKPOINT = re.compile(  # of a version: a part of many, or whole; V2 have a UUID
+    r"(\d{20})\.checkpoint"
+    r"(?:(?:\.\d{10}\.(\d{10}))?\.parquet|\.[0-9a-f-]{36}\.(?:json|parquet))"
+)
 _SIDECARS = "_sidecars"
 _OF_FILES = ("add", "remove")
 
@@ -128,7 +131,8 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
     # A writer may fail before the last part: "readers must only use a complete checkpoint".
     whole = [(number, parts) for (number, parts), n in checkpoints.items() if len(n) >= parts]
     version, parts = max(whole, default=(-1, 0))  # without one the commits start at version 0
-    for name in checkpoints.get((version, parts), ()):
+    # Any of several whole ones: a table may have a classic and V2 checkpoints of a version.
+    for name in checkpoints.get((version, parts), ())[:parts]:
         yield from _of_checkpoint(log, name)
     later = sorted(number for number in commits if number > version)
     # A checkpoint's version was committed, though parts of it may be missing.
@@ -139,8 +143,12 @@ def _actions(log: str) -> Iterator[Dict[str, Any]]:
             "a gap; copy the whole log"
         )
     for number in later:
-        with opened(folders.joined(log, commits[number])) as source:
-            yield from map(json_text.loads, source.read().splitlines())
+        yield from _of_lines(folders.joined(log, commits[number]))
+
+
+def _of_lines(path: str) -> List[Dict[str, Any]]:
+    with opened(path) as source:
+        return [json_text.loads(line) for line in source.read().splitlines()]
 
 
 def _of_checkpoint(
@@ -149,12 +157,15 @@ def _of_checkpoint(
     """A checkpoint's actions on files, those in its sidecar files too (V2 checkpoints)."""
     import pyarrow.parquet
 
-    with opened(folders.joined(folder, name)) as source:
-        file = pyarrow.parquet.ParquetFile(source)
-        held = file.schema_arrow.names
-        wanted = [kind for kind in kinds if kind in held]
-        refuse_row_groups(source, file.metadata, name, wanted)
-        actions = file.read(columns=wanted).to_pylist()
+    if name.endswith(".json"):
+        actions = _of_lines(folders.joined(folder, name))
+    else:
+        with opened(folders.joined(folder, name)) as source:
+            file = pyarrow.parquet.ParquetFile(source)
+            held = file.schema_arrow.names
+            wanted = [kind for kind in kinds if kind in held]
+            refuse_row_groups(source, file.metadata, name, wanted)
+            actions = file.read(columns=wanted).to_pylist()
     yield from actions
     for action in actions:
         if action.get("sidecar"):

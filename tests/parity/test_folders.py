@@ -336,6 +336,34 @@ def test_a_delta_checkpoint_is_read_with_its_sidecar_files(delta):
     assert files_of(str(delta)) == expected
 
 
+UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+@pytest.mark.parametrize("sidecar", [False, True])
+def test_a_delta_checkpoint_with_a_uuid_in_its_name_is_whole(delta, kind, sidecar):
+    """Two of a version are alike: either is read, and beside them a part of many is passed over."""
+    expected = files_of(str(delta))
+    adds = [{"path": "2.parquet"}, {"path": "day=a%2520b/3.parquet"}]
+    if sidecar:
+        (delta / "_delta_log" / "_sidecars").mkdir()
+        checkpoint(delta, "_sidecars/x", add=adds)
+    actions = {"sidecar": [{"path": "x.parquet"}]} if sidecar else {"add": adds}
+    for start in (UUID, UUID[::-1]):
+        name = f"{2:020d}.checkpoint.{start}"
+        if kind == "parquet":
+            checkpoint(delta, name, **actions)
+        else:
+            lines = [{key: one} for key, ones in actions.items() for one in ones]
+            lines = [{"checkpointMetadata": {"version": 2}}, *lines]
+            text = "\n".join(map(json.dumps, lines))
+            (delta / "_delta_log" / f"{name}.json").write_text(text)
+    checkpoint(delta, PARTS[0], add=[{"path": "2.parquet"}])
+    for version in (0, 1, 2):
+        (delta / "_delta_log" / f"{version:020d}.json").unlink()
+    assert files_of(str(delta)) == expected
+
+
 def test_of_a_delta_table_what_is_refused_must_be_live(delta):
     """As DELETE writes, RESTORE, then DELETE again and REORG ... APPLY (PURGE)."""
     expected = files_of(str(delta))
