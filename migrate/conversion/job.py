@@ -83,6 +83,11 @@ def begin(directory: str, job: Job) -> None:
     work_directory.begin(os.path.join(directory, _JOB), job.to_json(), directory)
 
 
+def begun(directory: str) -> bool:
+    """Whether a job is in `directory`: not once its work is whole, or removed."""
+    return os.path.exists(os.path.join(directory, _JOB))
+
+
 def read(directory: str) -> Job:
     """The job in `directory`, for a worker."""
     data: Dict[str, Any] = json_text.read(os.path.join(directory, _JOB))

@@ -208,9 +208,9 @@ def assist(
     joined = None
     while True:
         announced = said.read(directory)
-        # The folder is gone: moved to its place as a whole, or removed by a failure.
-        if announced is None and joined and not os.path.exists(directory):
-            if appeared(out):
+        # The job is gone: its work is whole, here or moved to its place, or a failure removes it.
+        if announced is None and joined and not jobs.begun(directory):
+            if appeared(directory) or appeared(out):
                 return parts
             raise SemisyncError(_GIVEN_UP)
         if announced is not None and announced.size == rank.size:

@@ -6,13 +6,13 @@
    (`migrate.conversion.layout`).
 2. Every file and the directory are synced to the disk.
 3. One rename puts it into place; after it, the parent directory is synced. Where the place was
-   taken meanwhile, the work is kept.
+   taken meanwhile, the work is whole and stays where it is, to be moved: nothing is left to resume.
 4. The lock is let go last, in place or in a directory that is otherwise empty: while work is there,
    nobody begins anew in it.
 
-An error removes the hidden directory, except `Unfinished`. An interruption (Ctrl-C, kill -9, a
-power cut, a server that does not answer, a full disk) leaves it: the next conversion resumes it, or
-gets a message that it is there.
+An error removes the hidden directory, except `Unfinished`, which says how to go on. An interruption
+(Ctrl-C, kill -9, a power cut, a server that does not answer, a full disk) leaves it: the next
+conversion resumes it, or gets a message that it is there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk, a quota, ulim
 
 
 class Unfinished(SemisyncError):
-    """An error after which the work that was done is kept, to be resumed."""
+    """An error after which the work that was done is kept; it says how to go on."""
 
 
 def is_passing(error: BaseException) -> bool:
@@ -79,7 +79,7 @@ def work_directory(
     Raises:
         UsageError: `out` holds something, an interrupted conversion is there and `resume` is
             false, another process is at work in it, or the disk has less room than is needed.
-        Unfinished: the disk fills up or a server goes away.
+        Unfinished: the disk fills up, a server goes away, or `out` was taken meanwhile.
         SemisyncError: the disk refuses.
     """
     remote = is_remote(out)
@@ -135,15 +135,22 @@ def _move(work: str, out: str) -> None:
     except (OSError, UsageError) as error:
         why = cannot_write(out, error) if isinstance(error, OSError) else error
         raise Unfinished(f"{why}; the work is whole in {work}: move that to a new place") from error
-    os.remove(os.path.join(out, LOCK))
-    flush(out)
-    flush(os.path.dirname(out))
+    try:
+        os.remove(os.path.join(out, LOCK))
+        flush(out)
+        flush(os.path.dirname(out))
+    except OSError as error:
+        raise Unfinished(
+            f"{out} is whole, but a power cut may lose it: {error.strerror or error}; check the "
+            "disk and run sync"
+        ) from error
 
 
 def discard(work: str) -> None:
     """Removes a locked directory, its lock last, as far as the system lets it."""
     with suppress(OSError):
-        for name in os.listdir(work):
+        # The manifest first: without a job beside it, it says that the work is whole.
+        for name in sorted(os.listdir(work), key=lambda name: name != FILE):
             path = os.path.join(work, name)
             if os.path.isdir(path):
                 shutil.rmtree(path)

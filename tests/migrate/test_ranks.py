@@ -13,7 +13,9 @@ import pytest
 import migrate
 from migrate.conversion import job, ranks, said
 from migrate.launcher import Rank, from_environment
+from migrate.manifest.manifest import FILE
 from migrate.stream.columns import FOLDER
+from migrate.targets.work_directory import Unfinished
 from semisync.common.errors import SemisyncError, UsageError
 from semisync.storage.remote import Unreachable
 from tests.support.conversions import contents, make_plan
@@ -250,6 +252,41 @@ def test_an_empty_place_is_no_conversion_when_rank_0_has_removed_its_work(
     monkeypatch.setattr(ranks, "_join", join)
     with pytest.raises(SemisyncError, match="rank 0 has given up"):
         ranks.assist(str(out), Rank(1, 2))
+
+
+def test_a_rank_is_done_where_the_place_of_the_whole_work_was_taken(
+    tf2_checkpoints, tmp_path, monkeypatch
+):
+    plan, out = make_plan(tf2_checkpoints / "sgd"), tmp_path / "out"
+    work = pathlib.Path(ranks.partial_path(str(out)))
+    work.mkdir()
+    said.write(str(work), said.Announcement("1", 2, [0, 1]))
+
+    def take(*_):
+        out.mkdir(exist_ok=True)
+        (out / "theirs").touch()
+
+    def join(*_):
+        with pytest.raises(Unfinished, match="the work is whole in"):
+            migrate.convert(plan, out, resume=True, progress=take)
+        return 1
+
+    monkeypatch.setattr(ranks, "_join", join)
+    assert ranks.assist(str(out), Rank(1, 2, 5)) == 1
+
+
+def test_of_a_failed_conversion_the_manifest_goes_first(tf2_checkpoints, tmp_path, monkeypatch):
+    """Without a job beside it, it would tell the other ranks that the work is whole."""
+    remove, removed = os.remove, []
+
+    def fail(*_, **__):
+        monkeypatch.setattr(os, "remove", lambda path: (removed.append(path), remove(path)))
+        raise SemisyncError("the disk is torn")
+
+    monkeypatch.setattr("migrate.verification.compare", fail)
+    with pytest.raises(SemisyncError, match="the disk is torn"):
+        migrate.convert(make_plan(tf2_checkpoints / "sgd"), tmp_path / "out")
+    assert os.path.basename(removed[0]) == FILE
 
 
 def test_a_rank_does_not_wait_for_ever_and_ranks_must_agree(tf2_checkpoints, tmp_path):

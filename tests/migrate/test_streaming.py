@@ -1,5 +1,6 @@
 """Streaming: any number of workers write the same bytes; an interruption loses nothing."""
 
+import errno
 import os
 
 import numpy as np
@@ -173,6 +174,23 @@ def test_a_place_that_was_taken_meanwhile_loses_no_work(tf2_checkpoints, tmp_pat
     assert [path.name for path in out.iterdir()] == ["theirs"]
     kept = (tmp_path / ".out.partial").rename(tmp_path / "new")
     assert verify(str(tf2_checkpoints / "sgd"), str(kept)).verified
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
+def test_what_is_in_its_place_but_not_synced_is_said_to_be_there(
+    tf2_checkpoints, tmp_path, monkeypatch, code
+):
+    def fail_once_moved(path):
+        if (tmp_path / "out").exists():
+            raise OSError(code, "torn")
+        flush(path)
+
+    monkeypatch.setattr("migrate.targets.work_directory.flush", fail_once_moved)
+    sentence = r"out is whole, but a power cut may lose it: torn; check the disk and run sync$"
+    with pytest.raises(Unfinished, match=sentence):
+        migrate.convert(make_plan(tf2_checkpoints / "sgd"), tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert verify(str(tf2_checkpoints / "sgd"), str(tmp_path / "out")).verified
 
 
 def test_a_lock_that_was_taken_away_meanwhile_is_none(tmp_path, monkeypatch):
