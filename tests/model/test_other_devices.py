@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from migrate import runtime
 from migrate.model.load import load_model
 from tests.model.features import features
 from tests.model.zoo.read import models
@@ -42,6 +43,15 @@ def test_inputs_may_be_on_either_device(zoo):
             for name, one in inputs.items()
         }
         assert torch.equal(module(moved)[0].here, from_here.here)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_ragged_ranges_are_where_their_limits_are(dtype):
+    given = [torch.tensor(one, dtype=dtype) for one in ([0, 5, 0], [3, 2, 0], [2, -1, 1])]
+    with there():
+        found = runtime.ragged_range(*(one.to(META) for one in given))
+    for one, here in zip(found, runtime.ragged_range(*given)):
+        assert torch.equal(one.here, here)
 
 
 def test_text_is_read_on_the_cpu_whatever_the_default_device_is(zoo):

@@ -52,19 +52,25 @@ def arange(start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
     if count < 0:
         raise BadInput(f"a range from {start} to {limit} by steps of {step}")
     values = torch.cat([start.reshape(1), step.expand(max(count - 1, 0))])[:count]
-    # As TensorFlow's Range adds (sequence_ops.cc). torch's cumsum adds up float32 in double.
-    summed = values.detach().cpu().numpy()
-    return torch.from_numpy(summed.cumsum(dtype=summed.dtype)).to(values.device)
+    return added_up(values)
+
+
+def added_up(values: Tensor) -> Tensor:
+    """Running sums along the last axis, in the type of the values: torch adds float32 in double."""
+    summed = values.detach().cpu().numpy()  # as TensorFlow's Range adds (sequence_ops.cc)
+    return torch.from_numpy(summed.cumsum(-1, dtype=summed.dtype)).to(values.device)
 
 
 def range_sizes(start: Tensor, limit: Tensor, step: Tensor) -> Tensor:
-    """How many values start, start + step, ... have below limit; negative if they lead away from
-    it, or have no end."""
+    """How many values start, start + step, ... have below limit: -1 if they lead away from it, less
+    if they have no end, or more than int64 counts."""
     if start.is_floating_point():
-        counts = ((limit - start) / step).ceil().long()  # in their own type, as TensorFlow counts
+        counts = ((limit - start) / step).ceil()  # in their own type, as TensorFlow counts
+        counts = torch.where(counts.float() < 2.0**63, counts, -2).long()
     else:
         counts = -((start.long() - limit.long()) // step)
-    return torch.where(torch.where(step > 0, limit < start, limit > start), -1, counts)
+    away = ((step > 0) & (limit < start)) | ((step < 0) & (limit > start))
+    return torch.where(away, -1, counts)
 
 
 def one_hot(

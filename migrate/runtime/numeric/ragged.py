@@ -12,7 +12,7 @@ from typing import Any, List, Sequence, Tuple
 import torch
 from torch import Tensor
 
-from migrate.runtime.numeric.arrays import arange, range_sizes
+from migrate.runtime.numeric.arrays import added_up, range_sizes
 from migrate.runtime.numeric.axes import integers
 from migrate.runtime.numeric.sparse import joined, like, taken
 from semisync.common.errors import BadInput
@@ -25,15 +25,23 @@ def ragged_range(
     starts, limits, steps = torch.broadcast_tensors(
         *(value.reshape(-1) for value in (starts, limits, steps))
     )
-    if not ((limits - starts) / steps).isfinite().all():
+    counts = range_sizes(starts, limits, steps) if steps.all() else steps.new_tensor(-2)
+    if (counts < -1).any():
         raise BadInput("a range has steps of 0, or no end")
-    counts = range_sizes(starts, limits, steps).clamp(min=0)
+    counts = counts.clamp(min=0)
     splits = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-    if starts.is_floating_point():  # each value is the one before it plus the step
-        full = torch.stack([starts, limits, steps], 1)[counts > 0]
-        values = torch.cat([starts[:0], *(arange(*row) for row in full)])
+    rows, places = _places(splits)
+    if starts.is_floating_point():
+        values = starts.new_empty(len(rows))
+        # Rows of about one length at a time, for they are filled up to the longest.
+        lengths = counts.clamp(min=1).log2().long()
+        for length in lengths.unique():
+            of = lengths == length
+            most = int(counts[of].max())
+            filled = torch.cat([starts[of, None], steps[of, None].expand(-1, most)], 1)
+            places = torch.arange(most, device=counts.device)
+            values[of[rows]] = added_up(filled)[:, :most][places < counts[of, None]]
     else:
-        rows, places = _places(splits)
         values = starts[rows] + steps[rows] * places.to(steps.dtype)
     return splits.to(getattr(torch, dtype)), values
 
@@ -122,5 +130,5 @@ def _columns(splits: Sequence[Tensor]) -> Tuple[List[Tensor], List[int]]:
 def _places(splits: Tensor) -> Tuple[Tensor, Tensor]:
     """The row of each value, and its position in the row."""
     counts = splits[1:] - splits[:-1]
-    rows = torch.arange(len(counts)).repeat_interleave(counts)
-    return rows, torch.arange(len(rows)) - (splits[:-1] - splits[0])[rows]
+    rows = torch.arange(len(counts), device=splits.device).repeat_interleave(counts)
+    return rows, torch.arange(len(rows), device=splits.device) - (splits[:-1] - splits[0])[rows]

@@ -1,5 +1,7 @@
 """Ops that need more than inputs: variables, tables, chance; and what is refused."""
 
+import itertools
+
 import numpy
 import pytest
 import tensorflow
@@ -268,12 +270,30 @@ def test_ragged_ranges_of_floats_are_counted_and_added_up_as_tensorflow_does(dty
     program = Program(lambda *x: list(raw.RaggedRange(starts=x[0], limits=x[1], deltas=x[2])), rows)
     for ours, theirs in zip(program.torch(*map(torch.tensor, rows)), program.tensorflow(*rows)):
         numpy.testing.assert_array_equal(ours.numpy(), theirs)
-    for step in (0.0, 1.0):
-        given = [torch.tensor(one, dtype=getattr(torch, dtype)) for one in (0.0, numpy.inf, step)]
-        with pytest.raises(BadInput, match="steps of 0, or no end"):
-            runtime.ragged_range(*given)
-        with pytest.raises(BadInput, match="a range from 0.0 to inf"):
-            runtime.arange(*given)
+
+
+ENDS = (-numpy.inf, numpy.nan, numpy.inf, 0.0, 5.0, 1e30)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ranges_without_an_end_are_refused_where_tensorflow_refuses_them(dtype):
+    arrays, refused = [numpy.zeros(1, dtype)] * 3, []
+    program = Program(lambda x, y, z: list(raw.RaggedRange(starts=x, limits=y, deltas=z)), arrays)
+    for given in itertools.product(ENDS[:-1], ENDS, (-1.0, 0.0, 2.0, numpy.nan, numpy.inf)):
+        arrays = [numpy.array([one], dtype) for one in given]
+        ours = [torch.from_numpy(array) for array in arrays]
+        try:
+            theirs = program.tensorflow(*arrays)
+        except tf.errors.InvalidArgumentError:
+            refused.append(given)
+            with pytest.raises(BadInput, match="steps of 0, or no end"):
+                runtime.ragged_range(*ours)
+            with pytest.raises(BadInput, match="a range from"):
+                runtime.arange(*(one[0] for one in ours))
+        else:
+            for one, other in zip(runtime.ragged_range(*ours), theirs):
+                numpy.testing.assert_array_equal(one.numpy(), other)
+    assert (0.0, numpy.inf, 2.0) in refused and (5.0, -numpy.inf, 2.0) not in refused
 
 
 def test_a_range_of_large_integers_has_all_of_its_values():
