@@ -187,7 +187,7 @@ class Guards:
             return {Guard(call, LOOP)}
         if label in _LABELS:
             return {Guard(self.root(node.input[0]), _LABELS[label])}
-        return {Guard(self.root(node.input[0]), int(label))} if label.isdigit() else _NONE
+        return {Guard(self.root(node.input[0]), int(label))} if label.isdecimal() else _NONE
 
 
 def opposite(guard):

@@ -126,7 +126,7 @@ def _function(graph: Graph, data: memoryview) -> Tuple[str, Function]:
         if output not in returned:
             raise BadInput(f"{path}: function {name!r} does not say what {output!r} is")
         source, _, number = returned[output].rpartition(":")
-        edge = (source, int(number)) if source and number.isdigit() else (returned[output], 0)
+        edge = (source, int(number)) if source and number.isdecimal() else (returned[output], 0)
         results.append(_edge(inside, *edge))
     return name, Function(tuple(arguments), whole, tuple(results))
 

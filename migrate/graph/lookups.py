@@ -186,7 +186,7 @@ def _first_row(spec: str, graph: Graph) -> int:
     first = spec.split(" ")[-1].split(":")[0].split(",")[0]
     if first == "-":  # the whole axis
         return 0
-    if not first.isdigit():
+    if not first.isdecimal():
         raise BadInput(f"{graph.path}: {spec!r} is not the slice of a variable")
     return int(first)
 

@@ -61,7 +61,7 @@ def slot_of(leaf: str, names: Mapping[str, str] = DEFAULT_NAMES) -> Optional[Tup
     if leaf in names:
         return names[leaf], 0
     base, _, index = leaf.rpartition("_")
-    if base in names and index.isdigit():
+    if base in names and index.isdecimal():
         return names[base], int(index)
     return None
 

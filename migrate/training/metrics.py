@@ -190,7 +190,7 @@ class Metrics:
 
 def _place(day: str) -> Any:
     """Numbers by their size, before other names."""
-    return (0, int(day), "") if day.lstrip("-").isdigit() else (1, 0, day)
+    return (0, int(day), "") if day.lstrip("-").isdecimal() else (1, 0, day)
 
 
 @compiled

@@ -153,7 +153,7 @@ def read_ready(client, root, watch=None):
     found = set()
     for name in client.children(above, watch):
         id, number, *_ = name.split("-") + [""]  # a session's number may be negative, -N--S
-        if not number.isdigit():
+        if not number.isdecimal():
             raise foreign("{}/{}".format(above, name))
         found.add((id, int(number)))
     return found

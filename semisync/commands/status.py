@@ -63,7 +63,7 @@ def _serve(place, read):
     from semisync.cluster.status.server import StatusServer
 
     host, _, port = place.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not port.isdecimal():
         raise UsageError("--serve takes HOST:PORT, not {!r}".format(place))
     with StatusServer(read, host.strip("[]"), int(port)) as server:
         say("the status of the job is at {}".format(server.url), flush=True)

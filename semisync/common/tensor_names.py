@@ -25,7 +25,7 @@ def split(tensor: str) -> Tuple[str, int]:
     name, colon, output = tensor.rpartition(":")
     if not colon:
         return tensor, 0
-    if not output.isdigit():
+    if not output.isdecimal():
         raise UsageError("{!r} is not the name of a tensor, NODE or NODE:OUTPUT".format(tensor))
     return name, int(output)
 

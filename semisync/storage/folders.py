@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from semisync.common.errors import BadInput
 from semisync.storage import remote
 
 Skips = Callable[[str], bool]
 
-_DISK = ("file", "local")  # fsspec's protocol of this machine's disk
+_LINKS = 40  # followed on one path behind a URL, as many as Linux follows on its own
 
 
 def is_file(path: str) -> bool:
@@ -82,13 +82,8 @@ def below(folder: str, skips: Skips) -> Dict[str, int]:
         paths = [os.path.join(root, name) for root, names in walk for name in names]
         return {path: os.path.getsize(path) for path in paths}
     fs, inner = remote.file_system(folder)
-    if fs.protocol == _DISK:
-        return {str(fs.unstrip_protocol(path)): size for path, size in below(inner, skips).items()}
-    return {
-        str(fs.unstrip_protocol(name)): int(info["size"])
-        for name, info in fs.find(inner, detail=True).items()
-        if not _skipped(name[len(inner) :], skips)
-    }
+    found = below(inner, skips) if remote.is_disk(fs) else _listed(fs, inner, skips, 0)
+    return {str(fs.unstrip_protocol(name)): size for name, size in found.items()}
 
 
 def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
@@ -109,8 +104,8 @@ def matching(pattern: str, skips: Skips) -> Dict[str, Optional[int]]:
             if not _skipped(name[len(literal(inner)) :], skips)
         }
     start = literal(pattern) or "."
-    if "**" in pattern.split("/"):
-        for _ in _walk(start, lambda name: name.startswith("."), None):
+    for folder in _searched(pattern):
+        for _ in _walk(folder, lambda name: name.startswith("."), None):
             pass  # glob would follow circles; like it, passes over what cannot be listed
     return {
         name: None if os.path.isdir(name) else os.path.getsize(name)
@@ -124,6 +119,30 @@ def literal(pattern: str) -> str:
     while glob.has_magic(pattern):
         pattern = os.path.dirname(pattern)
     return pattern
+
+
+def _searched(pattern: str) -> List[str]:
+    """The folders in which a pattern's first `**` looks at any depth; none without one."""
+    names = pattern.split("/")
+    if "**" not in names:
+        return []
+    head = "/".join(names[: names.index("**")])
+    return glob.glob(head or ("/" if pattern.startswith("/") else "."))
+
+
+def _listed(fs: Any, folder: str, skips: Skips, links: int) -> Dict[str, int]:
+    """`below` behind a URL, where a listing may end at a link to a folder (sftp, smb)."""
+    found: Dict[str, int] = {}
+    for name, info in fs.find(folder, detail=True).items():
+        if _skipped(name[len(folder) :], skips):
+            continue
+        if info["type"] != "file" and fs.isdir(name):
+            if links == _LINKS:
+                raise BadInput(f"{name} leads in circles: remove the link, or name the files")
+            found.update(_listed(fs, name, skips, links + 1))
+        else:
+            found[name] = int(info["size"])
+    return found
 
 
 def _walk(

@@ -51,6 +51,13 @@ def file_system(url: str) -> Tuple[Any, str]:
         raise BadInput(f"{url} cannot be reached: {words_of(error)}") from error
 
 
+def is_disk(fs: Any) -> bool:
+    """Whether a file system of fsspec is this machine's own, as that of file:// is."""
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(fs, LocalFileSystem)
+
+
 def size_of(url: str) -> Optional[int]:
     """Bytes of the file at `url`; None if there is no file."""
     info = _info(url)

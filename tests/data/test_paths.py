@@ -10,6 +10,7 @@ import pytest
 from migrate.data import Column, open_data
 from migrate.data.listing import files_of, other_order
 from semisync.common.errors import BadInput, UsageError
+from semisync.storage.folders import below
 
 SCHEMA = [Column("x", "key")]
 
@@ -103,6 +104,37 @@ def test_links_to_a_folder_in_which_they_lie_are_named(folder, path):
         (folder / "b" / name).symlink_to(folder)
     with pytest.raises(BadInput, match="/b/(one|other).* leads back to .*: remove the link"):
         files_of(path.format(folder))
+
+
+@pytest.mark.parametrize("pattern", ["b/**/*.parquet", "b*/**/*.parquet", "[a-c]/**/*.parquet"])
+def test_a_pattern_looks_for_circles_where_it_looks_for_files(folder, monkeypatch, pattern):
+    (folder / "other").mkdir()
+    (folder / "other" / "up").symlink_to(folder)
+    monkeypatch.chdir(folder)
+    assert files_of(pattern)
+
+
+class Links(fsspec.AbstractFileSystem):
+    """A server that lists a link to a folder as sftp's does: neither as a file nor entered."""
+
+    protocol = "links"
+    folders = {"log": {"a.csv": "file", "part": "link"}, "ring": {"c.csv": "file", "part": "link"}}
+    targets = {"log/part": {"b.csv": "file"}}
+
+    def isdir(self, path):
+        return path.endswith("/part")
+
+    def find(self, path, detail=False, **options):
+        names = self.targets.get(path) or self.folders[path.partition("/")[0]]
+        return {f"{path}/{name}": {"type": kind, "size": 4} for name, kind in names.items()}
+
+
+def test_a_link_that_a_server_lists_is_entered_and_a_circle_named():
+    fsspec.register_implementation("links", Links, clobber=True)
+    found = below("links://log", lambda name: False)
+    assert found == {"links://log/a.csv": 4, "links://log/part/b.csv": 4}
+    with pytest.raises(BadInput, match="leads in circles: remove the link"):
+        below("links://ring", lambda name: False)
 
 
 def test_a_path_that_looks_like_a_pattern_is_itself_where_it_exists(tmp_path):

@@ -238,6 +238,9 @@ def test_a_name_that_is_not_there_is_refused_with_one_that_is(zoo):
         load_model(model.prefix, output="nonsense")
     with pytest.raises(UsageError, match="did you mean 'dcn/strided_slice'"):
         load_model(model.prefix, output="strided_slice")
+    for output in ("dcn:x", "dcn:\N{SUPERSCRIPT TWO}"):
+        with pytest.raises(UsageError, match=f"'{output}' is not the name of a tensor"):
+            load_model(model.prefix, output=output)
 
 
 @pytest.mark.few(3)

@@ -17,7 +17,7 @@ def gather(call: Call) -> str:
     batch = call.integer("batch_dims")
     text, indices = call[0].tensor, call[1]
     more = "" if axis == "0" else f", {axis}"
-    if call[0].kind == STRINGS or batch or not axis.lstrip("-").isdigit():
+    if call[0].kind == STRINGS or batch or not axis.lstrip("-").isdecimal():
         more += f", batch_dims={batch}" if batch else ""
         return f"runtime.gather({text}, {indices.tensor}{more})"
     place = normal(int(axis), call[0].rank)

@@ -115,7 +115,7 @@ def part_of_size(call: Call) -> Optional[Host]:
     if call[0].rank != 1 or not first or not count:
         return None
     # Both must be numbers, not expressions; -1 takes the rest.
-    if not (first[0] + count[0].lstrip("-")).isdigit():
+    if not (first[0] + count[0].lstrip("-")).isdecimal():
         return None
     last = "" if count[0] == "-1" else str(int(first[0]) + int(count[0]))
     length = None if not last else int(count[0])

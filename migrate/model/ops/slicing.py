@@ -73,9 +73,9 @@ def slice_(call: Call) -> str:
         size = call[0].shape[axis] if call[0].shape is not None else None
         if begin == "0" and count == "-1":
             items.append(":")
-        elif begin.isdigit() and count == "-1" and size is not None and int(begin) <= size:
+        elif begin.isdecimal() and count == "-1" and size is not None and int(begin) <= size:
             items.append(f"{begin}:")
-        elif begin.isdigit() and count.isdigit() and size is not None:
+        elif begin.isdecimal() and count.isdecimal() and size is not None:
             if int(begin) + int(count) > size:
                 raise call.refusal(f"it takes {count} from {begin} on of {size} along axis {axis}")
             last = int(begin) + int(count)

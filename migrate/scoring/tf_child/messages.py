@@ -53,7 +53,7 @@ def listing(names):
 
 
 def _by_numbers(name):
-    return [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", name)]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", name)]
 
 
 def sizes(shape):

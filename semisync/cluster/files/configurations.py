@@ -100,7 +100,7 @@ def latest(client: Client, root: str, watch: Any = None) -> int:
         client.ensure(_folder(root))
         return latest(client, root, watch)
     for version in versions:
-        if not version.isdigit():
+        if not version.isdecimal():
             raise foreign("{}/{}".format(_folder(root), version))
     return max(map(int, versions), default=0)
 

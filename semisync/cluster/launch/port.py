@@ -37,7 +37,7 @@ def own_host(hosts):
         hosts: HOST:PORT[,HOST:PORT...][/CHROOT], where the members meet.
     """
     host, colon, port = hosts.partition("/")[0].partition(",")[0].rpartition(":")
-    if not (host and colon and port.isdigit()):
+    if not (host and colon and port.isdecimal()):
         raise UsageError(
             "--zookeeper takes HOST:PORT[,HOST:PORT...][/PATH], not {!r}".format(hosts)
         )

@@ -60,12 +60,12 @@ def read_status(client: Client, root: str, job: str) -> Dict[str, Any]:
     """
     if client.stat(root) is None:
         raise BadInput("there is no job {}: its launchers would keep {}".format(job, root))
-    training = _value(client, root + "/training")
+    training = _value(client, root + "/training", at=(int, float))
     return document(job, time.time(), _cluster(client, root), training)
 
 
 def _cluster(client: Client, root: str) -> Dict[str, Any]:
-    seat = _value(client, root + "/leader") or {}
+    seat = _value(client, root + "/leader", epoch=int) or {}
     members = membership.members(client, root)
     generation = generations.read(client, root)
     named = {about["id"]: name for name, about in members.items()}
@@ -83,9 +83,9 @@ def _cluster(client: Client, root: str) -> Dict[str, Any]:
     }
 
 
-def _value(client: Client, path: str) -> Optional[Dict[str, Any]]:
+def _value(client: Client, path: str, **kinds: Any) -> Optional[Dict[str, Any]]:
     try:
         value = client.get(path)[0]
     except NoNode:
         return None
-    return read_object(path, value) if value else None
+    return read_object(path, value, **kinds) if value else None

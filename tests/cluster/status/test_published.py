@@ -57,6 +57,16 @@ def test_a_member_that_the_job_cannot_do_without_is_waited_for(store):
     assert found["waiting_for"] == ["ps 0"]
 
 
+@pytest.mark.parametrize("node", ["leader", "training"])
+def test_a_node_that_semisync_did_not_write_is_named(store, node):
+    client = begin(store)
+    if node == "leader":
+        client.delete(ROOT + "/leader", -1)
+    client.create(ROOT + "/" + node, b"{}")
+    with pytest.raises(BadInput, match="the node {}/{} in ZooKeeper does not".format(ROOT, node)):
+        read_status(client, ROOT, "ctr-7")
+
+
 def test_a_job_that_does_not_exist_is_named(store):
     with pytest.raises(BadInput, match="there is no job none: its launchers would keep /semisync"):
         read_status(store.client(), "/semisync/none", "none")
