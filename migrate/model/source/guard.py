@@ -69,7 +69,7 @@ MEMBERS: Mapping[str, FrozenSet[str]] = {
 
 # Attributes and methods of a tensor, of Strings, of a module or of its files that source may use.
 METHODS = _words(
-    "abs all amax amin any argmax argmin argsort asset bfloat bias bool broadcast_to clamp",
+    "abs all amax amin any argmax argmin argsort asset bfloat16 bias bool broadcast_to clamp",
     "constant contiguous cpu cumprod cumsum detach device diagonal diagonal_scatter distinct",
     "double expand_dims find find_or_hash flatten flip float get half ids imag index_select int",
     "item long mean mH mT ndim nonzero norms numel numeric permute pooled prod real",

@@ -183,6 +183,18 @@ def test_a_cast_is_tensorflows(source, target):
     program.check(kept.astype("int64").astype(source) if "int" in source else kept.astype(source))
 
 
+@pytest.mark.parametrize(
+    "between", ["bfloat16", "complex64", "complex128", "int16", "uint8", "uint16", "uint32"]
+)
+def test_a_cast_there_and_back_is_tensorflows(between):
+    program = Program(
+        lambda x: raw.Cast(x=raw.Cast(x=x, DstT=between), DstT="float32"),
+        [numpy.float32(0)],
+        "none",
+    )
+    program.check(numpy.array([0, 0.1, 1, 2.7, 100.5, 200], "float32"))
+
+
 def test_a_cast_of_the_infinite_or_nan_to_an_integer_gives_the_lowest_one():
     program = Program(lambda x: raw.Cast(x=x, DstT="int32"), [numpy.float32(0)], "none")
     program.check(numpy.array([numpy.inf, -numpy.inf, numpy.nan, 3e9, -3e9], "float32"))
