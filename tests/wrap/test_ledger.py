@@ -14,6 +14,7 @@ from semisync.transport.messages import (
     LEFT,
     NEVER_DRAWN,
     NONFINITE,
+    REPEATS,
     STAGED,
     WITHHELD,
     Message,
@@ -249,6 +250,28 @@ def test_a_process_started_again_gives_up_its_predecessors_ticket():
         "/job:worker/task:1 host:9 new",
         "/job:worker/task:2 host:8 other",
     }
+
+
+def test_a_ticket_that_a_replaced_process_still_draws_is_given_back():
+    old, new = "/job:worker/task:1 host:7 old", "/job:worker/task:1 host:9 new"
+    ledger = Ledger(2, first=1000)
+    first, second = ledger.issue(2)
+    tell(ledger, old, DRAWN, first)
+    tell(ledger, new, JOINED)
+    ledger.receive(Message(old, STAGED, first, token=0, waited=0, drawn=second))
+    assert set(ledger.members) == {new}
+    assert +ledger.fates == {"issued": 2, "lost": 1, "late": 1, "returned": 1}
+    assert not ledger.outstanding and not ledger.pending
+
+
+def test_who_begins_again_repeats_nothing():
+    ledger = Ledger(2, first=1000)
+    first, second = ledger.issue(2)
+    draw_and_stage(ledger, [first])
+    tell(ledger, "worker", REPEATS, first)
+    tell(ledger, "worker", JOINED)
+    draw_and_stage(ledger, [second])
+    assert [commit.ticket for commit in ledger.pending] == [first, second]
 
 
 def test_another_draw_gives_up_the_ticket_of_a_run_that_failed():
