@@ -92,7 +92,7 @@ def write_checkpoint(
                 "a module does not say how its variables are stored; give the checkpoint that it "
                 "was made from as the original"
             )
-        written = write(side, template, checkpoint, prefix, progress)
+        written = write(side, template, checkpoint, prefix, overwrite, progress)
     if latest:
         _write_state(prefix)
     return written

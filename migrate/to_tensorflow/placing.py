@@ -38,7 +38,7 @@ def refuse_taken(prefix: str, overwrite: bool) -> None:
 
 
 @contextmanager
-def placing(prefix: str, needed: int) -> Iterator[str]:
+def placing(prefix: str, needed: int, overwrite: bool) -> Iterator[str]:
     """Yields a directory to put files NAME.* into; moves them beside each other when the block ends
     without an exception, in place of a checkpoint that is there.
 
@@ -47,7 +47,8 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
         needed: bytes that will be written.
 
     Raises:
-        UsageError: another process is at work there or the disk has less room.
+        UsageError: another process is at work there, or was since `refuse_taken` was asked, or the
+            disk has less room.
         SemisyncError: it cannot be written.
     """
     parent, name = os.path.split(prefix)
@@ -55,6 +56,8 @@ def placing(prefix: str, needed: int) -> Iterator[str]:
     with locked(work, prefix):
         try:
             _empty(work)
+            # Another may have ended since the caller asked.
+            refuse_taken(prefix, overwrite)
             check_room(parent, needed, "checkpoint")
             yield work
             _move(work, prefix)

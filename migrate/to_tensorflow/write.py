@@ -67,12 +67,14 @@ def write(
     template: Template,
     original: Optional[Checkpoint],
     prefix: str,
+    overwrite: bool,
     progress: Optional[Progress] = None,
 ) -> Returned:
     """Writes the checkpoint `prefix` from the tensors of `side`, and the rest from `original`.
 
     Raises:
         BadInput: torch's tensors do not fit `template`, or something is missing.
+        UsageError, SemisyncError: see `placing`.
     """
     shapes = {name: held.shape for name, held in side.held.items() if held.resized}
     laid = lay_out(resized(template, shapes))
@@ -84,7 +86,7 @@ def write(
         if progress is not None:
             progress(done, total)
 
-    with placing(prefix, total) as directory:
+    with placing(prefix, total, overwrite) as directory:
         with DataFiles(directory, name, laid.shards, wrote) as files:
             finished = _write_data(side, laid, original, files)
         with open(os.path.join(directory, name + ".index"), "wb") as file:

@@ -194,6 +194,19 @@ def test_a_second_writer_is_refused_until_the_files_are_in_place(folder, tmp_pat
     assert_same(original, prefix)
 
 
+def test_a_writer_that_ended_meanwhile_is_not_replaced(folder, tmp_path, monkeypatch):
+    original, prefix, locked = folder / "adagrad_ref", tmp_path / "back", placing.locked
+
+    def ends_before(*arguments):
+        monkeypatch.setattr(placing, "locked", locked)
+        back(folder / "out", prefix, original)
+        return locked(*arguments)
+
+    monkeypatch.setattr(placing, "locked", ends_before)
+    assert "already exists" in refusal(UsageError, folder / "out", prefix, original=original)
+    assert_same(original, prefix)
+
+
 _FULL = """
 import os, shutil, subprocess, sys
 import migrate
