@@ -7,18 +7,21 @@ caller's buffer.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import List, Tuple
 
 import numpy
 
+from migrate.checkpoint.opened import Opened
 from migrate.checkpoint.pieces import Piece
 from semisync.common.errors import BadInput
 from semisync.encoding import crc32c
-from semisync.storage.files import StoredFile, open_file
+from semisync.storage.files import open_file
 
-MAX_OPEN = 64  # data files kept open at a time
 _BUFFER = 256 << 10  # bytes
+
+
+def _path(prefix: str, shard: int, count: int) -> str:
+    return f"{prefix}.data-{shard:05d}-of-{count:05d}"
 
 
 class Shards:
@@ -36,7 +39,7 @@ class Shards:
         self.checksums = checksums
         self.prefix = prefix
         self.count = count
-        self._open: OrderedDict[int, StoredFile] = OrderedDict()
+        self._open = Opened(lambda shard: open_file(_path(prefix, shard, count)))
 
     @property
     def paths(self) -> List[str]:
@@ -45,15 +48,15 @@ class Shards:
 
     def path(self, shard: int) -> str:
         """Path of the data file `shard`."""
-        return f"{self.prefix}.data-{shard:05d}-of-{self.count:05d}"
+        return _path(self.prefix, shard, self.count)
 
     def read_into(self, shard: int, offset: int, buffer: numpy.ndarray, where: str) -> None:
         """Fills `buffer` (uint8, one-dimensional, contiguous); raises BadInput if the file ends."""
-        self._file(shard).read_into(offset, buffer, where)
+        self._open[shard].read_into(offset, buffer, where)
 
     def check_extent(self, piece: Piece, where: str) -> None:
         """Raises BadInput if the data file is too short for `piece`, before memory is allocated."""
-        self._file(piece.shard).check_extent(piece.offset, piece.size, where)
+        self._open[piece.shard].check_extent(piece.offset, piece.size, where)
 
     def check_crc(self, crc: int, piece: Piece, where: str) -> None:
         """Raises BadInput if the `crc` of the bytes that were read is not the one in the index."""
@@ -66,20 +69,11 @@ class Shards:
 
     def step(self, shard: int) -> int:
         """Bytes to ask for at a time."""
-        return self._file(shard).step
+        return self._open[shard].step
 
     def close(self) -> None:
         """Closes the data files; a later read opens them again."""
-        while self._open:
-            self._open.popitem()[1].close()
-
-    def _file(self, shard: int) -> StoredFile:
-        # Taken out and put back last: the first in the dict is the one used longest ago.
-        file = self._open.pop(shard, None) or open_file(self.path(shard))
-        self._open[shard] = file
-        if len(self._open) > MAX_OPEN:
-            self._open.popitem(last=False)[1].close()
-        return file
+        self._open.close()
 
 
 class PieceStream:

@@ -16,17 +16,16 @@ Source: tensorflow/core/util/saved_tensor_slice.proto and tensor_slice_writer.cc
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from typing import Dict, List, Optional, Tuple
 
 import numpy
 
 from migrate.checkpoint.checkpoint import Checkpoint
 from migrate.checkpoint.index import name_of, refuse_more_pieces, shape_of, slice_of
+from migrate.checkpoint.opened import Opened
 from migrate.checkpoint.paths import v1_tables
 from migrate.checkpoint.pieces import Extent, Piece, Tensor, resolve
 from migrate.checkpoint.scattered import gather
-from migrate.checkpoint.shards import MAX_OPEN
 from semisync.common.errors import BadInput
 from semisync.encoding.dtypes import DTYPES, DType
 from semisync.encoding.ordered_code import slice_key
@@ -48,7 +47,7 @@ class Tables:
 
     def __init__(self, paths: List[str]) -> None:
         self.paths = paths
-        self._open: OrderedDict[int, Table] = OrderedDict()
+        self._open = Opened(lambda shard: Table(paths[shard]))
         self._keys: List[bytes] = []
 
     def path(self, shard: int) -> str:
@@ -57,8 +56,7 @@ class Tables:
 
     def close(self) -> None:
         """Closes the tables; a later read opens them again."""
-        while self._open:
-            self._open.popitem()[1].close()
+        self._open.close()
 
     def reopened(self) -> Tables:
         """The same tables with handles of their own."""
@@ -68,12 +66,7 @@ class Tables:
 
     def table(self, shard: int) -> Table:
         """The table `shard`, opened."""
-        # Taken out and put back last: the first in the dict is the one used longest ago.
-        table = self._open.pop(shard, None) or Table(self.paths[shard])
-        self._open[shard] = table
-        if len(self._open) > MAX_OPEN:
-            self._open.popitem(last=False)[1].close()
-        return table
+        return self._open[shard]
 
     @property
     def count(self) -> int:
