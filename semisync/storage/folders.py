@@ -153,8 +153,10 @@ def _walk(
     for root, folders, files in os.walk(top, onerror=failed, followlinks=True):
         folders[:] = [name for name in folders if not skips(name)]
         above = within.pop(root)
-        for path in (os.path.join(root, name) for name in folders):
-            real = os.path.realpath(path)
+        for name in folders:
+            path, real = os.path.join(root, name), os.path.join(above[-1], name)
+            if os.path.islink(path):  # else there is nothing to resolve, at a look per part of it
+                real = os.path.realpath(path)
             if real in above:
                 raise BadInput(f"{path} leads back to {real}: remove the link, or name the files")
             within[path] = (*above, real)

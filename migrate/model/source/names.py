@@ -76,6 +76,6 @@ def layer_scope(variable: str) -> str:
 def _identifier(wish: str) -> str:
     wish = unicodedata.normalize("NFKC", wish)  # Python normalises identifiers to NFKC
     name = re.sub(r"\W+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", wish)).strip("_").lower()
-    if not name or name[0].isdecimal() or not name.isidentifier():
+    if not name.isidentifier():
         name = "x_" + re.sub(r"[^0-9a-z_]", "", name)
     return name.encode()[:_LONGEST].decode(errors="ignore")
