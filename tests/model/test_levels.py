@@ -9,6 +9,7 @@ import torch
 
 import migrate
 from migrate.model.training.build import build_training
+from tests.model.training.recorded import assert_losses
 
 _IDS = [0, 3, 7, 9]
 
@@ -53,10 +54,4 @@ def test_each_level_has_its_rows_and_trains_them(look_up, tables, attributes, tm
     assert len(names) == len(attributes)
     assert all(fnmatch.fnmatch(one, like) for one, like in zip(names, attributes)), names
     np.testing.assert_allclose(module(batch).detach(), expected, 1e-6)
-    training = build_training(prefix)
-    for wanted in losses:
-        training.optimizer.zero_grad()
-        value = training.module(batch)
-        np.testing.assert_allclose(value.detach(), wanted, 1e-5)
-        value.backward()
-        training.optimizer.step()
+    assert_losses(build_training(prefix), batch, losses)

@@ -8,6 +8,7 @@ import torch
 import migrate
 from migrate.model.training.build import build_training
 from semisync.common.errors import BadInput
+from tests.model.training.recorded import assert_losses
 
 _FIRST, _OTHER = [0, 3, 7, 9], [1, 2, 5, 9]
 _BATCH = {"first": torch.tensor(_FIRST), "other": torch.tensor(_OTHER)}
@@ -44,13 +45,7 @@ def test_each_look_up_has_its_own_rows_or_the_table_is_refused(rule, resource, t
         expected = session.run("y:0", fed)
         losses = [session.run([loss, train], fed)[0] for _ in range(3)]
     np.testing.assert_allclose(migrate.load_model(prefix, output="y")(_BATCH).detach(), expected)
-    training = build_training(prefix)
-    for wanted in losses:
-        training.optimizer.zero_grad()
-        found = training.module(_BATCH)
-        np.testing.assert_allclose(found.detach(), wanted, 1e-5)
-        found.backward()
-        training.optimizer.step()
+    assert_losses(build_training(prefix), _BATCH, losses)
     both = r"table 'net/t' is looked up by two rules, by 'mod' in 'embedding_lookup/\S*' and by "
     with pytest.raises(BadInput, match=both + ".* in '.*'; a converted table has"):
         migrate.plan(migrate.open_checkpoint(prefix))

@@ -32,6 +32,16 @@ def zoo_steps(model):
     ]
 
 
+def assert_losses(training, batch, losses):
+    """That steps on one batch have these losses, each before its update."""
+    for wanted in losses:
+        training.optimizer.zero_grad()
+        found = training.module(batch)
+        np.testing.assert_allclose(found.detach(), wanted, 1e-5)
+        found.backward()
+        training.optimizer.step()
+
+
 class Job:
     """One job of `write_steps`. rates: the learning rate of each step, by TensorFlow."""
 
